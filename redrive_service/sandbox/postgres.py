@@ -1,0 +1,130 @@
+"""PostgreSQL for the sandbox: made with initdb, started by us, its data kept."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from redrive_service.sandbox import binaries, privilege
+from redrive_service.sandbox.servers import RunningServer, Server
+
+OWNER = "postgres"
+DATABASE = "redrive"
+
+# A sandbox's data must outlive kill -9 of its servers, not a power cut: no fsync. Memory is mapped from files in the
+# data folder, so that an end without farewell leaves nothing behind elsewhere.
+SETTINGS = {
+    "fsync": "off",
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "dynamic_shared_memory_type": "mmap",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postgres:
+    """One database cluster: where it lives and how to reach it."""
+
+    folder: Path
+    port: int
+    password: str
+    identity: privilege.Identity
+
+    @property
+    def url(self) -> str:
+        """The `DATABASE_URL` of the sandbox's database."""
+        return f"postgres://{OWNER}:{self.password}@127.0.0.1:{self.port}/{DATABASE}"
+
+    @property
+    def _home(self) -> Path:
+        return privilege.folder_within_reach(self.folder, self.identity) / "postgres"
+
+    def forget(self) -> None:
+        """Remove all data."""
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def start(self, log: Path, lock: int | None = None) -> RunningServer:
+        """Make the cluster if there is none, start it, and return once its database answers.
+
+        Raises:
+            SandboxError: initdb failed, or the server did not start.
+        """
+        programs = self._programs()
+        if not (self._home / "data").exists():
+            self._make_cluster(programs)
+        command = [str(programs / "postgres"), "-D", str(self._home / "data"), "-p", str(self.port)]
+        for name, value in SETTINGS.items():
+            command += ["-c", f"{name}={value}"]
+        identity = self.identity
+        server = RunningServer(
+            Server(
+                name="PostgreSQL",
+                command=command,
+                log=log,
+                stop_signals=("INT", "QUIT"),  # fast, then immediate
+                prefix=identity.prefix,
+                user=identity.user,
+                lock=lock,
+            )
+        )
+        server.await_ready(self._answers)
+        self._make_database()
+        return server
+
+    def _programs(self) -> Path:
+        """The folder of the programs; for another user a copy, since a virtual environment may be private."""
+        programs = binaries.postgres_programs()
+        if self.identity.user is None or programs.is_relative_to("/usr"):
+            return programs
+        package = programs.parent.parent
+        copy = self._home.parent / "programs"
+        for folder in (package / "pginstall", package.with_name(f"{package.name}.libs")):
+            shutil.copytree(folder, copy / folder.relative_to(package.parent), dirs_exist_ok=True, symlinks=True)
+        return copy / programs.relative_to(package.parent)
+
+    def _make_cluster(self, programs: Path) -> None:
+        """Make the cluster under another name first: what a kill left half-made is never taken for a cluster."""
+        privilege.give(self._home, self.identity)
+        unfinished = self._home / "unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        secret = self._home / "password"
+        secret.touch(mode=0o600)
+        secret.write_text(self.password)
+        if self.identity.user is not None:
+            shutil.chown(secret, user=self.identity.user)
+        command = [str(programs / "initdb"), "-D", str(unfinished), "-U", OWNER, f"--pwfile={secret}"]
+        command += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+        privilege.run(command, self.identity)
+        secret.unlink()
+        unfinished.rename(self._home / "data")
+
+    def _connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user=OWNER,
+            password=self.password,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=2,
+        )
+
+    def _answers(self) -> bool:
+        try:
+            self._connect(OWNER).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _make_database(self) -> None:
+        with self._connect(OWNER) as connection:
+            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+            if known is None:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))

@@ -1,0 +1,118 @@
+"""A server process of the sandbox: started under a guard, awaited until ready, stopped in order."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from redrive_service.sandbox.errors import ServerDidNotStart
+
+GUARD = Path(__file__).with_name("guard.py")
+READY_WITHIN = 30.0  # seconds; all are ready in about one
+STOPPED_WITHIN = 45.0  # seconds: more than a guard needs with all its signals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """What to start, and how to end it.
+
+    Attributes:
+        name: for people, in messages and as the log's file name.
+        command: the program and its arguments.
+        stop_signals: tried in this order ("INT", "QUIT"), then KILL.
+        prefix: a command that runs guard and server together, such as `unshare …`.
+        user: the user to run the server as, or None for our own.
+        environment: the server's whole environment, or None for a copy of ours.
+        lock: a file descriptor that stays open until the server has ended.
+    """
+
+    name: str
+    command: Sequence[str]
+    log: Path
+    stop_signals: Sequence[str] = ("TERM",)
+    prefix: Sequence[str] = ()
+    user: str | None = None
+    environment: Mapping[str, str] | None = None
+    lock: int | None = None
+
+
+class RunningServer:
+    """A started server. It ends with `stop`, or within two seconds of this process's end."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        with server.log.open("ab") as log:
+            self._logged_before = log.tell()
+            self._guard = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=None if server.environment is None else dict(server.environment),
+                pass_fds=() if server.lock is None else (server.lock,),
+                start_new_session=True,  # Ctrl-C is the parent's: it stops the servers in order
+            )
+
+    def _command(self) -> list[str]:
+        server = self.server
+        signals = ",".join(server.stop_signals)
+        guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), signals, server.user or "-", "--"]
+        return [*server.prefix, *guard, *server.command]
+
+    def await_ready(self, probe: Callable[[], bool], *, within: float = READY_WITHIN) -> None:
+        """Return once `probe` says yes.
+
+        Raises:
+            ServerDidNotStart: the server ended first, or `within` seconds went by.
+        """
+        deadline = time.monotonic() + within
+        while not probe():
+            if self._guard.poll() is not None:
+                raise ServerDidNotStart(f"{self.server.name} ended before it was ready. {self._last_words()}")
+            if time.monotonic() > deadline:
+                self.stop()
+                raise ServerDidNotStart(f"{self.server.name} was not ready within {within:g} s. {self._last_words()}")
+            time.sleep(0.02)
+
+    def has_ended(self) -> bool:
+        """Whether the server is gone."""
+        return self._guard.poll() is not None
+
+    def stop(self) -> None:
+        """Stop the server in its orderly way and wait for its end."""
+        self._guard.terminate()
+        self._guard.wait(STOPPED_WITHIN)
+
+    def log_since_start(self) -> str:
+        """What the server has written since this start."""
+        with self.server.log.open("rb") as log:
+            log.seek(self._logged_before)
+            return log.read().decode(errors="replace")
+
+    def _last_words(self) -> str:
+        lines = self.log_since_start().strip().splitlines()[-8:]
+        words = "\n    ".join(lines) or "It wrote nothing."
+        return f"The end of {self.server.log}:\n    {words}"
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def accepts_connections(port: int) -> bool:
+    """Whether somebody listens on this port of the loopback address."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,110 @@
+"""Django's settings. What differs between places comes from the environment (environment.py), and only from there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from redrive_service import environment as surroundings
+from redrive_service.broker.configuration import celery_settings
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+ENVIRONMENT = surroundings.read(os.environ)
+IN_PRODUCTION = ENVIRONMENT.mode == "production"
+
+SECRET_KEY = ENVIRONMENT.secret_key
+ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
+CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.trusted_origins)
+DEBUG = False  # also in the sandbox: a debug page shows payloads and secrets
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_celery_beat",
+    "redrive_service.apps.RedriveServiceConfig",
+    "reprocessing.apps.ReprocessingConfig",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "redrive_service.urls"
+WSGI_APPLICATION = "redrive_service.wsgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# No pool: Celery closes a pool after every task. A connection lives a minute and is looked at before it is used again.
+DATABASES = {"default": {**ENVIRONMENT.database, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+REDIS_URL = ENVIRONMENT.redis_url
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if IN_PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = not IN_PRODUCTION  # a sandbox needs no collectstatic
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IN_PRODUCTION
+SECURE_SSL_REDIRECT = IN_PRODUCTION
+SECURE_REDIRECT_EXEMPT = [r"^health/"]  # asked by load balancers and containers, in the clear, on the inside
+SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
+# HSTS for this host alone: what its sibling hosts do is not ours to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.behind_proxy else None
+X_FRAME_OPTIONS = "DENY"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+}
+
+globals().update(celery_settings(queue_urls=ENVIRONMENT.queue_urls, region=ENVIRONMENT.region))
+CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"
+CELERY_BEAT_SCHEDULE = {
+    "tick": {
+        "task": "reprocessing.tick",
+        "schedule": 2.0,
+        "options": {"queue": "redrive-control", "expires": 5.0},  # SQS would keep a tick for days: it has no use then
+    },
+}

@@ -1,0 +1,1 @@
+"""Dead letters: captured, kept, replayed in order, and settled."""

@@ -1,0 +1,12 @@
+"""The application's name for Django."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ReprocessingConfig(AppConfig):
+    """Dead letters and what became of them."""
+
+    name = "reprocessing"
+    verbose_name = "Dead letters"

@@ -1,0 +1,39 @@
+"""`manage.py check_pulse`: do the workers still consume?"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from reprocessing.models import Pulse
+from reprocessing.tasks import CONTROL
+
+
+class Command(BaseCommand):
+    """Ends with status 0 while tasks are consumed, else 1: a container's health check."""
+
+    help = "Tells when a worker last consumed a task, and fails when that is too long ago."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--max-age", type=float, default=60.0, metavar="SECONDS", help="fail above this age (default: %(default)s)"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        age = Pulse.age(CONTROL, now=timezone.now())  # noqa: TID251  # a door reads the clock
+        alive = age is not None and age <= timedelta(seconds=options["max_age"])
+        seconds = None if age is None else round(age.total_seconds(), 1)
+        if options["json"]:
+            self.stdout.write(json.dumps({"queue": CONTROL, "age_seconds": seconds, "alive": alive}))
+        elif alive:
+            self.stdout.write(f"A worker consumed from {CONTROL} {seconds} s ago.")
+        if not alive:
+            last = "No worker has ever consumed" if seconds is None else f"Nobody has consumed for {seconds} s"
+            raise CommandError(
+                f"{last} from {CONTROL}. Are a worker and beat running, with this database and these queue URLs?"
+            )

@@ -1,0 +1,35 @@
+"""A pytest plugin: real servers under every test session, started before Django reads its settings."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from redrive_service.sandbox.stack import Stack
+
+_session = ExitStack()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests() -> Generator[None]:
+    """Start the stack in a folder of its own; workers of pytest-xdist find their controller's.
+
+    The environment of whoever runs the tests is replaced: no test may ever meet a real database or queue.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = _session.enter_context(tempfile.TemporaryDirectory(prefix="redrive-tests-"))
+        stack = _session.enter_context(Stack(Path(folder)))
+        for name in [name for name in os.environ if name.startswith(("AWS_", "CELERY_"))]:
+            del os.environ[name]
+        os.environ.update(stack.environment())
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    """Stop what this process started."""
+    _session.close()
