@@ -108,15 +108,13 @@ class _Reader:
 
     def database(self) -> dict[str, Any]:
         cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
-        value = self.text("DATABASE_URL", cure)
+        # The scheme first: of one it does not know the parser tells the whole address, password and all.
+        value = self.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))
         if not value:
             return {}
-        try:
-            database: dict[str, Any] = environ.Env.db_url_config(value)
-        except (ValueError, ImproperlyConfigured):
-            database = {}
-        if database.get("ENGINE") != "django.db.backends.postgresql" or not database.get("NAME"):
-            self.problems.append(f"DATABASE_URL is not the address of a PostgreSQL database. {cure}")
+        database: dict[str, Any] = environ.Env.db_url_config(value)
+        if not database["NAME"]:
+            self.problems.append(f"DATABASE_URL names no database. {cure}")
         return database
 
     def redis_url(self) -> str:
@@ -128,10 +126,12 @@ class _Reader:
         return self.url(name, f"Set it to the URL of the service's own queue {queue}.", schemes=("https", "http"))
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
+        """The URL, or nothing when it is missing or cannot be used."""
         value = self.text(name, cure)
-        if value and not _is_url(value, schemes):
-            self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")
-        return value
+        if not value or _is_url(value, schemes):
+            return value
+        self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")
+        return ""
 
 
 def _is_url(value: str, schemes: tuple[str, ...]) -> bool:

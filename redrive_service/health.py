@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from reprocessing.models import Pulse
+from reprocessing.tasks import CONTROL
+
 PATIENCE = 2.0  # seconds a dependency may take
+LONGEST_SILENCE = timedelta(minutes=1)
 
 
 @require_safe
@@ -24,6 +30,15 @@ def ready(_request: HttpRequest) -> JsonResponse:
     """200 when everything a request needs answers, else 503. Says only names and yes or no."""
     parts = {name: answers() for name, answers in PARTS.items()}
     return JsonResponse(parts, status=200 if all(parts.values()) else 503)
+
+
+@require_safe
+def work(_request: HttpRequest) -> JsonResponse:
+    """200 while a worker consumed a task within the last minute, else 503; with the age of the last one."""
+    age = Pulse.age(CONTROL, now=timezone.now())  # noqa: TID251  # a door reads the clock
+    consuming = age is not None and age <= LONGEST_SILENCE
+    seconds = None if age is None else round(age.total_seconds(), 1)
+    return JsonResponse({"consuming": consuming, "age_seconds": seconds}, status=200 if consuming else 503)
 
 
 def postgres_answers() -> bool:

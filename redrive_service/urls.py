@@ -13,4 +13,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("health/live", health.live),
     path("health/ready", health.ready),
+    path("health/work", health.work),
 ]

@@ -26,7 +26,7 @@ def pytest_load_initial_conftests() -> Generator[None]:
         stack = _session.enter_context(Stack(Path(folder)))
         for name in [name for name in os.environ if name.startswith(("AWS_", "CELERY_"))]:
             del os.environ[name]
-        os.environ.update(stack.environment())
+        os.environ.update(stack.environment(), DJANGO_SETTINGS_MODULE="redrive_service.settings")
     return (yield)
 
 

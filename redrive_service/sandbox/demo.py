@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import secrets
 import subprocess
 import sys
 import time
@@ -39,18 +39,16 @@ class Demo:
 
     def __enter__(self) -> Self:
         began = time.monotonic()
-        password = secrets.token_urlsafe(9)
         self._manage("migrate", "--verbosity", "0")
-        self._manage("ensure_admin", ADMIN, password=password)
+        self._make_admin()
         with ExitStack() as unwinding:
-            web, worker, beat = (
-                self._start(unwinding, name, command) for name, command in self._commands().items()
-            )
+            web, worker, beat = (self._start(unwinding, name, command) for name, command in self._commands().items())
             web.await_ready(self._web_is_ready)
-            worker.await_ready(lambda: not beat.has_ended() and self._a_tick_was_consumed())
+            worker.await_ready(lambda: self._a_tick_was_consumed(since=began) or beat.has_ended())
+            beat.await_ready(lambda: True)
             self._exit = unwinding.pop_all()
         self.say(f"Web, worker and beat are ready after {time.monotonic() - began:.1f} s.")
-        self.say(f"Admin: {self.address}/admin/  user {ADMIN}, password {password}")
+        self.say(f"Admin: {self.address}/admin/  user {ADMIN}, password {self.stack.secrets.admin}")
         return self
 
     def __exit__(
@@ -78,21 +76,32 @@ class Demo:
         return server
 
     def _web_is_ready(self) -> bool:
+        return self._ask("ready") is not None
+
+    def _a_tick_was_consumed(self, *, since: float) -> bool:
+        """Whether a worker consumed a tick of this demo: one older than the demo is an earlier start's."""
+        answer = self._ask("work")
+        return answer is not None and float(str(answer["age_seconds"])) < time.monotonic() - since
+
+    def _ask(self, question: str) -> dict[str, object] | None:
+        """The web server's answer about its health, or None while it is not 200."""
         try:
-            with urllib.request.urlopen(f"{self.address}/health/ready", timeout=5) as answer:  # noqa: S310  # our own
-                return bool(answer.status == 200)  # noqa: PLR2004  # HTTP's own number
+            with urllib.request.urlopen(f"{self.address}/health/{question}", timeout=5) as answer:  # noqa: S310  # http
+                return dict(json.load(answer))
         except OSError:
-            return False
+            return None
 
-    def _a_tick_was_consumed(self) -> bool:
-        return self._run("check_pulse", "--max-age", "5").returncode == 0
+    def _make_admin(self) -> None:
+        command = ("createsuperuser", "--noinput", "--username", ADMIN, "--email", "admin@localhost.invalid")
+        done = self._run(*command, DJANGO_SUPERUSER_PASSWORD=self.stack.secrets.admin)
+        if done.returncode != 0 and b"already taken" not in done.stderr:
+            raise SandboxError(f"The admin's user could not be made: {done.stderr.decode(errors='replace').strip()}")
 
-    def _manage(self, *arguments: str, password: str | None = None) -> None:
-        done = self._run(*arguments, password=password)
+    def _manage(self, *arguments: str) -> None:
+        done = self._run(*arguments)
         if done.returncode != 0:
             raise SandboxError(f"manage.py {arguments[0]} failed:\n{done.stderr.decode(errors='replace').strip()}")
 
-    def _run(self, *arguments: str, password: str | None = None) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
-        secret = {} if password is None else {"DJANGO_SUPERUSER_PASSWORD": password}
-        return subprocess.run(command, check=False, capture_output=True, env={**self._environment, **secret})
+        return subprocess.run(command, check=False, capture_output=True, env={**self._environment, **more})

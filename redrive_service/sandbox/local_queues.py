@@ -7,11 +7,15 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
 
 from redrive_service.sandbox.servers import RunningServer, Server, accepts_connections
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "sandbox", "AWS_SECRET_ACCESS_KEY": "sandbox", "AWS_DEFAULT_REGION": REGION}
@@ -34,6 +38,10 @@ class LocalQueues:
         """The value of `AWS_ENDPOINT_URL_SQS`."""
         return f"http://127.0.0.1:{self.port}"
 
+    def environment(self) -> dict[str, str]:
+        """The standard variables under which boto3 uses this endpoint."""
+        return {"AWS_ENDPOINT_URL_SQS": self.endpoint, **CREDENTIALS}
+
     def command(self) -> list[str]:
         """The command that runs the server."""
         options = ["--host", self.host, "--port", str(self.port), "--data", str(self.folder / "sqs")]
@@ -50,7 +58,7 @@ class LocalQueues:
             SandboxError: the server did not start.
         """
         server = RunningServer(Server(name="The local SQS", command=self.command(), log=log, lock=lock))
-        server.await_ready(lambda: accepts_connections(self.port))
+        server.await_ready(lambda: accepts_connections(self.port))  # it binds when its data are read
         return server
 
     def make_own_queues(self) -> dict[str, str]:
@@ -68,7 +76,7 @@ class LocalQueues:
             dlq = client.create_queue(QueueName=f"{name}-dlq", Attributes={"MessageRetentionPeriod": str(RETENTION)})
             arn = client.get_queue_attributes(QueueUrl=dlq["QueueUrl"], AttributeNames=["QueueArn"])["Attributes"]
             policy = {"deadLetterTargetArn": arn["QueueArn"], "maxReceiveCount": MAX_RECEIVE_COUNT}
-            attributes = {
+            attributes: dict[QueueAttributeNameType, str] = {
                 "VisibilityTimeout": str(VISIBILITY),
                 "MessageRetentionPeriod": str(RETENTION),
                 "RedrivePolicy": json.dumps(policy),

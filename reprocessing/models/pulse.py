@@ -25,16 +25,14 @@ class Pulse(models.Model):
     def __str__(self) -> str:
         return self.queue
 
-    @classmethod
-    def beat(cls, queue: str, *, now: datetime) -> None:
+    @staticmethod
+    def beat(queue: str, *, now: datetime) -> None:
         """Remember that a task of this queue was consumed `now`; an earlier instant never overwrites a later one."""
-        cls.objects.bulk_create(
-            [cls(queue=queue, beaten_at=now)], ignore_conflicts=True
-        )
-        cls.objects.filter(queue=queue, beaten_at__lt=now).update(beaten_at=now)
+        Pulse.objects.bulk_create([Pulse(queue=queue, beaten_at=now)], ignore_conflicts=True)
+        Pulse.objects.filter(queue=queue, beaten_at__lt=now).update(beaten_at=now)
 
-    @classmethod
-    def age(cls, queue: str, *, now: datetime) -> timedelta | None:
+    @staticmethod
+    def age(queue: str, *, now: datetime) -> timedelta | None:
         """How long ago a task of this queue was last consumed; None if never."""
-        beaten_at = cls.objects.filter(queue=queue).values_list("beaten_at", flat=True).first()
+        beaten_at = Pulse.objects.filter(queue=queue).values_list("beaten_at", flat=True).first()
         return None if beaten_at is None else now - beaten_at

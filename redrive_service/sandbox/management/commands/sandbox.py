@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import time
@@ -14,15 +13,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redrive_service.sandbox.demo import Demo
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.local_queues import LocalQueues
-from redrive_service.sandbox.stack import Ports, Stack, take
+from redrive_service.sandbox.folder import Ports
+from redrive_service.sandbox.stack import Stack
 
 FOLDER = Path(__file__).parents[4] / ".sandbox"
 LAST_PORT = 65_535
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class Stopped(Exception):  # noqa: N818  # not an error: somebody asked
+class Stopped(Exception):  # not an error: somebody asked
     """A signal asked the sandbox to stop."""
 
 
@@ -33,13 +32,15 @@ class Command(BaseCommand):
         "Runs PostgreSQL, Valkey and a local SQS in the foreground and prints the environment to export. "
         "Their data stay in the folder; everything ends with this process."
     )
-    requires_system_checks: list[str] = []  # noqa: RUF012  # Django's own shape
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
         parser.add_argument("--folder", type=Path, default=FOLDER, help="where data are kept (default: %(default)s)")
         parser.add_argument("--fresh", action="store_true", help="forget the data of earlier starts")
-        parser.add_argument("--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port")
+        parser.add_argument(
+            "--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port"
+        )
         parser.add_argument("--postgres-port", type=port, default=0, metavar="N", help="PostgreSQL's port")
         parser.add_argument("--redis-port", type=port, default=0, metavar="N", help="Valkey's port")
         parser.add_argument("--web-port", type=port, default=0, metavar="N", help="the port of --demo's web server")
@@ -58,18 +59,16 @@ class Command(BaseCommand):
         except SandboxError as error:
             raise CommandError(str(error)) from error
         except Stopped:
-            self.stderr.write("Stopped.")
+            self.say("Stopped.")
 
     def run_queues_only(self, options: dict[str, Any]) -> None:
-        """Become the local SQS; the folder stays locked for as long as it runs."""
-        folder: Path = options["folder"].absolute()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.set_inheritable(take(folder / "lock"), True)
-        queues = LocalQueues(folder=folder, port=options["sqs_port"], host=options["host"])
-        if options["fresh"]:
-            queues.forget()
-        command = queues.command()
-        os.execv(command[0], command)  # noqa: S606  # our own program, no shell wanted
+        """Start the local SQS alone, with the service's own queues on it."""
+        ports = Ports(sqs=options["sqs_port"])
+        folder, host = options["folder"], options["host"]
+        with Stack(folder, ports=ports, fresh=options["fresh"], queues_only=True, sqs_host=host) as stack:
+            self.say(f"The local SQS listens on {stack.queues.endpoint}")
+            self.print_environment(stack)
+            self.stay(stack, options)
 
     def run_stack(self, options: dict[str, Any]) -> None:
         """Start the stack, say how to use it, and stay until stopped or until a server ends."""
@@ -91,7 +90,7 @@ class Command(BaseCommand):
         self.say("Ctrl-C stops everything; the data stay.")
         while (ended := stack.ended()) is None:
             time.sleep(0.5)
-        raise CommandError(f"{ended} has ended by itself; its log is in {stack.folder}.")
+        raise CommandError(f"{ended.server.name} has ended by itself; its log is {ended.server.log}")
 
     def print_environment(self, stack: Stack) -> None:
         """Print the environment, and leave it in a file that a shell can read."""

@@ -1,0 +1,28 @@
+# Two images from one file: `service` (web, worker, beat) and `sqs` (the local SQS, for trying things out).
+
+FROM python:3.13-slim AS service
+ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+WORKDIR /app
+COPY requirements.txt .
+RUN pip install --no-cache-dir --require-hashes -r requirements.txt
+COPY manage.py ./
+COPY redrive_service redrive_service
+COPY reprocessing reprocessing
+# collectstatic reads the settings, and these want to know everything; nothing of this reaches the running service.
+RUN SECRET_KEY=for-collectstatic-only-it-protects-nothing-and-nobody-12345 ALLOWED_HOSTS=build.invalid \
+    DATABASE_URL=postgres://build@build.invalid/build REDIS_URL=redis://build.invalid AWS_DEFAULT_REGION=us-east-1 \
+    REDRIVE_CONTROL_QUEUE_URL=https://build.invalid/1/c REDRIVE_CAPTURE_QUEUE_URL=https://build.invalid/1/c \
+    REDRIVE_REPLAY_QUEUE_URL=https://build.invalid/1/r \
+    python manage.py collectstatic --noinput && useradd --system --no-create-home redrive
+USER redrive
+EXPOSE 8000
+CMD ["gunicorn", "redrive_service.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "4"]
+
+FROM service AS sqs
+USER root
+COPY requirements-dev.txt .
+RUN pip install --no-cache-dir --require-hashes -r requirements-dev.txt && mkdir /data && chown redrive /data
+USER redrive
+VOLUME /data
+EXPOSE 9324
+CMD ["python", "manage.py", "sandbox", "--only", "sqs", "--host", "0.0.0.0", "--port", "9324", "--folder", "/data"]

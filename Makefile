@@ -1,0 +1,39 @@
+# make test | make demo | make check need nothing but Python >= 3.11 and make; each does its own set-up.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+# A development environment, made anew when the pins change. A half-made one is never taken for a whole one.
+$(VENV)/installed: requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+.PHONY: setup test soak check demo lock bench clean
+
+setup: $(VENV)/installed  ## the virtual environment
+
+test: setup  ## every promise, on real servers
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not soak" $(ARGS)
+
+soak: setup  ## the promises that take minutes to test
+	$(BIN)/python -m pytest -m soak $(ARGS)
+
+check: setup  ## style, types, floors, migrations, deployment
+	.ci/check $(BIN)
+
+demo: setup  ## the whole service on embedded servers; ARGS=--exit ends by itself
+	$(BIN)/python manage.py sandbox --demo $(ARGS)
+
+bench: setup  ## the local SQS's speed
+	$(BIN)/python benchmarks/local_sqs.py $(ARGS)
+
+lock: setup  ## the pins, from pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header -c requirements.txt pyproject.toml --group dev -o requirements-dev.txt
+
+clean:  ## everything make made
+	rm -rf $(VENV) .sandbox static

@@ -1,0 +1,113 @@
+"""A sandbox's folder: who has it, and what must be the same at the next start."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from redrive_service.sandbox.errors import SandboxError, SandboxIsRunning
+from redrive_service.sandbox.servers import accepts_connections, free_port
+
+FREE_WITHIN = 4.0  # seconds: twice what the servers of a killed sandbox need to end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports to listen on; 0 means the one used last time, else any free one."""
+
+    postgres: int = 0
+    redis: int = 0
+    sqs: int = 0
+
+    def settled(self, last: Ports) -> Ports:
+        """These ports, with a port for every 0."""
+        return Ports(**{name: chosen or _again(getattr(last, name)) for name, chosen in asdict(self).items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secrets:
+    """Passwords and keys of one sandbox, made once."""
+
+    data: str
+    django: str
+    admin: str
+
+    @classmethod
+    def fresh(cls) -> Self:
+        """New ones."""
+        return cls(data=secrets.token_hex(24), django=secrets.token_hex(32), admin=secrets.token_urlsafe(12))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a folder remembers between starts: an environment exported once stays right."""
+
+    ports: Ports
+    secrets: Secrets
+
+    @classmethod
+    def load(cls, folder: Path, chosen: Ports) -> Self:
+        """What the folder remembers, with the chosen ports; it is remembered from now on.
+
+        Raises:
+            SandboxError: the file was written by somebody else.
+        """
+        file = folder / "settings.json"
+        try:
+            last = json.loads(file.read_text())
+            kept = cls(ports=chosen.settled(Ports(**last["ports"])), secrets=Secrets(**last["secrets"]))
+        except FileNotFoundError:
+            kept = cls(ports=chosen.settled(Ports()), secrets=Secrets.fresh())
+        except (ValueError, KeyError, TypeError) as error:
+            raise SandboxError(f"{file} cannot be read. Remove the folder, or name another --folder.") from error
+        unfinished = file.with_suffix(".unfinished")
+        unfinished.touch(mode=0o600)
+        unfinished.write_text(json.dumps(asdict(kept)))
+        unfinished.replace(file)
+        return kept
+
+
+def take(folder: Path) -> int:
+    """Lock the folder and return the lock's descriptor.
+
+    The guards hold it too: a sandbox that was killed keeps its folder for the second its servers need to end.
+
+    Raises:
+        SandboxIsRunning: somebody holds it, and goes on holding it.
+        SandboxError: the folder cannot be made or written to.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SandboxError(f"The folder {folder} cannot be used ({error.strerror}). Name another --folder.") from error
+    deadline = time.monotonic() + FREE_WITHIN
+    while not _locked(lock):
+        if time.monotonic() > deadline:
+            holder = os.pread(lock, 32, 0).decode() or "unknown"
+            os.close(lock)
+            raise SandboxIsRunning(
+                f"A sandbox runs in {folder} already (process {holder}). Stop it, or name another --folder."
+            )
+        time.sleep(0.05)
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
+    return lock
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _again(last: int) -> int:
+    return last if last and not accepts_connections(last) else free_port()

@@ -1,0 +1,100 @@
+"""`make check` notices what it is there for: each fault is planted into a copy of the project, and must be found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+PROGRAMS = Path(sys.executable).parent
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The project's tracked and new files, without what git ignores."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=PROJECT,
+        capture_output=True,
+        check=True,
+    )
+    for name in listed.stdout.decode().split("\0"):
+        if name and (PROJECT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(PROJECT / name, tmp_path / name)
+    return tmp_path
+
+
+def check(copy: Path, name: str) -> subprocess.CompletedProcess[str]:
+    """One of `make check`'s checks, alone."""
+    return subprocess.run(
+        ["bash", ".ci/check", str(PROGRAMS), name],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}},
+    )
+
+
+def plant(copy: Path, file: str, text: str) -> None:
+    path = copy / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text((path.read_text() if path.exists() else "") + text)
+
+
+@pytest.mark.parametrize("name", ["import-linter", "makemigrations"])
+def test_the_project_as_it_is_passes(copy: Path, name: str) -> None:
+    assert check(copy, name).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "contract"),
+    [
+        ("reprocessing/models/pulse.py", "\nfrom reprocessing import tasks\n", "Floors"),
+        ("reprocessing/domain/__init__.py", "from django.db import models\n", "The domain is plain Python"),
+        ("reprocessing/models/pulse.py", "\nimport celery\n", "Only tasks speak Celery"),
+        ("reprocessing/models/pulse.py", "\nimport boto3\n", "Only sqs speaks AWS"),
+        ("reprocessing/tasks.py", "\nfrom redrive_service import settings\n", "The app knows nothing of the project"),
+        (
+            "redrive_service/urls.py",
+            "\nfrom redrive_service.sandbox import stack\n",
+            "Only the sandbox starts a sandbox",
+        ),
+    ],
+)
+def test_an_import_that_goes_up_fails_the_check(copy: Path, file: str, text: str, contract: str) -> None:
+    plant(copy, file, text)
+
+    done = check(copy, "import-linter")
+
+    assert done.returncode == 1
+    broken = [line for line in done.stdout.splitlines() if line.endswith("BROKEN")]
+    assert [line for line in broken if line.startswith(contract)] != []
+
+
+@pytest.mark.parametrize(
+    "file", ["reprocessing/utils.py", "redrive_service/helpers.py", "redrive_service/sandbox/misc.py"]
+)
+def test_a_module_without_a_floor_fails_the_check(copy: Path, file: str) -> None:
+    plant(copy, file, '"""Homeless."""\n')
+
+    done = check(copy, "import-linter")
+
+    assert done.returncode == 1
+    assert file.removesuffix(".py").replace("/", ".").rpartition(".")[2] in done.stdout
+
+
+def test_a_missing_migration_fails_the_check(copy: Path) -> None:
+    model = copy / "reprocessing/models/pulse.py"
+    model.write_text(model.read_text().replace("    class Meta:", "    extra = models.TextField()\n\n    class Meta:"))
+
+    done = check(copy, "makemigrations")
+
+    assert done.returncode == 1
+    assert "Add field extra to pulse" in done.stdout

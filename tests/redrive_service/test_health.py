@@ -1,0 +1,54 @@
+"""The health pages tell the truth, also when a dependency is gone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import SettingsWrapper
+
+from reprocessing.models import Pulse
+from reprocessing.tasks import CONTROL
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    monkeypatch.setattr("redrive_service.health.timezone.now", lambda: now)
+    return now
+
+
+def ask(client: Client, question: str) -> tuple[int, dict[str, Any]]:
+    answer = client.get(f"/health/{question}")
+    return answer.status_code, answer.json()
+
+
+def test_a_process_that_answers_is_live(client: Client) -> None:
+    assert ask(client, "live") == (200, {"live": True})
+
+
+def test_it_is_ready_when_postgres_and_redis_answer(client: Client) -> None:
+    assert ask(client, "ready") == (200, {"postgres": True, "redis": True})
+
+
+def test_it_is_not_ready_without_redis(client: Client, settings: SettingsWrapper) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+
+    assert ask(client, "ready") == (503, {"postgres": True, "redis": False})
+
+
+def test_work_is_not_done_before_the_first_task(client: Client, clock: datetime) -> None:
+    assert ask(client, "work") == (503, {"consuming": False, "age_seconds": None})
+
+
+@pytest.mark.parametrize(("age", "status", "consuming"), [(60.0, 200, True), (60.1, 503, False)])
+def test_work_is_done_while_the_last_task_is_a_minute_old_at_most(
+    client: Client, clock: datetime, age: float, status: int, consuming: bool
+) -> None:
+    Pulse.beat(CONTROL, now=clock - timedelta(seconds=age))
+
+    assert ask(client, "work") == (status, {"consuming": consuming, "age_seconds": age})

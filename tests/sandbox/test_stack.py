@@ -1,0 +1,200 @@
+"""The stack ends with its launcher, keeps its data, and touches nothing but its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import boto3
+import psycopg
+import pytest
+import redis
+from mypy_boto3_sqs import SQSClient
+
+from redrive_service.sandbox import privilege
+from redrive_service.sandbox.postgres import Postgres
+from redrive_service.sandbox.servers import free_port
+from tests.conditions import eventually
+
+pytestmark = pytest.mark.xdist_group("stack")
+MANAGE = Path(__file__).parents[2] / "manage.py"
+Environment = dict[str, str]
+
+
+@contextmanager
+def sandbox(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], Environment]]:
+    """`manage.py sandbox` in a folder, and the environment it prints; ended at the end, if it still runs."""
+    command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(folder), *options]
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=outside, cwd=folder.parent
+    )
+    try:
+        yield process, printed_environment(process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def printed_environment(process: subprocess.Popen[str]) -> Environment:
+    assert process.stdout is not None
+    printed: Environment = {}
+    while "REDRIVE_REPLAY_QUEUE_URL" not in printed:
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        name, _, value = line.removeprefix("export ").strip().partition("=")
+        printed[name] = shlex.split(value)[0]
+    return printed
+
+
+def queue_client(environment: Environment) -> SQSClient:
+    return boto3.client(
+        "sqs",
+        endpoint_url=environment["AWS_ENDPOINT_URL_SQS"],
+        region_name=environment["AWS_DEFAULT_REGION"],
+        aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
+    )
+
+
+def write_everywhere(environment: Environment) -> None:
+    with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept (word text)")
+        connection.execute("INSERT INTO kept VALUES ('kept')")
+    with redis.Redis.from_url(environment["REDIS_URL"]) as client:
+        client.set("word", "kept")
+    queues = queue_client(environment)
+    queues.send_message(QueueUrl=environment["REDRIVE_REPLAY_QUEUE_URL"], MessageBody="kept")
+    queues.close()
+
+
+def read_everywhere(environment: Environment) -> tuple[object, object, object]:
+    with psycopg.connect(environment["DATABASE_URL"]) as connection:
+        row = connection.execute("SELECT word FROM kept").fetchone()
+    with redis.Redis.from_url(environment["REDIS_URL"]) as client:
+        word = client.get("word")
+    queues = queue_client(environment)
+    received = queues.receive_message(QueueUrl=environment["REDRIVE_REPLAY_QUEUE_URL"])
+    queues.close()
+    return row, word, [message["Body"] for message in received.get("Messages", [])]
+
+
+def nobody_listens(environment: Environment) -> bool:
+    return not any(listens(environment[name]) for name in ("DATABASE_URL", "REDIS_URL", "AWS_ENDPOINT_URL_SQS"))
+
+
+def listens(url: str) -> bool:
+    port = int(url.rpartition(":")[2].split("/", maxsplit=1)[0])
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def processes_of(folder: Path) -> list[str]:
+    table = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True, check=True).stdout
+    return [line for line in table.splitlines() if str(folder) in line]
+
+
+def test_a_killed_launcher_leaves_no_server_and_a_second_start_finds_the_data(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder) as (launcher, first):
+        write_everywhere(first)
+        launcher.send_signal(signal.SIGKILL)
+        launcher.wait()
+        eventually(lambda: nobody_listens(first) and not processes_of(folder), within=2)
+
+    with sandbox(folder) as (_, second):
+        assert read_everywhere(second) == (("kept",), b"kept", ["kept"])
+        assert second == first
+
+
+def test_a_second_start_right_after_a_kill_waits_for_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder) as (launcher, first):
+        write_everywhere(first)
+        launcher.send_signal(signal.SIGKILL)
+        launcher.wait()
+
+        with sandbox(folder) as (_, second):
+            assert read_everywhere(second) == (("kept",), b"kept", ["kept"])
+
+
+def test_a_fresh_start_forgets_the_data(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder) as (_, first):
+        write_everywhere(first)
+
+    with sandbox(folder, "--fresh") as (_, second), psycopg.connect(second["DATABASE_URL"]) as connection:
+        row = connection.execute("SELECT count(*) FROM pg_tables WHERE tablename = 'kept'").fetchone()
+        assert row == (0,)
+
+
+def test_a_second_sandbox_in_the_same_folder_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder) as (launcher, _):
+        command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(folder)]
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
+
+        assert second.returncode == 1
+        assert second.stderr.strip() == (
+            f"CommandError: A sandbox runs in {folder} already (process {launcher.pid}). "
+            "Stop it, or name another --folder."
+        )
+
+
+def test_ports_are_free_to_choose(tmp_path: Path) -> None:
+    postgres, valkey, sqs = free_port(), free_port(), free_port()
+    options = ("--postgres-port", str(postgres), "--redis-port", str(valkey), "--sqs-port", str(sqs))
+    with sandbox(tmp_path / "sandbox", *options) as (_, environment):
+        assert environment["AWS_ENDPOINT_URL_SQS"] == f"http://127.0.0.1:{sqs}"
+        assert f":{postgres}/" in environment["DATABASE_URL"]
+        assert f":{valkey}/" in environment["REDIS_URL"]
+
+
+def test_only_sqs_starts_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder, "--only", "sqs") as (_, environment):
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "environment", "lock", "settings.json", "sqs", "sqs.log",
+        ]  # fmt: skip
+        assert "DATABASE_URL" not in environment
+
+
+def test_what_the_sandbox_keeps_is_for_its_owner_only(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder):
+        secret = [folder / "settings.json", folder / "environment", folder / "valkey" / "valkey.conf"]
+        assert [oct(file.stat().st_mode & 0o777) for file in [folder, *secret]] == ["0o700", "0o600", "0o600", "0o600"]
+
+
+def test_a_folder_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps({"ports": "everywhere"}))
+    command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder."
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts PostgreSQL as somebody else")
+def test_postgres_started_by_root_runs_as_nobody_where_namespaces_are_forbidden(tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    postgres = Postgres(folder=private, port=free_port(), password="secret", identity=privilege.Identity(user="nobody"))
+    server = postgres.start(tmp_path / "postgres.log")
+    try:
+        with psycopg.connect(postgres.url) as connection:
+            assert connection.execute("SELECT current_user::text").fetchone() == ("postgres",)
+        assert oct(private.stat().st_mode & 0o777) == "0o700"
+    finally:
+        server.stop()
+        postgres.forget()
