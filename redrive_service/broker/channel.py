@@ -1,0 +1,158 @@
+"""kombu's SQS channel, whose polling never ends."""
+
+from __future__ import annotations
+
+import logging
+import time
+from queue import Empty
+
+from vine import promise
+
+from redrive_service.broker.failure import NO_ANSWER, ReceiveFailure
+from redrive_service.broker.record import record_of
+from redrive_service.broker.settlement import SettlingChannel
+from redrive_service.broker.version import Kombus
+
+logger = logging.getLogger("redrive.broker")
+
+_AFRESH_AFTER = 3  # failures in a row, after which credentials, endpoint and sockets are looked up again
+_BATCH = 10  # messages a receive may bring (AWS: ReceiveMessage)
+
+
+class Channel(SettlingChannel):
+    """The channel of one worker: whatever goes wrong with a receive, it is logged, counted and tried again."""
+
+    clock = staticmethod(time.monotonic)
+
+    def __init__(self, *args: Kombus, **kwargs: Kombus) -> None:
+        self._polls: dict[str, int] = {}  # the receive under way, by queue: its number
+        self._polls_begun = 0
+        self._overdue: dict[str, Kombus] = {}  # the timer that notices when its answer never comes, by queue
+        self._resting_until: dict[str, float] = {}  # the pauses of the blocking path, by queue, on `clock`
+        super().__init__(*args, **kwargs)
+
+    # The event loop's poll (prefork, threads, solo).
+
+    def _schedule_queue(self, queue: str) -> None:
+        # kombu calls this from the event loop, where an exception ends the worker, or from one of its timers, which
+        # swallows it and so ends the polling. None leaves here.
+        if queue not in self._active_queues or queue in self._polls:
+            return
+        if not self.qos.can_consume():
+            self.hub.call_later(self.connection.polling_interval, self._schedule_queue, queue)
+            return
+        poll = self._begin_poll(queue)
+        try:
+            self._get_bulk_async(queue, callback=promise(self._end_poll, (queue, poll)))
+        except Exception as error:  # noqa: BLE001  # no credentials, no endpoint: whatever it is, the poll must go on
+            self._end_poll(queue, poll, ReceiveFailure.from_exception(error))
+
+    def _begin_poll(self, queue: str) -> int:
+        self._polls_begun += 1
+        self._polls[queue] = self._polls_begun
+        lost = ReceiveFailure(status=NO_ANSWER, code="overdue")
+        deadline = self.patience.overdue(long_poll=self.wait_time_seconds)
+        self._overdue[queue] = self.hub.call_later(deadline, self._end_poll, queue, self._polls_begun, lost)
+        return self._polls_begun
+
+    def _end_poll(self, queue: str, poll: int, outcome: int | ReceiveFailure) -> None:
+        if self.closed or self._polls.get(queue) != poll:  # an answer after all, to a poll that was taken for lost
+            return
+        del self._polls[queue]
+        self._overdue.pop(queue).cancel()
+        if isinstance(outcome, ReceiveFailure):
+            pause = self._note_failure(queue, outcome)
+        else:
+            record_of(queue).answered(now=self.clock())
+            pause = 0.0 if outcome else self.connection.polling_interval
+        self.hub.call_later(pause, self._schedule_queue, queue)
+
+    # The blocking poll (gevent, eventlet, a plain `drain_events`).
+
+    def _get_bulk(self, queue: str, max_if_unlimited: int = _BATCH, callback: Kombus = None) -> None:  # noqa: ARG002  # kombu's signature
+        answer = self._receive_or_rest(queue, self._get_message_estimate(max_if_unlimited))
+        if not self._on_messages_ready(self._resolve_queue_url(queue), queue, answer):
+            raise Empty
+
+    def _get(self, queue: str, timeout: float | None = None) -> Kombus:  # noqa: ARG002  # kombu's signature
+        messages = self._receive_or_rest(queue, 1).get("Messages")
+        if not messages:
+            raise Empty
+        return self._message_to_python(messages[0], queue, self._resolve_queue_url(queue))
+
+    def _receive_or_rest(self, queue: str, count: int) -> dict[str, Kombus]:
+        # A queue that failed rests without holding up the others: they are polled one after the other.
+        if self.clock() < self._resting_until.get(queue, 0.0):
+            raise Empty
+        try:
+            answer = self._receive_message(queue, count)
+        except Exception as error:
+            pause = self._note_failure(queue, ReceiveFailure.from_exception(error))
+            self._resting_until[queue] = self.clock() + pause
+            raise Empty from error
+        record_of(queue).answered(now=self.clock())
+        return answer
+
+    def _receive_message(
+        self, queue: str, max_number_of_messages: int = 1, wait_time_seconds: int | None = None
+    ) -> dict[str, Kombus]:
+        wanted = self.get_message_attributes
+        answer: dict[str, Kombus] = self._receiving_client(queue).receive_message(
+            QueueUrl=self._resolve_queue_url(queue),
+            MaxNumberOfMessages=max_number_of_messages,
+            WaitTimeSeconds=self.wait_time_seconds if wait_time_seconds is None else wait_time_seconds,
+            MessageSystemAttributeNames=wanted["MessageSystemAttributeNames"],
+            MessageAttributeNames=wanted["MessageAttributeNames"],
+        )
+        return answer
+
+    # What both do with an answer, and without one.
+
+    def _on_messages_ready(self, queue_url: str, queue: str, answer: Kombus) -> int | ReceiveFailure:
+        if isinstance(answer, ReceiveFailure):
+            return answer
+        messages = answer.get("Messages") or []
+        if self.closed or not messages:
+            return 0
+        if queue not in self.connection._callbacks:  # noqa: SLF001  # the consumer is gone: kombu gives them all back
+            return int(super()._on_messages_ready(queue_url, queue, answer))  # type: ignore[misc]  # not in kombu's stubs
+        for message in messages:
+            self._hand_over(queue_url, queue, message)
+        return len(messages)
+
+    def _hand_over(self, queue_url: str, queue: str, message: dict[str, Kombus]) -> None:
+        try:
+            self.connection._callbacks[queue](self._message_to_python(message, queue, queue_url))  # noqa: SLF001
+        except Exception as error:  # noqa: BLE001  # one message that cannot be read must not take its mates along
+            logger.error(  # noqa: TRY400  # a traceback could quote the message
+                "redrive.broker.message_refused queue=%s message=%s error=%s: left to reappear and to dead-letter",
+                queue,
+                message.get("MessageId"),
+                type(error).__name__,
+            )
+            self._forget(message.get("ReceiptHandle", ""))
+
+    def _note_failure(self, queue: str, failure: ReceiveFailure) -> float:
+        in_a_row = record_of(queue).failed(now=self.clock())
+        pause = self.patience.pause(failures_in_a_row=in_a_row)
+        logger.warning(
+            "redrive.broker.receive_failed queue=%s status=%d code=%s in_a_row=%d next_in=%.1fs",
+            queue,
+            failure.status,
+            failure.code or "unknown",
+            in_a_row,
+            pause,
+        )
+        if in_a_row % _AFRESH_AFTER == 0:
+            self._start_afresh(queue)
+        return pause
+
+    def _size(self, queue: str) -> int:
+        # Asked for at every declaration, also at start, and needed by nobody. SQS may be away just then.
+        try:
+            return super()._size(queue)
+        except Exception as error:  # noqa: BLE001  # raised, the worker would not start
+            failure = ReceiveFailure.from_exception(error)
+            code = failure.code or "unknown"
+            logger.warning("redrive.broker.size_unknown queue=%s status=%d code=%s", queue, failure.status, code)
+            return 0

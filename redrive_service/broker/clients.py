@@ -1,0 +1,90 @@
+"""The clients of a channel's queues: every one with deadlines, every one renewed when it no longer gets through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from botocore.config import Config
+from kombu.transport import SQS
+
+from redrive_service.broker.patience import Patience
+from redrive_service.broker.version import Kombus
+from redrive_service.broker.wire import ContainedSqsConnection
+
+
+class ClientsChannel(SQS.Channel):
+    """A channel that makes its own clients.
+
+    By queue: one for receives on the event loop, one for blocking receives, one for all other calls.
+    """
+
+    # What kombu's stubs leave out.
+    hub: Kombus
+    connection: Kombus
+    _get_bulk_async: Callable[..., object]
+    _get_message_estimate: Callable[[int], int]
+    _resolve_queue_url: Callable[[str], str]
+
+    def __init__(self, *args: Kombus, **kwargs: Kombus) -> None:
+        self._receiving_clients: dict[str, Kombus] = {}
+        super().__init__(*args, **kwargs)
+
+    @cached_property
+    def patience(self) -> Patience:
+        """The waits that the transport option `patience` asks for."""
+        return Patience.of(self.transport_options.get("patience", {}))
+
+    def asynsqs(self, queue: str | None = None) -> ContainedSqsConnection:
+        """The event loop's connection of a queue."""
+        name = queue or ""
+        connections: dict[str, ContainedSqsConnection] = self._predefined_queue_async_clients
+        if name not in connections:
+            wanted = self.get_message_attributes
+            connections[name] = ContainedSqsConnection(
+                patience=self.patience,
+                long_poll=self.wait_time_seconds,
+                sqs_connection=self.sqs(queue=queue),
+                message_system_attribute_names=wanted["MessageSystemAttributeNames"],
+                message_attribute_names=wanted["MessageAttributeNames"],
+            )
+        return connections[name]
+
+    def _receiving_client(self, queue: str) -> Kombus:
+        # A receive may take as long as the long poll, no other call may; and the next poll is its retry.
+        name = self.canonical_queue_name(queue)
+        if name not in self._receiving_clients:
+            own = self.predefined_queues.get(name, {})
+            self._receiving_clients[name] = self._new_boto_client(
+                "sqs",
+                own.get("region", self.region),
+                own.get("access_key_id", self.conninfo.userid),
+                own.get("secret_access_key", self.conninfo.password),
+                config=Config(
+                    read_timeout=self.patience.receive(long_poll=self.wait_time_seconds),
+                    retries={"mode": "standard", "total_max_attempts": 1},
+                ),
+            )
+        return self._receiving_clients[name]
+
+    def _new_boto_client(self, *args: Kombus, config: Config | None = None, **kwargs: Kombus) -> Kombus:
+        # botocore waits a minute by itself, and how often it tries again changes from release to release.
+        bounds = Config(
+            connect_timeout=self.patience.connect,
+            read_timeout=self.patience.call_read,
+            tcp_keepalive=True,
+            retries={"mode": "standard", "total_max_attempts": self.patience.call_attempts},
+        ).merge(Config(**(self.transport_options.get("client-config") or {})))
+        return super()._new_boto_client(  # type: ignore[misc]  # private, so not in kombu's stubs
+            *args, config=bounds.merge(config) if config else bounds, **kwargs
+        )
+
+    def _start_afresh(self, queue: str) -> None:
+        # botocore renews what expires, but reads a credentials file only once: a rotated file needs a new client.
+        name = self.canonical_queue_name(queue)
+        for clients in (
+            self._predefined_queue_clients,
+            self._predefined_queue_async_clients,
+            self._receiving_clients,
+        ):
+            clients.pop(name, None)

@@ -1,0 +1,124 @@
+"""How Celery is told to use SQS. No Django here: settings pass plain values in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kombu import Queue
+
+from redrive_service.broker.patience import FASTEST_POLL
+
+DEFAULT_QUEUE = "redrive-control"
+LONGEST_POLL = 20  # seconds (AWS: ReceiveMessage, WaitTimeSeconds)
+SOFT_TIME_LIMIT = 240  # seconds: a task slices its work and ends long before
+TIME_LIMIT = 300
+SHUTDOWN_GRACE = 60.0
+
+
+class BrokerIsMisconfigured(ValueError):
+    """Celery was given queues or waits that SQS cannot serve."""
+
+
+def celery_settings(
+    *,
+    queue_urls: Mapping[str, str],
+    region: str,
+    long_poll_seconds: int = LONGEST_POLL,
+    patience: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """The `CELERY_*` settings for SQS.
+
+    The queues' own settings must fit: a visibility timeout of 900 s (three times the hard time limit: kombu never
+    extends it), a dead-letter queue after five receives, retention of days.
+
+    Args:
+        queue_urls: by name, the service's own standard queues; `redrive-control` is the default one and must be there.
+        region: where they are.
+        long_poll_seconds: how long a receive waits for a message; 20 is the most, and costs least.
+        patience: waits that differ from `Patience`'s.
+
+    Raises:
+        BrokerIsMisconfigured: a queue cannot be used, or the poll is too long.
+    """
+    _check(queue_urls, long_poll_seconds)
+    return {
+        **_broker(queue_urls, region, long_poll_seconds, patience or {}),
+        **_tasks(queue_urls),
+        **_worker(),
+        "CELERY_TIMEZONE": "UTC",  # a local schedule skips or doubles an hour when the clocks change
+        "CELERY_ENABLE_UTC": True,
+        "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds; a standby beat asks for the lead this often
+        "CELERY_RESULT_EXPIRES": None,  # else beat adds a nightly clean-up of results there are none of
+    }
+
+
+def _check(queue_urls: Mapping[str, str], long_poll_seconds: int) -> None:
+    if DEFAULT_QUEUE not in queue_urls:
+        raise BrokerIsMisconfigured(f"The queue {DEFAULT_QUEUE} has no URL. Tasks go there unless they are routed.")
+    for name, url in queue_urls.items():
+        if url.endswith(".fifo"):
+            raise BrokerIsMisconfigured(
+                f"The queue {name} is FIFO ({url}). Make it a standard queue: Celery does not keep a FIFO queue's order, "
+                f"and one task that waits would hold up its whole group."
+            )
+    if not 1 <= long_poll_seconds <= LONGEST_POLL:
+        raise BrokerIsMisconfigured(
+            f"A long poll of {long_poll_seconds} s is not possible. SQS takes 1 to {LONGEST_POLL}."
+        )
+
+
+def _broker(
+    queue_urls: Mapping[str, str], region: str, long_poll_seconds: int, patience: Mapping[str, float]
+) -> dict[str, Any]:
+    return {
+        "CELERY_BROKER_URL": "sqs://",  # credentials and endpoint: AWS's default chain
+        "CELERY_BROKER_TRANSPORT": "redrive_service.broker.transport:Transport",  # kombu refuses a path in the URL
+        "CELERY_BROKER_TRANSPORT_OPTIONS": {
+            "region": region,
+            "is_secure": True,  # left out, kombu speaks plain HTTP to a named endpoint
+            # With it, kombu neither lists nor creates queues, and needs no permission to.
+            "predefined_queues": {name: {"url": url} for name, url in queue_urls.items()},
+            "wait_time_seconds": long_poll_seconds,
+            "polling_interval": FASTEST_POLL,  # comes on top of the long poll, and is how soon a freed slot is noticed
+            "patience": dict(patience),
+        },
+        "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
+        "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,  # for ever: there is nothing better to do
+        "CELERY_BROKER_POOL_ACQUIRE_TIMEOUT": 10.0,  # else a publisher waits for ever for one of the ten connections
+    }
+
+
+def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "CELERY_TASK_QUEUES": [Queue(name, routing_key=name) for name in queue_urls],
+        "CELERY_TASK_DEFAULT_QUEUE": DEFAULT_QUEUE,
+        "CELERY_TASK_CREATE_MISSING_QUEUES": False,  # a misspelt queue is an error, not a queue nobody reads
+        "CELERY_TASK_SERIALIZER": "json",
+        "CELERY_RESULT_SERIALIZER": "json",
+        "CELERY_ACCEPT_CONTENT": ["json"],  # never pickle: whoever may send to the queue would run code here
+        "CELERY_TASK_IGNORE_RESULT": True,  # Postgres knows what became of it
+        # botocore tries twice, within bounds (Patience). On top of that Celery would block a web request for a minute,
+        # and a hint that is lost is sent again by the next tick.
+        "CELERY_TASK_PUBLISH_RETRY": False,
+        "CELERY_TASK_ACKS_LATE": True,  # deleted when done, so that a worker that dies loses nothing
+        "CELERY_TASK_ACKS_ON_FAILURE": True,  # a failure is recorded in Postgres, and what is due is sent again
+        "CELERY_TASK_ACKS_ON_TIMEOUT": True,
+        "CELERY_TASK_REJECT_ON_WORKER_LOST": True,  # runs again; the queue's maxReceiveCount bounds how often
+        "CELERY_TASK_SOFT_TIME_LIMIT": SOFT_TIME_LIMIT,
+        "CELERY_TASK_TIME_LIMIT": TIME_LIMIT,  # prefork only
+    }
+
+
+def _worker() -> dict[str, Any]:
+    return {
+        "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # whatever waits in memory uses up its visibility timeout
+        "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task here has an ETA: SQS would show it to others while it waits
+        "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
+        # With REMAP_SIGTERM=SIGQUIT and a container's grace of 90 s: running tasks end, the others go back to SQS.
+        "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,
+        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": True,
+        "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,  # impossible on SQS, and `inspect` would create queues
+        "CELERY_WORKER_SEND_TASK_EVENTS": False,
+        "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS": False,
+    }

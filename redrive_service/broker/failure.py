@@ -1,0 +1,64 @@
+"""What is told about a failed receive: enough to act on, never a payload or a credential."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from botocore.exceptions import ClientError
+
+NO_ANSWER = 599  # kombu's word for "curl could not": not connected, dropped, timed out
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9._]{0,79}")
+_LONGEST_ERROR_BODY = 16_384  # bytes; an SQS error is some hundred, a proxy's page can be anything
+
+
+class Answer(Protocol):
+    """What kombu hands over of an HTTP exchange."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status, or 599."""
+
+    def read(self) -> bytes | None:
+        """The body, or None where none came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiveFailure:
+    """Why one ReceiveMessage brought no answer that can be used."""
+
+    status: int
+    code: str
+    """SQS's error code, curl's (`curl-28`: timed out), the class of the exception, or "" where nobody said."""
+
+    @classmethod
+    def from_answer(cls, answer: Answer, *, curl_error: int | None = None) -> Self:
+        """The failure that an HTTP answer speaks of. The message in it is left out: it can quote a signed request."""
+        code = f"curl-{curl_error}" if curl_error else _error_code(answer.read())
+        return cls(status=answer.status, code=code)
+
+    @classmethod
+    def from_exception(cls, error: Exception) -> Self:
+        """The failure that an exception speaks of, by its class alone: its text can quote what it choked on."""
+        if isinstance(error, ClientError):
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
+            return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))
+        return cls(status=NO_ANSWER, code=type(error).__name__)
+
+
+def _error_code(body: bytes | None) -> str:
+    """`QueueDoesNotExist` of `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}` (AWS JSON 1.0 errors)."""
+    if not body or len(body) > _LONGEST_ERROR_BODY:
+        return ""
+    try:
+        error = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    kind = error.get("__type", "") if isinstance(error, dict) else ""
+    return _printable(kind.rpartition("#")[2]) if isinstance(kind, str) else ""
+
+
+def _printable(code: str) -> str:
+    return code if _CODE.fullmatch(code) else ""

@@ -1,0 +1,81 @@
+"""How a received message ends: deleted because it is done, or left to SQS. Never deleted because it was refused."""
+
+from __future__ import annotations
+
+import logging
+
+from redrive_service.broker.clients import ClientsChannel
+from redrive_service.broker.failure import ReceiveFailure
+from redrive_service.broker.version import Kombus
+
+logger = logging.getLogger("redrive.broker")
+
+
+class SettlingChannel(ClientsChannel):
+    """A channel that settles what it received, and survives when SQS does not let it.
+
+    A message that could not be settled comes back after its visibility timeout, and its task runs again.
+    """
+
+    def basic_ack(self, delivery_tag: str, multiple: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  # kombu's signature
+        """Delete a message that is done."""
+        try:
+            client, address = self._address(self.qos.get(delivery_tag))
+            client.delete_message(**address)
+        except Exception as error:  # noqa: BLE001  # raised, it would end the worker
+            _note_unsettled("delete", error)
+        finally:
+            self._forget(delivery_tag)
+
+    def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's signature
+        """Leave a message to SQS: to reappear after its visibility timeout or, to be tried again, after one long poll.
+
+        kombu 5.7.0 deletes what is rejected from a queue without a redrive policy (research: celery_sqs.md 0.4). Here
+        SQS shows it again, and dead-letters it once it was received `maxReceiveCount` times.
+        """
+        try:
+            if requeue:
+                self._show_again(self.qos.get(delivery_tag), after=self.wait_time_seconds)
+        except KeyError as error:
+            _note_unsettled("show again", error)
+        finally:
+            self._forget(delivery_tag)
+
+    def _restore(self, message: Kombus, unwanted_delivery_info: Kombus = ()) -> None:  # noqa: ARG002  # kombu's signature
+        # At shutdown: what was received and never begun is given back at once, for somebody else.
+        self._show_again(message, after=0)
+
+    def _show_again(self, message: Kombus, *, after: int) -> None:
+        try:
+            client, address = self._address(message)
+            client.change_message_visibility(**address, VisibilityTimeout=after)
+        except Exception as error:  # noqa: BLE001  # raised, it would end the worker
+            _note_unsettled("show again", error)
+
+    def _address(self, message: Kombus) -> tuple[Kombus, dict[str, str]]:
+        """The client, and the arguments by which SQS knows the message."""
+        info = message.delivery_info
+        client = self.sqs(queue=self.canonical_queue_name(info["routing_key"]))
+        return client, {"QueueUrl": info["sqs_queue"], "ReceiptHandle": info["sqs_message"]["ReceiptHandle"]}
+
+    def _message_to_python(self, message: Kombus, queue: str, queue_url: str) -> Kombus:
+        # The sender wrote the routing key, and settling goes by it. A message copied from elsewhere names a queue that
+        # nobody here knows (research: celery_sqs.md 0.6).
+        payload = super()._message_to_python(message, queue, queue_url)  # type: ignore[misc]  # not in kombu's stubs
+        payload["properties"]["delivery_info"].update(exchange="", routing_key=queue)
+        return payload
+
+    def _forget(self, delivery_tag: str) -> None:
+        # A slot that is not given back is lost: a worker whose slots are all taken no longer polls.
+        if delivery_tag in (self.qos._delivered or ()):  # noqa: SLF001
+            self.qos.ack(delivery_tag)
+
+
+def _note_unsettled(wanted: str, error: Exception) -> None:
+    failure = ReceiveFailure.from_exception(error)
+    logger.error(
+        "redrive.broker.settle_failed wanted=%r status=%d code=%s: SQS shows the message again",
+        wanted,
+        failure.status,
+        failure.code or "unknown",
+    )

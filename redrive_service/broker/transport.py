@@ -1,0 +1,31 @@
+"""What Celery is pointed at: `broker_transport = "redrive_service.broker.transport:Transport"`.
+
+`broker_url` stays `sqs://`: kombu 5.7.0 refuses an import path in a URL, and takes it as `broker_transport` only.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from kombu.transport import SQS
+
+from redrive_service.broker.channel import Channel
+from redrive_service.broker.patience import FASTEST_POLL
+from redrive_service.broker.version import Kombus, require_proved_kombu
+
+require_proved_kombu(version("kombu"))
+
+
+class Transport(SQS.Transport):
+    """kombu's SQS transport with its faults contained.
+
+    Queues are those of the transport option `predefined_queues`; credentials and endpoint come from AWS's default
+    chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). The option `patience` changes the waits.
+    """
+
+    Channel = Channel
+    polling_interval: float  # type: ignore[assignment]  # kombu's default is whole, its option need not be
+
+    def __init__(self, client: Kombus, **kwargs: Kombus) -> None:
+        super().__init__(client, **kwargs)
+        self.polling_interval = max(self.polling_interval, FASTEST_POLL)

@@ -1,0 +1,105 @@
+"""The local SQS in a process of a test's own: its faults and its call log are nobody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import boto3
+from botocore.config import Config
+
+SOURCES = Path(__file__).resolve().parents[2]
+REGION = "us-east-1"
+
+
+@dataclass(slots=True)
+class LocalSqs:
+    """A running local SQS inside a `with` block."""
+
+    process: subprocess.Popen[str] = field(init=False)
+    endpoint: str = field(init=False, default="")
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, *os.environ.get("BROKERDEV_SQS", "-m redrive_service.sandbox.sqs").split()]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=SOURCES)
+        assert self.process.stdout is not None
+        ready, _, self.endpoint = self.process.stdout.readline().strip().partition(" ")
+        if ready != "ready":
+            self.__exit__()
+            raise AssertionError("the local SQS did not start")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=10)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The standard variables, and nothing else, by which AWS's clients find this server."""
+        return {
+            "AWS_ENDPOINT_URL_SQS": self.endpoint,
+            "AWS_ACCESS_KEY_ID": "sandbox",
+            "AWS_SECRET_ACCESS_KEY": "sandbox",
+            "AWS_DEFAULT_REGION": REGION,
+        }
+
+    @property
+    def client(self) -> Any:
+        """A client of the test's own."""
+        return boto3.client(
+            "sqs",
+            endpoint_url=self.endpoint,
+            region_name=REGION,
+            aws_access_key_id="sandbox",
+            aws_secret_access_key="sandbox",
+            config=Config(retries={"mode": "standard", "total_max_attempts": 1}),
+        )
+
+    def make_queue(self, name: str, **attributes: str) -> str:
+        """A new queue's URL."""
+        url: str = self.client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        return url
+
+    def visible(self, url: str) -> int:
+        """How many messages a receive could bring now."""
+        name = "ApproximateNumberOfMessages"
+        answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
+        return int(answer["Attributes"][name])
+
+    def in_flight(self, url: str) -> int:
+        """How many messages somebody has received and not settled."""
+        name = "ApproximateNumberOfMessagesNotVisible"
+        answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
+        return int(answer["Attributes"][name])
+
+    def plan(self, *faults: Mapping[str, object]) -> None:
+        """Replace the faults that are to come. None at all lets go of whoever hangs."""
+        self._control("DELETE", "faults")
+        if faults:
+            self._control("PUT", "faults", faults)
+
+    def fired(self) -> list[int]:
+        """How often each planned fault has struck."""
+        return [fault["fired"] for fault in self._control("GET", "faults")]
+
+    def calls(self, action: str, queue: str) -> list[dict[str, Any]]:
+        """The calls of one action to one queue so far, oldest first."""
+        calls: list[dict[str, Any]] = self._control("GET", f"calls?action={action}&queue={queue}")["calls"]
+        return calls
+
+    def _control(self, method: str, path: str, body: Sequence[object] | None = None) -> Any:
+        request = urllib.request.Request(
+            f"{self.endpoint}/_sandbox/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read() or b"null")

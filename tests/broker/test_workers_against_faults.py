@@ -1,0 +1,85 @@
+"""Real workers, prefork and threads, struck by every fault of a receive: the same process must consume again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from redrive_service.broker.patience import Patience
+from tests.broker.local_sqs import LocalSqs
+from tests.broker.workers import START, Worker
+from tests.conditions import eventually
+
+RECOVERED = 45.0  # seconds after the last fault: what the service promises
+POOLS = ("prefork", "threads")
+
+FAULTS = {
+    "an internal error": {"kind": "error", "status": 500, "code": "InternalError", "times": 1},
+    "a service that is unavailable": {"kind": "error", "status": 503, "code": "ServiceUnavailable", "times": 1},
+    "throttling": {"kind": "error", "status": 403, "code": "RequestThrottled", "times": 1},
+    "throttling by KMS": {"kind": "error", "status": 400, "code": "KMS.ThrottlingException", "times": 1},
+    "expired credentials": {"kind": "error", "status": 403, "code": "ExpiredToken", "times": 1},
+    "a queue that was deleted": {"kind": "error", "status": 400, "code": "QueueDoesNotExist", "times": 1},
+    "a dropped connection": {"kind": "drop", "times": 3},  # once, and curl itself tries again
+    "a receive that hangs": {"kind": "hang", "times": 1},
+    "twelve errors in a row": {"kind": "error", "status": 403, "code": "RequestThrottled", "times": 12},
+}
+
+
+@pytest.fixture(scope="module")
+def patient_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker with production's waits whose receive hangs from the start, while the other tests go on."""
+    with (
+        LocalSqs() as sqs,
+        Worker(
+            sqs=sqs, folder=tmp_path_factory.mktemp("patient"), name="redrive-capture", long_poll=20, patience={}
+        ) as worker,
+    ):
+        worker.consumes(within=START)
+        sqs.plan({"kind": "hang", "action": "ReceiveMessage", "times": 1})
+        worker.send("tiny.mark", "ends the long poll under way")
+        eventually(lambda: sqs.fired() == [1], within=30)
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory, patient_worker: Worker) -> Iterator[list[Worker]]:
+    """One worker a pool, the same ones for all faults."""
+    folder: Path = tmp_path_factory.mktemp("workers")
+    with LocalSqs() as sqs, ExitStack() as running:
+        yield [running.enter_context(Worker(sqs=sqs, folder=folder, name=f"tiny-{pool}", pool=pool)) for pool in POOLS]
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_the_same_worker_consumes_again_after(fault: dict[str, object], workers: list[Worker]) -> None:
+    for worker in workers:
+        worker.consumes(within=START)
+    workers[0].sqs.plan(*({**fault, "action": "ReceiveMessage", "queue": worker.name} for worker in workers))
+    eventually(lambda: workers[0].sqs.fired() == [fault["times"]] * len(workers), within=RECOVERED)
+    for worker in workers:
+        worker.consumes(within=RECOVERED)
+
+
+def test_the_same_worker_consumes_again_after_its_deletes_were_denied(workers: list[Worker]) -> None:
+    denied = {"kind": "error", "action": "DeleteMessage", "status": 403, "code": "AccessDenied", "times": 1}
+    for worker in workers:
+        worker.consumes(within=START)
+    workers[0].sqs.plan(*({**denied, "queue": worker.name} for worker in workers))
+    for worker in workers:
+        worker.consumes(within=RECOVERED)
+    eventually(lambda: workers[0].sqs.fired() == [1] * len(workers), within=RECOVERED)
+    for worker in workers:
+        worker.consumes(within=RECOVERED)
+
+
+def test_a_worker_with_productions_waits_consumes_again_after_a_receive_that_hangs(patient_worker: Worker) -> None:
+    patient_worker.consumes(within=RECOVERED)
+
+
+def test_productions_waits_add_up_to_less_than_was_promised() -> None:
+    patience = Patience()
+    assert patience.receive(long_poll=20) + patience.longest_pause < RECOVERED
+    assert patience.overdue(long_poll=20) + patience.longest_pause <= RECOVERED
