@@ -1,0 +1,323 @@
+"""FIFO queues: order, blocked groups, redelivery, deduplication, and a receive that can be repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import string
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.queues import Counts, Queue, refused, system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.contract.conftest import MakeQueue
+
+FIVE_MINUTES = 300
+EVERY_ALLOWED_CHARACTER = string.ascii_letters + string.digits + string.punctuation
+
+
+@pytest.fixture
+def by_content(make_queue: MakeQueue) -> Queue:
+    """A FIFO queue that takes the body's hash where no deduplication id is given."""
+    return make_queue(fifo=True, ContentBasedDeduplication="true")
+
+
+@pytest.fixture
+def by_group(make_queue: MakeQueue) -> Queue:
+    """A FIFO queue that deduplicates within each group only."""
+    return make_queue(fifo=True, DeduplicationScope="messageGroup")
+
+
+# Order
+
+
+def test_a_group_comes_in_order_over_several_receives(fifo: Queue) -> None:
+    fifo.send_group("g", *(f"m{n}" for n in range(7)))
+    received = []
+    for most in (1, 3, 2, 1):
+        messages = fifo.receive(most)
+        received.append([message["Body"] for message in messages])
+        for message in messages:
+            fifo.delete(message)
+    assert received == [["m0"], ["m1", "m2", "m3"], ["m4", "m5"], ["m6"]]
+
+
+def test_one_receive_returns_as_many_of_one_group_as_it_can(fifo: Queue) -> None:
+    fifo.send_group("g", "g0")
+    fifo.send_group("h", "h0")
+    fifo.send_group("g", "g1", "g2")
+    assert fifo.bodies() == ["g0", "g1", "g2", "h0"]
+
+
+def test_a_batch_is_enqueued_in_its_order(fifo: Queue) -> None:
+    fifo.send_batch(
+        *(
+            {"Id": f"z{9 - n}", "MessageBody": f"m{n}", "MessageGroupId": "g", "MessageDeduplicationId": f"d{n}"}
+            for n in range(10)
+        )
+    )
+    assert fifo.bodies() == [f"m{n}" for n in range(10)]
+
+
+# Groups in flight
+
+
+def test_a_group_is_blocked_while_any_of_its_messages_is_in_flight(fifo: Queue) -> None:
+    fifo.send_group("g", "m0", "m1", "m2", "m3")
+    first, _ = fifo.receive(2)
+    while_two_are_in_flight = fifo.bodies()
+    fifo.delete(first)
+    while_one_is_in_flight = fifo.bodies()
+    assert (while_two_are_in_flight, while_one_is_in_flight) == ([], [])
+
+
+def test_a_group_goes_on_when_all_that_was_in_flight_is_deleted(fifo: Queue) -> None:
+    fifo.send_group("g", "m0", "m1", "m2", "m3")
+    for message in fifo.receive(2):
+        fifo.delete(message)
+    assert fifo.bodies() == ["m2", "m3"]
+
+
+def test_a_blocked_group_blocks_no_other(fifo: Queue) -> None:
+    fifo.send_group("g", "g0", "g1")
+    fifo.send_group("h", "h0", "h1")
+    assert (fifo.bodies(1), fifo.bodies()) == (["g0"], ["h0", "h1"])
+
+
+def test_a_message_sent_to_a_group_in_flight_waits_for_it(fifo: Queue) -> None:
+    fifo.send_group("g", "m0")
+    head = fifo.receive_one()
+    fifo.send_group("g", "m1")
+    blocked = fifo.bodies()
+    fifo.delete(head)
+    assert (blocked, fifo.bodies()) == ([], ["m1"])
+
+
+def test_only_what_was_received_counts_as_in_flight(fifo: Queue) -> None:
+    fifo.send_group("g", "g0", "g1", "g2")
+    fifo.send_group("h", "h0")
+    fifo.receive(1)
+    assert fifo.counts() == Counts(visible=3, in_flight=1, delayed=0)
+
+
+# Redelivery
+
+
+def test_a_group_comes_again_in_order_when_its_timeout_has_passed(
+    fifo: Queue, advance: Callable[[float], float]
+) -> None:
+    bodies = ["m0", "m1", "m2", "m3"]
+    fifo.send_group("g", *bodies)
+    first = fifo.bodies()
+    advance(31)
+    assert (first, fifo.bodies()) == (bodies, bodies)
+
+
+def test_what_expired_comes_before_its_successors(fifo: Queue, advance: Callable[[float], float]) -> None:
+    fifo.send_group("g", "m0", "m1", "m2", "m3")
+    fifo.receive(2)
+    advance(31)
+    assert fifo.bodies() == ["m0", "m1", "m2", "m3"]
+
+
+def test_what_was_given_back_in_any_order_comes_in_its_own(fifo: Queue) -> None:
+    fifo.send_group("g", "m0", "m1", "m2")
+    for message in reversed(fifo.receive()):
+        fifo.hide(message, 0)
+    assert fifo.bodies() == ["m0", "m1", "m2"]
+
+
+def test_no_successor_overtakes_a_head_whose_timeout_was_extended(
+    fifo: Queue, advance: Callable[[float], float]
+) -> None:
+    fifo.send_group("g", "m0", "m1", "m2")
+    head, _, _ = fifo.receive()
+    fifo.hide(head, 1000)
+    advance(31)
+    blocked = fifo.bodies()
+    advance(1000)
+    assert (blocked, fifo.bodies()) == ([], ["m0", "m1", "m2"])
+
+
+def test_what_failed_after_its_head_was_done_comes_again_first(fifo: Queue, advance: Callable[[float], float]) -> None:
+    fifo.send_group("g", "m0", "m1", "m2")
+    head, _ = fifo.receive(2)
+    fifo.delete(head)
+    advance(31)
+    assert fifo.bodies() == ["m1", "m2"]
+
+
+# Deduplication
+
+
+def test_a_second_send_with_the_same_id_is_accepted_and_not_delivered(fifo: Queue) -> None:
+    fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
+    fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
+    assert fifo.bodies() == ["first"]
+
+
+def test_a_duplicate_is_answered_with_the_first_message_id(fifo: Queue) -> None:
+    first = fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
+    second = fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
+    assert second["MessageId"] == first["MessageId"]
+
+
+def test_deduplication_outlives_the_deletion_for_five_minutes(fifo: Queue, advance: Callable[[float], float]) -> None:
+    fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
+    fifo.delete(fifo.receive_one())
+    advance(FIVE_MINUTES - 20)
+    fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
+    assert fifo.counts() == Counts(0, 0, 0)
+
+
+def test_deduplication_ends_after_five_minutes(fifo: Queue, advance: Callable[[float], float]) -> None:
+    first = fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
+    fifo.delete(fifo.receive_one())
+    advance(FIVE_MINUTES + 1)
+    second = fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
+    assert fifo.bodies() == ["second"]
+    assert second["MessageId"] != first["MessageId"]
+
+
+def test_duplicates_in_one_batch_are_all_accepted_and_one_is_delivered(fifo: Queue) -> None:
+    answer = fifo.send_batch(
+        {"Id": "a", "MessageBody": "first", "MessageGroupId": "g", "MessageDeduplicationId": "d"},
+        {"Id": "b", "MessageBody": "second", "MessageGroupId": "g", "MessageDeduplicationId": "d"},
+    )
+    assert [entry["Id"] for entry in answer["Successful"]] == ["a", "b"]
+    assert fifo.bodies() == ["first"]
+
+
+def test_content_decides_and_attributes_do_not(by_content: Queue) -> None:
+    for value in ("one", "two"):
+        attributes = {"a": {"DataType": "String", "StringValue": value}}
+        by_content.send("same", MessageGroupId="g", MessageAttributes=attributes)
+    by_content.send("other", MessageGroupId="g")
+    assert by_content.bodies() == ["same", "other"]
+
+
+def test_the_id_made_from_the_content_is_its_sha256(by_content: Queue) -> None:
+    by_content.send("body", MessageGroupId="g")
+    made = hashlib.sha256(b"body").hexdigest()
+    by_content.send("another body", MessageGroupId="g", MessageDeduplicationId=made)
+    message = by_content.receive_one()
+    assert (message["Body"], system(message)["MessageDeduplicationId"]) == ("body", made)
+
+
+def test_an_explicit_id_overrides_the_content(by_content: Queue) -> None:
+    for identity in ("d1", "d2"):
+        by_content.send("same", MessageGroupId="g", MessageDeduplicationId=identity)
+    assert by_content.bodies() == ["same", "same"]
+
+
+def test_content_deduplication_outlives_the_deletion(by_content: Queue) -> None:
+    by_content.send("same", MessageGroupId="g")
+    by_content.delete(by_content.receive_one())
+    by_content.send("same", MessageGroupId="g")
+    assert by_content.counts() == Counts(0, 0, 0)
+
+
+def test_an_id_counts_for_the_whole_queue(fifo: Queue) -> None:
+    fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
+    fifo.send("second", MessageGroupId="h", MessageDeduplicationId="d")
+    assert fifo.bodies() == ["first"]
+
+
+def test_an_id_counts_for_its_group_where_the_scope_is_the_group(by_group: Queue) -> None:
+    by_group.send("first", MessageGroupId="g", MessageDeduplicationId="d")
+    by_group.send("second", MessageGroupId="h", MessageDeduplicationId="d")
+    by_group.send("third", MessageGroupId="g", MessageDeduplicationId="d")
+    assert sorted(by_group.bodies()) == ["first", "second"]
+
+
+def test_an_id_counts_for_one_queue_only(make_queue: MakeQueue) -> None:
+    queues = [make_queue(fifo=True) for _ in range(2)]
+    for queue in queues:
+        queue.send("m", MessageGroupId="g", MessageDeduplicationId="d")
+    assert [queue.bodies() for queue in queues] == [["m"], ["m"]]
+
+
+# Sequence numbers and identifiers
+
+
+def test_sequence_numbers_rise_and_are_received_as_sent(fifo: Queue) -> None:
+    sent = [answer["SequenceNumber"] for answer in fifo.send_group("g", *(f"m{n}" for n in range(5)))]
+    batch = fifo.send_batch(
+        *(
+            {"Id": str(n), "MessageBody": f"b{n}", "MessageGroupId": "g", "MessageDeduplicationId": f"b{n}"}
+            for n in range(3)
+        )
+    )
+    sent += [entry["SequenceNumber"] for entry in batch["Successful"]]
+    numbers = [int(number) for number in sent]
+    assert numbers == sorted(set(numbers))
+    assert [system(message)["SequenceNumber"] for message in fifo.receive()] == sent
+
+
+def test_a_message_deduplicated_by_content_has_a_sequence_number(by_content: Queue) -> None:
+    first = by_content.send("m0", MessageGroupId="g")["SequenceNumber"]
+    second = by_content.send("m1", MessageGroupId="g")["SequenceNumber"]
+    assert int(first) < int(second)
+
+
+def test_group_and_deduplication_id_arrive_as_they_were_sent(fifo: Queue) -> None:
+    identity = EVERY_ALLOWED_CHARACTER + "x" * (128 - len(EVERY_ALLOWED_CHARACTER))
+    fifo.send("m", MessageGroupId=identity, MessageDeduplicationId=identity[::-1])
+    attributes = system(fifo.receive_one())
+    assert (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) == (identity, identity[::-1])
+
+
+def test_a_group_id_is_required(fifo: Queue, by_content: Queue) -> None:
+    assert refused(fifo.send, MessageDeduplicationId="d") == "MissingParameter"
+    assert refused(by_content.send) == "MissingParameter"
+
+
+def test_a_deduplication_id_is_required_where_content_does_not_make_one(fifo: Queue) -> None:
+    assert refused(fifo.send, MessageGroupId="g") == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize("wrong", ["", "x" * 129, "with space", "é"], ids=["empty", "129", "space", "accent"])
+@pytest.mark.parametrize("parameter", ["MessageGroupId", "MessageDeduplicationId"])
+def test_an_id_that_breaks_the_rules_is_refused(fifo: Queue, parameter: str, wrong: str) -> None:
+    identities = {"MessageGroupId": "g", "MessageDeduplicationId": "d", parameter: wrong}
+    assert refused(fifo.send, **identities) == "InvalidParameterValue"
+
+
+# A receive that can be repeated
+
+
+def test_a_receive_repeated_under_its_attempt_id_returns_the_same_messages_and_handles(fifo: Queue) -> None:
+    fifo.send_group("g", "m0", "m1", "m2")
+    lost = fifo.receive(2, ReceiveRequestAttemptId="attempt")
+    again = fifo.receive(2, ReceiveRequestAttemptId="attempt")
+    assert [message["Body"] for message in lost] == ["m0", "m1"]
+    assert [(message["MessageId"], message["ReceiptHandle"]) for message in again] == [
+        (message["MessageId"], message["ReceiptHandle"]) for message in lost
+    ]
+
+
+def test_another_attempt_id_does_not_see_what_is_in_flight(fifo: Queue) -> None:
+    fifo.send_group("g", "m0", "m1")
+    fifo.receive(1, ReceiveRequestAttemptId="attempt")
+    assert fifo.bodies(ReceiveRequestAttemptId="another") == []
+
+
+def test_a_repeated_receive_resets_the_timeout(fifo: Queue, advance: Callable[[float], float]) -> None:
+    fifo.send_group("g", "m")
+    fifo.receive(ReceiveRequestAttemptId="attempt", VisibilityTimeout=100)
+    advance(80)
+    fifo.receive(ReceiveRequestAttemptId="attempt", VisibilityTimeout=100)
+    advance(80)
+    hidden = fifo.bodies()
+    advance(21)
+    assert (hidden, fifo.bodies()) == ([], ["m"])
+
+
+def test_a_receive_can_be_repeated_for_five_minutes_only(fifo: Queue, advance: Callable[[float], float]) -> None:
+    fifo.send_group("g", "m")
+    fifo.receive(ReceiveRequestAttemptId="attempt", VisibilityTimeout=1000)
+    advance(FIVE_MINUTES + 1)
+    assert fifo.bodies(ReceiveRequestAttemptId="attempt") == []

@@ -1,0 +1,240 @@
+"""Receiving: how many, how long it waits, whom it wakes, and many receivers at once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import wait
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.conftest import PATIENCE
+from tests.contract.queues import Boto, Counts, Queue, refused, system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+
+    from tests.contract.conftest import Background, MakeQueue
+    from tests.contract.endpoints import Endpoint
+
+
+@pytest.fixture
+def poll(endpoint: Endpoint, background: Background) -> Iterator[Callable[..., Future[list[str]]]]:
+    """Starts a long poll and returns when the endpoint has had time to take it up: two later calls are answered."""
+    on_its_way = threading.Event()
+
+    def note(**_: object) -> None:
+        on_its_way.set()
+
+    def start(queue: Queue, **rest: Boto) -> Future[list[str]]:
+        on_its_way.clear()
+        future = background(queue.bodies, **{"WaitTimeSeconds": 20, **rest})
+        assert on_its_way.wait(PATIENCE)
+        queue.counts()
+        queue.counts()
+        return future
+
+    endpoint.client.meta.events.register("before-send.sqs.ReceiveMessage", note)
+    yield start
+    endpoint.client.meta.events.unregister("before-send.sqs.ReceiveMessage", note)
+
+
+def test_one_message_is_received_unless_more_are_asked_for(queue: Queue) -> None:
+    for _ in range(3):
+        queue.send("m")
+    default = queue.client.receive_message(QueueUrl=queue.url)["Messages"]
+    rest = queue.client.receive_message(QueueUrl=queue.url, MaxNumberOfMessages=10)["Messages"]
+    assert (len(default), len(rest)) == (1, 2)
+
+
+def test_never_more_than_asked_for_are_received(queue: Queue) -> None:
+    for n in range(12):
+        queue.send(str(n))
+    received = [queue.bodies(most=most) for most in (3, 7, 10)]
+    assert [len(bodies) for bodies in received] == [3, 7, 2]
+    assert sorted(int(body) for bodies in received for body in bodies) == list(range(12))
+
+
+@pytest.mark.parametrize("most", [0, 11])
+def test_asking_for_none_or_more_than_ten_is_refused(queue: Queue, most: int) -> None:
+    assert refused(queue.receive, most=most) == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize("seconds", [-1, 21])
+def test_a_wait_beyond_its_range_is_refused(queue: Queue, seconds: int) -> None:
+    assert refused(queue.receive, WaitTimeSeconds=seconds) == "InvalidParameterValue"
+
+
+def test_an_empty_answer_has_no_list(queue: Queue) -> None:
+    assert "Messages" not in queue.client.receive_message(QueueUrl=queue.url)
+
+
+def test_a_long_poll_answers_at_once_when_there_is_something(queue: Queue, advance: Callable[[float], float]) -> None:
+    queue.send("m")
+    started = advance(0)
+    assert queue.bodies(WaitTimeSeconds=20) == ["m"]
+    assert advance(0) - started < 20
+
+
+def test_a_long_poll_wakes_when_a_message_is_sent(queue: Queue, poll: Callable[..., Future[list[str]]]) -> None:
+    waiting = poll(queue)
+    assert not waiting.done()
+    queue.send("m")
+    assert waiting.result(PATIENCE) == ["m"]
+
+
+def test_a_long_poll_waits_its_full_time(
+    queue: Queue,
+    poll: Callable[..., Future[list[str]]],
+    advance: Callable[[float], float],
+    until: Callable[[Callable[[], object]], None],
+) -> None:
+    started = advance(0)
+    waiting = poll(queue, WaitTimeSeconds=15)
+    until(waiting.done)
+    assert waiting.result() == []
+    assert advance(0) - started >= 15
+
+
+def test_the_queues_wait_holds_for_receives_without_their_own(
+    make_queue: MakeQueue,
+    poll: Callable[..., Future[list[str]]],
+    background: Background,
+    advance: Callable[[float], float],
+    until: Callable[[Callable[[], object]], None],
+) -> None:
+    queue = make_queue(ReceiveMessageWaitTimeSeconds="15")
+    started = advance(0)
+    waiting = background(queue.bodies)
+    until(waiting.done)
+    assert waiting.result() == []
+    assert advance(0) - started >= 15
+    assert background(queue.bodies, WaitTimeSeconds=0).result(PATIENCE) == []
+
+
+def test_a_long_poll_blocks_nobody_else(
+    queue: Queue, make_queue: MakeQueue, poll: Callable[..., Future[list[str]]]
+) -> None:
+    other = make_queue()
+    waiting = [poll(queue) for _ in range(4)]
+    other.send("m")
+    message = other.receive_one()
+    other.delete(message)
+    still_waiting = [future.done() for future in waiting]
+    for _ in waiting:
+        queue.send("m")
+    assert still_waiting == [False] * 4
+    answers = [body for future in waiting for body in future.result(PATIENCE)]
+    assert answers + queue.bodies() == ["m"] * 4
+
+
+def test_a_long_poll_wakes_when_a_message_becomes_visible_again(
+    queue: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
+) -> None:
+    queue.send("m")
+    queue.receive_one(VisibilityTimeout=10)
+    waiting = poll(queue)
+    assert not waiting.done()
+    advance(11)
+    assert waiting.result(PATIENCE) == ["m"]
+
+
+def test_a_long_poll_wakes_when_a_consumer_gives_its_message_back(
+    queue: Queue, poll: Callable[..., Future[list[str]]]
+) -> None:
+    queue.send("m")
+    message = queue.receive_one(VisibilityTimeout=1000)
+    waiting = poll(queue)
+    queue.hide(message, 0)
+    assert waiting.result(PATIENCE) == ["m"]
+
+
+def test_a_long_poll_wakes_when_a_delay_has_passed(
+    queue: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
+) -> None:
+    queue.send("m", DelaySeconds=10)
+    waiting = poll(queue)
+    assert not waiting.done()
+    advance(11)
+    assert waiting.result(PATIENCE) == ["m"]
+
+
+def test_a_long_poll_wakes_when_a_deletion_frees_the_group(
+    fifo: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
+) -> None:
+    fifo.send_group("g", "m0", "m1")
+    head = fifo.receive_one(most=1)
+    waiting = poll(fifo)
+    assert not waiting.done()
+    fifo.delete(head)
+    wait([waiting], timeout=PATIENCE / 4)
+    advance(21)  # ends a poll that did not wake
+    assert waiting.result(PATIENCE) == ["m1"]
+
+
+def test_receivers_and_senders_at_once_neither_lose_nor_double(queue: Queue, background: Background) -> None:
+    expected = [f"{sender}-{n}" for sender in range(4) for n in range(20)]
+    got: list[str] = []  # list.append is atomic
+    all_there = threading.Event()
+
+    def send(sender: int) -> None:
+        for first in (0, 10):
+            queue.send_batch(*({"Id": str(n), "MessageBody": f"{sender}-{n}"} for n in range(first, first + 10)))
+
+    def receive() -> None:
+        while not all_there.is_set():
+            for message in queue.receive(WaitTimeSeconds=1):
+                got.append(message["Body"])
+                queue.delete(message)
+            if len(got) >= len(expected):
+                all_there.set()
+
+    receivers = [background(receive) for _ in range(6)]
+    senders = [background(send, sender) for sender in range(4)]
+    all_there.wait(3 * PATIENCE)
+    all_there.set()
+    for worker in receivers + senders:
+        worker.result(PATIENCE)
+    assert sorted(got) == sorted(expected)
+    assert queue.counts() == Counts(0, 0, 0)
+
+
+def test_receivers_at_once_keep_the_order_of_every_group(fifo: Queue, background: Background) -> None:
+    for n in range(6):
+        fifo.send_batch(
+            *(
+                {"Id": group, "MessageBody": str(n), "MessageGroupId": group, "MessageDeduplicationId": f"{group}{n}"}
+                for group in "abcde"
+            )
+        )
+    got: dict[str, list[str]] = {group: [] for group in "abcde"}
+    held: set[str] = set()
+    overlaps: list[str] = []
+    lock = threading.Lock()
+    stop = threading.Event()
+
+    def take(group: str, body: str) -> None:
+        with lock:
+            if group in held:
+                overlaps.append(group)
+            held.add(group)
+            got[group].append(body)
+            if sum(map(len, got.values())) == 30:
+                stop.set()
+
+    def receive() -> None:
+        while not stop.is_set():
+            for message in fifo.receive(most=1, WaitTimeSeconds=1):
+                group = system(message)["MessageGroupId"]
+                take(group, message["Body"])
+                with lock:
+                    held.discard(group)
+                fifo.delete(message)
+
+    workers = [background(receive) for _ in range(4)]
+    stop.wait(3 * PATIENCE)
+    stop.set()
+    wait(workers, timeout=PATIENCE)
+    assert got == {group: [str(n) for n in range(6)] for group in "abcde"}
+    assert overlaps == []
