@@ -1,0 +1,8 @@
+"""Starts the local SQS: `python -m redrive_service.sandbox.sqs`."""
+
+import sys
+
+from redrive_service.sandbox.sqs.door import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,214 @@
+"""HTTP/1.1 for the local SQS: keep-alive, pipelining, split packets, and an answer for every kind of garbage."""
+
+import asyncio
+import select
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+LARGEST_HEAD: Final = 64 * 1024
+# A batch of 1 MiB grows by JSON's escapes, sixfold at worst.
+LARGEST_BODY: Final = 8 * 1024 * 1024
+_HEAD_END: Final = b"\r\n\r\n"
+_REASONS: Final = {
+    200: "OK",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    413: "Content Too Large",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
+}
+_MOST_LENGTH_DIGITS: Final = 15
+_OUR_VERSIONS: Final = (b"HTTP/1.1", b"HTTP/1.0")
+_REQUEST_LINE_PARTS: Final = 3
+
+
+@dataclass(slots=True)
+class HttpRequest:
+    """One request. Header names are in lower case; `trouble` says why it cannot be served, with `status`."""
+
+    method: bytes = b""
+    target: bytes = b""
+    headers: dict[bytes, bytes] | None = None
+    body: bytes = b""
+    length: int = 0
+    keep_alive: bool = True
+    trouble: str = ""
+    status: int = 400
+
+    def header(self, name: bytes) -> str:
+        """The value of a header, empty when absent."""
+        return (self.headers or {}).get(name, b"").decode("latin-1")
+
+
+Serve = Callable[["Connection", HttpRequest], None]
+
+
+class Connection(asyncio.Protocol):
+    """One client. `serve` gets one request at a time and answers it now, later or never; further ones wait."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
+        self._buffer = bytearray()
+        self._request: HttpRequest | None = None
+        self._discard = 0
+        self._busy = False
+        self._looping = False
+        self._full = False
+        self._transport: asyncio.Transport | None = None
+        self.gone = False
+        self.on_gone: Callable[[], None] | None = None
+
+    # -- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102 - see asyncio.Protocol
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102 - see asyncio.Protocol
+        self.gone = True
+        self._buffer.clear()
+        if self.on_gone is not None:
+            self.on_gone()
+
+    def pause_writing(self) -> None:  # noqa: D102 - see asyncio.Protocol
+        self._full = True
+
+    def resume_writing(self) -> None:  # noqa: D102 - see asyncio.Protocol
+        self._full = False
+        self._work()
+
+    def data_received(self, data: bytes) -> None:  # noqa: D102 - see asyncio.Protocol
+        self._buffer += data
+        self._work()
+        if len(self._buffer) > LARGEST_BODY + LARGEST_HEAD and self._transport is not None:
+            self._transport.pause_reading()
+
+    # -- the server's side
+
+    def answer(self, status: int, body: bytes, headers: bytes = b"") -> None:
+        """Answers the request that is being served; `headers` are whole lines."""
+        transport = self._transport
+        if self.gone or transport is None or not self._busy:
+            return
+        request = self._request
+        keep_alive = request is not None and request.keep_alive
+        head = b"HTTP/1.1 %d %b\r\n%bcontent-type: application/x-amz-json-1.0\r\ncontent-length: %d\r\n%b\r\n" % (
+            status,
+            _REASONS.get(status, "Error").encode(),
+            headers,
+            len(body),
+            b"" if keep_alive else b"connection: close\r\n",
+        )
+        transport.write(head + body)
+        self._request = None
+        self._busy = False
+        self.on_gone = None
+        if not keep_alive:
+            self._buffer.clear()
+            transport.close()
+            return
+        transport.resume_reading()
+        if not self._looping:
+            self._work()
+
+    def drop(self) -> None:
+        """Closes the connection without an answer."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def peer_has_left(self) -> bool:
+        """Whether the client has closed its side, also when asyncio has not noticed yet."""
+        if self.gone or self._transport is None or self._transport.is_closing():
+            return True
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLRDHUP)
+        return bool(poll.poll(0))
+
+    # -- parsing
+
+    def _work(self) -> None:
+        self._looping = True
+        try:
+            while self._buffer and not self._busy and not self._full and not self.gone:
+                request = self._next_request()
+                if request is None:
+                    break
+                self._busy = True
+                self._request = request
+                self._serve(self, request)
+        finally:
+            self._looping = False
+
+    def _next_request(self) -> HttpRequest | None:
+        """The next whole request in the buffer."""
+        request = self._request
+        if request is None:
+            request = self._read_head()
+            if request is None:
+                return None
+            self._request = request
+            if request.headers and request.headers.get(b"expect", b"").lower() == b"100-continue":
+                self._encourage(request)
+        if request.status == 413:  # noqa: PLR2004 - too large: the body is read past, then refused
+            return self._skip_body(request)
+        if len(self._buffer) < request.length:
+            return None
+        request.body = bytes(self._buffer[: request.length])
+        del self._buffer[: request.length]
+        return request
+
+    def _skip_body(self, request: HttpRequest) -> HttpRequest | None:
+        skipped = min(len(self._buffer), request.length)
+        request.length -= skipped
+        del self._buffer[:skipped]
+        return None if request.length else request
+
+    def _encourage(self, request: HttpRequest) -> None:
+        if len(self._buffer) < request.length and self._transport is not None:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _read_head(self) -> HttpRequest | None:
+        buffer = self._buffer
+        end = buffer.find(_HEAD_END)
+        if end < 0 and len(buffer) <= LARGEST_HEAD:
+            return None
+        if end < 0 or end > LARGEST_HEAD:
+            return _unreadable("The request's head is too large.", 431)
+        head = bytes(buffer[:end])
+        del buffer[: end + len(_HEAD_END)]
+        return read_head(head)
+
+
+def read_head(head: bytes) -> HttpRequest:
+    """The request that a head begins; its body is still to come."""
+    lines = head.lstrip(b"\r\n").split(b"\r\n")
+    parts = lines[0].split(b" ")
+    if len(parts) != _REQUEST_LINE_PARTS or parts[2] not in _OUR_VERSIONS:
+        return _unreadable("This is not an HTTP/1.1 request.")
+    headers: dict[bytes, bytes] = {}
+    for line in lines[1:]:
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name != name.strip():
+            return _unreadable("A header line of the request is malformed.")
+        headers[name.lower()] = value.strip()
+    if b"transfer-encoding" in headers:
+        return _unreadable("Send the request with a Content-Length, not with a Transfer-Encoding.", 501)
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit() or len(length) > _MOST_LENGTH_DIGITS:
+        return _unreadable("The Content-Length of the request is malformed.")
+    request = HttpRequest(parts[0], parts[1], headers, length=int(length))
+    wish = headers.get(b"connection", b"").lower()
+    request.keep_alive = wish != b"close" and (parts[2] == _OUR_VERSIONS[0] or wish == b"keep-alive")
+    if request.length > LARGEST_BODY:
+        request.status = 413
+        request.trouble = f"The request is larger than {LARGEST_BODY} bytes."
+    return request
+
+
+def _unreadable(trouble: str, status: int = 400) -> HttpRequest:
+    """A request after which the stream cannot be followed any further: it is answered and the connection closed."""
+    return HttpRequest(trouble=trouble, status=status, keep_alive=False)

@@ -1,0 +1,35 @@
+"""Receipt handles: opaque to consumers, checkable by their queue.
+
+A handle holds the queue's tag, the message's key and the number of the receive, under a checksum. So a stale handle
+(its message was received again, or is gone) can be told from text that never was a handle of this queue.
+"""
+
+import zlib
+from typing import Final
+
+KEY_WIDTH: Final = 12
+_PREFIX: Final = "AQEB"
+_TAG_WIDTH: Final = 8
+_KEY_START: Final = len(_PREFIX) + _TAG_WIDTH
+_KEY_END: Final = _KEY_START + KEY_WIDTH
+_CHECK_WIDTH: Final = 8
+_LENGTH: Final = _KEY_END + KEY_WIDTH + _CHECK_WIDTH
+
+
+def handle_for(tag: str, key: str, receive: int) -> str:
+    """The handle of the `receive`th receive of this queue, which handed out the message `key`."""
+    head = f"{_PREFIX}{tag}{key}{receive:0{KEY_WIDTH}x}"
+    return f"{head}{zlib.crc32(head.encode()):0{_CHECK_WIDTH}x}"
+
+
+def key_in(handle: str) -> str:
+    """The message key that a well-formed handle holds; any text of that place for others."""
+    return handle[_KEY_START:_KEY_END]
+
+
+def is_of(tag: str, handle: str) -> bool:
+    """Whether this handle was ever handed out by the queue with this tag."""
+    if len(handle) != _LENGTH or not handle.isascii() or not handle.startswith(_PREFIX + tag):
+        return False
+    head, check = handle[:-_CHECK_WIDTH], handle[-_CHECK_WIDTH:]
+    return f"{zlib.crc32(head.encode()):0{_CHECK_WIDTH}x}" == check

@@ -1,0 +1,178 @@
+"""ReceiveMessage."""
+
+from typing import Final
+
+from redrive_service.sandbox.sqs.account import Account
+from redrive_service.sandbox.sqs.attributes import KNOWN, unknown_attribute
+from redrive_service.sandbox.sqs.content import Attributes, digest_of
+from redrive_service.sandbox.sqs.errors import SqsError, invalid_value
+from redrive_service.sandbox.sqs.fifo import FifoQueue
+from redrive_service.sandbox.sqs.message import IN_FLIGHT, Message
+from redrive_service.sandbox.sqs.parameters import (
+    Answer,
+    Request,
+    identifier,
+    required_text,
+    texts,
+    whole,
+    whole_between,
+)
+from redrive_service.sandbox.sqs.queue import LONGEST_VISIBILITY, Queue
+
+_MOST_MESSAGES: Final = 10
+_LONGEST_WAIT: Final = 20
+_SENDER_ID: Final = "AIDASANDBOXSANDBOX000"
+_ALL: Final = "All"
+SYSTEM_ATTRIBUTES: Final = (
+    "SenderId",
+    "SentTimestamp",
+    "ApproximateReceiveCount",
+    "ApproximateFirstReceiveTimestamp",
+    "SequenceNumber",
+    "MessageDeduplicationId",
+    "MessageGroupId",
+    "AWSTraceHeader",
+    "DeadLetterQueueSourceArn",
+)
+
+
+def receive_message(account: Account, request: Request) -> Answer:
+    """Up to ten messages, hidden from others for the visibility timeout; no `Messages` at all when there are none.
+
+    A call that found nothing may be repeated for `account.record.wait` seconds: that is how long polling is built.
+    """
+    queue = account.queue_at(required_text(request, "QueueUrl"))
+    most = whole_between(request, "MaxNumberOfMessages", 1, _MOST_MESSAGES) or 1
+    visibility = _read_visibility(request)
+    wait = _read_wait(request)
+    attempt_id = _read_attempt(queue, request)
+    system_names = _read_system_names(request)
+    attribute_names = texts(request, "MessageAttributeNames")
+    if visibility is None:
+        visibility = queue.settings.visibility
+    messages = _hand_out(account, queue, min(most, _room(queue)), visibility, attempt_id)
+    if not messages:
+        account.record.wait = queue.settings.wait if wait is None else wait
+        return {}
+    account.record.changed = True
+    account.record.received.extend((message.message_id, message.receive_count) for message in messages)
+    return {"Messages": [_show(message, system_names, attribute_names) for message in messages]}
+
+
+def _hand_out(account: Account, queue: Queue, most: int, visibility: int, attempt_id: str | None) -> list[Message]:
+    now = account.now
+    if isinstance(queue, FifoQueue) and attempt_id is not None:
+        repeated = queue.attempts.repeat(attempt_id, now)
+        for message in repeated:
+            queue.hide_again(message, visibility, now)
+        if repeated:
+            queue.attempts.remember(attempt_id, repeated, now)
+            return repeated
+    if most <= 0:
+        return []
+    taken, spent = queue.take(most, account.receives_before_burial(queue))
+    for message in taken:
+        queue.hand_out(message, visibility, now)
+    for message in spent:
+        account.bury(message)
+        account.record.changed = True
+    if taken and isinstance(queue, FifoQueue) and attempt_id is not None:
+        queue.attempts.remember(attempt_id, taken, now)
+    return taken
+
+
+def _room(queue: Queue) -> int:
+    """How many more messages may be in flight: a full standard queue says so, a full FIFO queue just gives nothing."""
+    room = queue.in_flight_limit - queue.counts[IN_FLIGHT]
+    if room <= 0 and not queue.fifo:
+        raise SqsError("OverLimit", f"The maximum number of in flight messages is reached: {queue.in_flight_limit}.")
+    return room
+
+
+# -- parameters
+
+
+def _read_visibility(request: Request) -> int | None:
+    visibility = whole(request, "VisibilityTimeout")
+    if visibility is not None and not 0 <= visibility <= LONGEST_VISIBILITY:
+        reason = f"Must be between 0 and {LONGEST_VISIBILITY}, if provided."
+        raise invalid_value(visibility, "VisibilityTimeout", reason)
+    return visibility
+
+
+def _read_wait(request: Request) -> int | None:
+    wait = whole(request, "WaitTimeSeconds")
+    if wait is not None and not 0 <= wait <= _LONGEST_WAIT:
+        raise invalid_value(wait, "WaitTimeSeconds", f"Must be >= 0 and <= {_LONGEST_WAIT}, if provided.")
+    return wait
+
+
+def _read_attempt(queue: Queue, request: Request) -> str | None:
+    attempt_id = identifier(request, "ReceiveRequestAttemptId")
+    if attempt_id is not None and not queue.fifo:
+        reason = "The request include parameter that is not valid for this queue type."
+        raise invalid_value(attempt_id, "ReceiveRequestAttemptId", reason)
+    return attempt_id
+
+
+def _read_system_names(request: Request) -> tuple[str, ...]:
+    """The asked-for system attributes, from the parameter's new and its old name together."""
+    names = {*texts(request, "MessageSystemAttributeNames"), *texts(request, "AttributeNames")}
+    if not names:
+        return ()
+    if _ALL in names:
+        return SYSTEM_ATTRIBUTES
+    for name in sorted(names):
+        if name not in SYSTEM_ATTRIBUTES and name not in KNOWN:
+            raise unknown_attribute(name)
+    return tuple(name for name in SYSTEM_ATTRIBUTES if name in names)
+
+
+# -- what the consumer sees
+
+
+def _show(message: Message, system_names: tuple[str, ...], attribute_names: list[str]) -> Answer:
+    content = message.content
+    shown: Answer = {
+        "MessageId": message.message_id,
+        "ReceiptHandle": message.handle,
+        "MD5OfBody": content.md5,
+        "Body": content.body,
+    }
+    if system_names:
+        attributes = _system_attributes(message)
+        shown["Attributes"] = {name: attributes[name] for name in system_names if attributes[name] is not None}
+    if attribute_names and content.attributes:
+        chosen = _choose(content.attributes, attribute_names)
+        if len(chosen) == len(content.attributes):
+            shown["MD5OfMessageAttributes"] = content.attributes_md5
+        elif chosen:
+            shown["MD5OfMessageAttributes"] = digest_of(chosen)[0]
+        if chosen:
+            shown["MessageAttributes"] = chosen
+    return shown
+
+
+def _system_attributes(message: Message) -> dict[str, str | None]:
+    first = message.first_received_at
+    return {
+        "SenderId": _SENDER_ID,
+        "SentTimestamp": str(int(message.sent_at * 1000)),
+        "ApproximateReceiveCount": str(message.receive_count),
+        "ApproximateFirstReceiveTimestamp": None if first is None else str(int(first * 1000)),
+        "SequenceNumber": message.sequence_number,
+        "MessageDeduplicationId": message.deduplication_id,
+        "MessageGroupId": message.group,
+        "AWSTraceHeader": message.content.trace,
+        "DeadLetterQueueSourceArn": message.source_arn,
+    }
+
+
+def _choose(attributes: Attributes, names: list[str]) -> Attributes:
+    """The attributes asked for: all (All or .*), by name, or by prefix (prefix.*)."""
+    if _ALL in names or ".*" in names:
+        return attributes
+    prefixes = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
+    return {
+        name: value for name, value in attributes.items() if name in names or (prefixes and name.startswith(prefixes))
+    }
