@@ -1,0 +1,92 @@
+"""One process leads. Who it is, a PostgreSQL advisory lock says, and it is asked before every act (docs/adr/0002)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import psycopg
+
+logger = logging.getLogger("redrive.beat")
+
+Connect = Callable[[], psycopg.Connection[Any]]
+
+_LOCK: Final = (0x52454452, 0x42454154)  # "REDR", "BEAT": our corner of the database's lock numbers
+_TAKE = "SELECT pg_try_advisory_lock(%s, %s)"
+_HELD = """
+    SELECT EXISTS (
+        SELECT FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+          AND classid = %s::bigint::oid AND objid = %s::bigint::oid AND objsubid = 2
+    )
+"""
+
+# A leader whose machine vanished is found out by the server after 4 + 3 * 2 = 10 s, and its lock is free.
+_IDLE, _INTERVAL, _PROBES = 4, 2, 3
+_PROBING = {"idle": _IDLE, "interval": _INTERVAL, "count": _PROBES}
+_SERVER_SIDE = " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _PROBING.items())
+
+
+def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
+    """A connection for the lock alone, made of Django's connection parameters, that notices a dead peer in 10 s.
+
+    It must reach PostgreSQL itself: behind a pooler that gives every transaction another session, a session's lock
+    belongs to nobody.
+    """
+    return psycopg.connect(
+        **{
+            **parameters,
+            "autocommit": True,
+            "application_name": "redrive beat",
+            "connect_timeout": 3,
+            "keepalives": 1,
+            "keepalives_idle": _IDLE,
+            "keepalives_interval": _INTERVAL,
+            "keepalives_count": _PROBES,
+            "tcp_user_timeout": 1000 * (_IDLE + _INTERVAL * _PROBES),
+            "options": f"{parameters.get('options', '')} {_SERVER_SIDE}".strip(),
+        }
+    )
+
+
+class Leadership:
+    """This process's share in the lead: a session that holds the lock, or asks for it.
+
+    The lock lives as long as the session. When that is lost, for whatever reason, so is the lead, and it is asked for
+    anew: nobody leads twice, and nobody has to clear up after the dead.
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._session: psycopg.Connection[Any] | None = None
+        self._leads = False
+
+    def is_held(self) -> bool:
+        """Whether this process leads, as the server says now. Where it does not, the lead is asked for."""
+        led = self._leads
+        try:
+            self._leads = self._ask()
+        except psycopg.Error as error:
+            logger.warning("redrive.beat.session_lost error=%s", type(error).__name__)
+            self.release()
+        if led and not self._leads:
+            self.release()
+            logger.warning("redrive.beat.lead_lost")
+        elif self._leads and not led:
+            logger.warning("redrive.beat.leads")
+        return self._leads
+
+    def release(self) -> None:
+        """Give up the lead. Safe in a signal handler: it closes the socket, and the server frees the lock."""
+        session, self._session = self._session, None
+        self._leads = False
+        if session is not None:
+            session.close()
+
+    def _ask(self) -> bool:
+        if self._session is None:
+            self._session = self._connect()
+        row = self._session.execute(_HELD if self._leads else _TAKE, _LOCK).fetchone()
+        return bool(row and row[0])

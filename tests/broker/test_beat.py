@@ -1,0 +1,207 @@
+"""The scheduler of beat, tick by tick, on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from celery import Celery
+from django.db import OperationalError, connections
+from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
+
+from redrive_service.beat import LeaderScheduler
+from redrive_service.leadership import Leadership
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG_AGO = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+
+
+class Scheduler(LeaderScheduler):
+    """Ours, with a broker that can be taken away and that keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.broker_is_away = False
+        app = Celery("beat", set_as_current=False, broker="memory://")
+        app.conf.update(beat_schedule={}, result_expires=None)
+        super().__init__(app=app)
+
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **_: Any) -> None:  # noqa: FBT001, FBT002  # Celery's signature
+        assert not advance
+        if self.broker_is_away:
+            raise ConnectionError("the broker is away")
+        self.sent.append(entry.name)
+
+    def work(self) -> list[str]:
+        """Tick until nothing is due: all that was sent so far."""
+        while self.tick() == 0:
+            pass
+        return self.sent
+
+
+class DatabaseThatFails:
+    """Fails the statements that a condition picks, before or after they were carried out."""
+
+    def __init__(self, picks: Callable[[str], bool], *, done: bool = False) -> None:
+        self.picks = picks
+        self.done = done
+        self.failed = 0
+
+    def __call__(self, execute: Any, statement: str, parameters: Any, many: bool, context: Any) -> Any:  # noqa: FBT001  # Django's signature
+        if self.failed or not self.picks(statement):
+            return execute(statement, parameters, many, context)
+        self.failed += 1
+        if self.done:
+            execute(statement, parameters, many, context)
+        raise OperationalError("the connection was lost")
+
+
+def _is_claim(statement: str) -> bool:
+    return statement.startswith("UPDATE") and "total_run_count" in statement
+
+
+def _is_reading(statement: str) -> bool:
+    return statement.startswith("SELECT") and 'FROM "django_celery_beat_periodictask"' in statement
+
+
+@pytest.fixture(autouse=True)
+def entry() -> PeriodicTask:
+    """One entry that has long been due and, once sent, is not for an hour."""
+    hourly = IntervalSchedule.objects.create(every=1, period=IntervalSchedule.HOURS)
+    return PeriodicTask.objects.create(name="entry", task="any", interval=hourly, last_run_at=LONG_AGO)
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Scheduler]:
+    scheduler = Scheduler()
+    yield scheduler
+    scheduler.close()
+
+
+@pytest.fixture
+def other() -> Iterator[Scheduler]:
+    scheduler = Scheduler()
+    yield scheduler
+    scheduler.close()
+
+
+def test_the_leader_sends_and_the_standby_does_not(scheduler: Scheduler, other: Scheduler) -> None:
+    assert scheduler.work() == ["entry"]
+    assert other.work() == []
+
+
+def test_a_standby_asks_again_soon_and_a_leader_looks_at_least_every_two_seconds(
+    scheduler: Scheduler, other: Scheduler
+) -> None:
+    scheduler.work()
+    assert scheduler.tick() == 2.0
+    assert other.tick() == 1.0
+
+
+def test_the_next_leader_does_not_send_again_what_was_sent(scheduler: Scheduler, other: Scheduler) -> None:
+    scheduler.work()
+    scheduler._leadership.release()  # no more than a kill would do
+    assert other.work() == []
+    assert PeriodicTask.objects.get().total_run_count == 1
+
+
+def test_two_that_both_believe_they_lead_send_a_tick_once(
+    scheduler: Scheduler, other: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Leadership, "is_held", lambda _: True)
+    for each in (scheduler, other):
+        each._learn_schedule()
+    scheduler.work()
+    other.work()
+    assert scheduler.sent + other.sent == ["entry"]
+    assert PeriodicTask.objects.get().total_run_count == 1
+
+
+def test_a_leader_whose_session_was_ended_sends_nothing_while_another_leads(
+    scheduler: Scheduler, other: Scheduler, entry: PeriodicTask
+) -> None:
+    scheduler.work()
+    assert scheduler._leadership._session is not None
+    backend = scheduler._leadership._session.info.backend_pid
+    with psycopg.connect(**connections["default"].get_connection_params()) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s)", [backend])
+    other.work()
+    PeriodicTask.objects.update(last_run_at=LONG_AGO)
+    PeriodicTasks.update_changed()
+    assert scheduler.work() == ["entry"]
+    assert other.work() == ["entry"]
+
+
+def test_a_tick_that_could_not_be_sent_is_sent_once_the_broker_is_back(scheduler: Scheduler) -> None:
+    scheduler.broker_is_away = True
+    assert scheduler.work() == []
+    scheduler.broker_is_away = False
+    assert scheduler.work() == ["entry"]
+    assert scheduler.work() == ["entry"]
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["was not carried out", "was carried out"])
+def test_a_tick_is_sent_once_when_the_database_failed_at_its_claim_which(scheduler: Scheduler, *, done: bool) -> None:
+    failure = DatabaseThatFails(_is_claim, done=done)
+    with connections["default"].execute_wrapper(failure):
+        assert scheduler.work() == []
+    assert failure.failed == 1
+    assert scheduler.work() == ["entry"]
+    assert scheduler.work() == ["entry"]
+    assert PeriodicTask.objects.get().total_run_count == 1
+
+
+def test_a_database_that_fails_at_reading_the_schedule_delays_it_and_loses_nothing(scheduler: Scheduler) -> None:
+    failure = DatabaseThatFails(_is_reading)
+    with connections["default"].execute_wrapper(failure):
+        assert scheduler.work() == []
+    assert failure.failed == 1
+    assert scheduler.work() == ["entry"]
+
+
+def test_a_change_is_seen_though_the_database_failed_when_it_was_read(scheduler: Scheduler) -> None:
+    scheduler.work()
+    PeriodicTask.objects.update(last_run_at=LONG_AGO)
+    PeriodicTasks.update_changed()
+    with connections["default"].execute_wrapper(DatabaseThatFails(_is_reading)):
+        assert scheduler.work() == ["entry"]
+    assert scheduler.work() == ["entry", "entry"]
+
+
+def test_an_entry_that_cannot_be_understood_takes_no_other_with_it(scheduler: Scheduler) -> None:
+    hourly = IntervalSchedule.objects.get()
+    PeriodicTask.objects.create(name="broken", task="any", interval=hourly, last_run_at=LONG_AGO)
+    PeriodicTask.objects.filter(name="broken").update(headers="[]")
+    assert scheduler.work() == ["entry"]
+
+
+def test_an_entry_that_was_disabled_meanwhile_is_not_sent(scheduler: Scheduler) -> None:
+    scheduler._leadership.is_held()
+    scheduler._learn_schedule()
+    PeriodicTask.objects.update(enabled=False)  # as an UPDATE by hand: it leaves no word for beat
+    assert scheduler.work() == []
+
+
+def test_the_entries_of_the_settings_are_stored_by_whoever_leads(scheduler: Scheduler) -> None:
+    scheduler.app.conf.beat_schedule = {"declared": {"task": "any", "schedule": 3600.0}}
+    scheduler.work()
+    assert list(PeriodicTask.objects.order_by("name").values_list("name", flat=True)) == ["declared", "entry"]
+
+
+def test_a_scheduler_made_to_be_looked_at_takes_nothing() -> None:
+    app = Celery("beat", set_as_current=False, broker="memory://")
+    lazy = LeaderScheduler(app=app, lazy=True)
+    assert lazy._leadership._session is None
+    lazy.close()
+
+
+def test_closing_twice_gives_up_the_lead(scheduler: Scheduler, other: Scheduler) -> None:
+    scheduler.work()
+    scheduler.close()
+    scheduler.close()
+    other.work()
+    assert other._leadership.is_held()

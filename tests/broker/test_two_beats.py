@@ -1,0 +1,58 @@
+"""Two beats on one schedule: every tick is sent once, and the second takes over from the first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.beats import LEADS, START, Schedule, throw_away_database
+from tests.broker.local_sqs import LocalSqs
+from tests.conditions import eventually
+
+TAKEN_OVER = 15.0  # seconds after the leader's end
+
+
+@pytest.fixture
+def schedule(tmp_path: Path) -> Iterator[Schedule]:
+    with LocalSqs() as sqs, throw_away_database(os.environ["DATABASE_URL"]) as url:
+        yield Schedule(sqs=sqs, database_url=url, folder=tmp_path)
+
+
+def _ticks_of_two_beats(schedule: Schedule, *, ticks: int, within: float) -> tuple[int, int]:
+    with schedule.beat("first"), schedule.beat("second"):
+        eventually(lambda: schedule.runs() >= ticks, within=START + within)
+        schedule.end()
+        return schedule.sends(), schedule.runs()
+
+
+def test_two_beats_send_every_tick_once(schedule: Schedule) -> None:
+    sends, runs = _ticks_of_two_beats(schedule, ticks=8, within=30)
+    assert sends == runs
+
+
+@pytest.mark.soak
+def test_two_beats_send_every_tick_of_a_minute_once(schedule: Schedule) -> None:
+    sends, runs = _ticks_of_two_beats(schedule, ticks=60, within=120)
+    assert sends == runs
+
+
+def test_the_second_beat_takes_over_from_one_that_was_killed(schedule: Schedule) -> None:
+    with schedule.beat("first") as first:
+        eventually(lambda: first.says(LEADS) and schedule.sends(), within=START)
+        with schedule.beat("second") as second:
+            eventually(lambda: second.says("beat: Starting"), within=START)
+            first.kill()
+            sent = schedule.sends()
+            eventually(lambda: second.says(LEADS) and schedule.sends() > sent, within=TAKEN_OVER)
+
+
+def test_a_beat_that_is_told_to_stop_ends_well_and_gives_up_the_lead(schedule: Schedule) -> None:
+    with schedule.beat("first") as first:
+        eventually(lambda: first.says(LEADS), within=START)
+        with schedule.beat("second") as second:
+            eventually(lambda: second.says("beat: Starting"), within=START)
+            assert first.stop() == 0
+            eventually(lambda: second.says(LEADS), within=TAKEN_OVER)
