@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.contract.endpoints import Endpoint, local_endpoint, moto_endpoint
+from tests.contract.endpoints import Endpoint, Sandbox, local_endpoint, moto_endpoint
 from tests.contract.moto_lies import LIES
 from tests.contract.queues import Boto, Queue, redrive_policy
 
@@ -28,7 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if item.callspec.params.get("endpoint") != "moto":
             continue
-        reason = LIES.get(item.originalname) or LIES.get(_name_without_endpoint(item))
+        lies = LIES.get(item.path.stem, {})
+        reason = lies.get(item.originalname) or lies.get(_name_without_endpoint(item))
         if reason:
             how_a_lie_shows = (AssertionError, ClientError, KeyError, pytest.fail.Exception)
             item.add_marker(pytest.mark.xfail(strict=True, reason=reason, raises=how_a_lie_shows))
@@ -87,6 +88,12 @@ def fifo(make_queue: MakeQueue) -> Queue:
     return make_queue(fifo=True)
 
 
+@pytest.fixture
+def by_content(make_queue: MakeQueue) -> Queue:
+    """A FIFO queue that takes the body's hash where no deduplication id is given."""
+    return make_queue(fifo=True, ContentBasedDeduplication="true")
+
+
 class MakePair(Protocol):
     """Creates a source queue and the dlq its messages die into."""
 
@@ -133,3 +140,12 @@ def until(endpoint: Endpoint) -> Callable[[Callable[[], object]], None]:
         pytest.fail(f"the condition did not come true within {PATIENCE:g} s of real time")
 
     return let_pass
+
+
+@pytest.fixture
+def sandbox(endpoint: Endpoint) -> Iterator[Sandbox]:
+    """The control interface with no fault planned before and after."""
+    control_interface = Sandbox(endpoint.url)
+    control_interface.release()
+    yield control_interface
+    control_interface.release()

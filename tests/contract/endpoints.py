@@ -144,6 +144,27 @@ def control(url: str, method: str, path: str, payload: object = None) -> Answer:
     return json.loads(content) if content else None
 
 
+class Sandbox:
+    """The control interface of the endpoint."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def plan(self, *faults: dict[str, object]) -> None:
+        control(self.url, "PUT", "faults", list(faults))
+
+    def faults(self) -> Answer:
+        return control(self.url, "GET", "faults")
+
+    def release(self) -> None:
+        control(self.url, "DELETE", "faults")
+
+    def calls(self, **filters: str) -> list[Answer]:
+        query = "&".join(f"{name}={value}" for name, value in filters.items())
+        calls: list[Answer] = control(self.url, "GET", f"calls?{query}")["calls"]
+        return calls
+
+
 def _ready_url(server: subprocess.Popen[str], complaints: Path) -> str:
     lines: list[str] = []
     stdout = server.stdout

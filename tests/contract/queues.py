@@ -111,10 +111,9 @@ def bury(source: Queue) -> None:
 
 
 def refused(call: Callable[..., object], *arguments: Boto, **rest: Boto) -> str:
-    """The error code under which the endpoint refuses the call; fails when it is accepted, or when the server breaks."""
-    try:
+    """The code under which the endpoint refuses the call; fails when it is accepted, or when the endpoint breaks."""
+    with pytest.raises(ClientError) as caught:
         call(*arguments, **rest)
-    except ClientError as error:
-        assert error.response["ResponseMetadata"]["HTTPStatusCode"] < 500
-        return error.response["Error"]["Code"]
-    pytest.fail("the call was accepted")
+    response = caught.value.response
+    assert response["ResponseMetadata"]["HTTPStatusCode"] < 500
+    return response["Error"]["Code"]

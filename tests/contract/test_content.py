@@ -183,6 +183,16 @@ def test_the_trace_header_has_a_digest_of_its_own(queue: Queue) -> None:
     assert sent["MD5OfMessageSystemAttributes"] == attributes_digest(header)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [{"AWSTraceHeader": {"DataType": "Binary", "BinaryValue": b"Root=1"}}, {"Colour": text()}],
+    ids=["not-text", "another-name"],
+)
+def test_no_other_system_attribute_can_be_sent(queue: Queue, header: Boto) -> None:
+    refused(queue.send, MessageSystemAttributes=header)
+    assert queue.bodies() == []
+
+
 def test_a_trace_header_travels_in_a_batch(queue: Queue) -> None:
     queue.send_batch({"Id": "a", "MessageBody": "m", "MessageSystemAttributes": {"AWSTraceHeader": text(TRACE)}})
     assert system(queue.receive_one())["AWSTraceHeader"] == TRACE

@@ -67,6 +67,14 @@ def test_a_fifo_queue_may_delay_all_its_messages(make_queue: MakeQueue, advance:
     assert queue.bodies() == ["m0", "m1"]
 
 
+def test_a_new_delay_reaches_waiting_messages_of_a_fifo_queue(fifo: Queue, advance: Callable[[float], float]) -> None:
+    fifo.send_group("g", "m0", "m1")
+    fifo.set(DelaySeconds="900")
+    hidden = fifo.bodies()
+    advance(901)
+    assert (hidden, fifo.bodies()) == ([], ["m0", "m1"])
+
+
 def test_a_new_delay_leaves_waiting_messages_of_a_standard_queue_alone(queue: Queue) -> None:
     queue.send("m")
     queue.set(DelaySeconds="900")

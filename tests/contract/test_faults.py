@@ -1,4 +1,4 @@
-"""What only our own SQS can do: faults on demand, a record of its calls, and a clock that tests move."""
+"""Faults that our own SQS makes on demand, each as a boto3 client sees it."""
 
 from __future__ import annotations
 
@@ -8,50 +8,19 @@ import pytest
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, ReadTimeoutError
 
 from tests.contract.conftest import PATIENCE
-from tests.contract.digests import body_digest
-from tests.contract.endpoints import Answer, control, sqs_client
+from tests.contract.endpoints import sqs_client
 from tests.contract.queues import Boto, Counts, Queue, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.contract.conftest import Background
-    from tests.contract.endpoints import Endpoint
+    from tests.contract.endpoints import Endpoint, Sandbox
 
 pytestmark = pytest.mark.parametrize("endpoint", ["local"], indirect=True)
 
 IMPATIENCE = 0.5  # seconds a client waits for an answer that will not come
 SILENCES = ["hang", "accept_then_timeout"]
-
-
-class Sandbox:
-    """The control interface of the endpoint."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def plan(self, *faults: dict[str, object]) -> None:
-        control(self.url, "PUT", "faults", list(faults))
-
-    def faults(self) -> Answer:
-        return control(self.url, "GET", "faults")
-
-    def release(self) -> None:
-        control(self.url, "DELETE", "faults")
-
-    def calls(self, **filters: str) -> list[Answer]:
-        query = "&".join(f"{name}={value}" for name, value in filters.items())
-        calls: list[Answer] = control(self.url, "GET", f"calls?{query}")["calls"]
-        return calls
-
-
-@pytest.fixture
-def sandbox(endpoint: Endpoint) -> Iterator[Sandbox]:
-    """The control interface with no fault planned before and after."""
-    control_interface = Sandbox(endpoint.url)
-    control_interface.release()
-    yield control_interface
-    control_interface.release()
 
 
 @pytest.fixture
@@ -63,92 +32,6 @@ def impatient(endpoint: Endpoint, queue: Queue) -> Iterator[Queue]:
 
 def fault(kind: str, action: str = "*", queue: Queue | None = None, **rest: object) -> dict[str, object]:
     return {"kind": kind, "action": action, "queue": queue.name if queue else None, "times": 1, **rest}
-
-
-# The server
-
-
-def test_it_says_that_it_is_well(endpoint: Endpoint) -> None:
-    assert control(endpoint.url, "GET", "health") == {"status": "ok"}
-
-
-def test_a_queue_url_names_the_host_that_was_asked(endpoint: Endpoint, queue: Queue) -> None:
-    assert queue.url == f"{endpoint.url}/000000000000/{queue.name}"
-    with sqs_client(endpoint.url.replace("127.0.0.1", "localhost")) as client:
-        assert client.get_queue_url(QueueName=queue.name)["QueueUrl"] == queue.url.replace("127.0.0.1", "localhost")
-
-
-# The clock
-
-
-def test_the_clock_says_what_time_it_is(endpoint: Endpoint) -> None:
-    before = control(endpoint.url, "POST", "clock", {"advance": 0})["now"]
-    after = control(endpoint.url, "POST", "clock", {"advance": 1000})["now"]
-    assert 1000 <= after - before < 1060
-
-
-# The record of calls
-
-
-def test_a_send_is_recorded_with_what_was_sent(sandbox: Sandbox, fifo: Queue) -> None:
-    attributes = {
-        "text": {"DataType": "String", "StringValue": "v"},
-        "raw": {"DataType": "Binary", "BinaryValue": b"\x00"},
-    }
-    sent = fifo.send("bödy", MessageGroupId="g", MessageDeduplicationId="d", MessageAttributes=attributes)
-    (call,) = sandbox.calls(queue=fifo.name, action="SendMessage")
-    assert [call[name] for name in ("action", "queue", "status", "code", "fault", "answered")] == [
-        "SendMessage",
-        fifo.name,
-        200,
-        None,
-        None,
-        True,
-    ]
-    (item,) = call["sent"]
-    assert {name: item[name] for name in ("message_id", "group", "deduplication_id", "sequence_number")} == {
-        "message_id": sent["MessageId"],
-        "group": "g",
-        "deduplication_id": "d",
-        "sequence_number": sent["SequenceNumber"],
-    }
-    assert body_digest("bödy") in item.values()
-
-
-def test_receives_and_deletions_are_recorded_with_their_messages(sandbox: Sandbox, queue: Queue) -> None:
-    sent = queue.send("m")["MessageId"]
-    queue.receive_one(VisibilityTimeout=0)
-    queue.delete(queue.receive_one())
-    calls = sandbox.calls(queue=queue.name)
-    happened = [(call["action"], call["received"], call["deleted"]) for call in calls]
-    assert [entry for entry in happened if entry[0] in {"ReceiveMessage", "DeleteMessage"}] == [
-        ("ReceiveMessage", [{"message_id": sent, "receive_count": 1}], []),
-        ("ReceiveMessage", [{"message_id": sent, "receive_count": 2}], []),
-        ("DeleteMessage", [], [{"message_id": sent}]),
-    ]
-
-
-def test_a_refused_call_is_recorded_with_its_error(sandbox: Sandbox, queue: Queue) -> None:
-    refused(queue.receive, most=11)
-    (call,) = sandbox.calls(queue=queue.name, action="ReceiveMessage")
-    assert (call["status"], call["code"], call["received"]) == (400, "InvalidParameterValue", [])
-
-
-def test_calls_are_read_from_where_one_stopped(endpoint: Endpoint, sandbox: Sandbox, queue: Queue) -> None:
-    queue.send("one")
-    so_far = control(endpoint.url, "GET", "calls")["next"]
-    second = queue.send("two")["MessageId"]
-    later = sandbox.calls(queue=queue.name, since=str(so_far))
-    assert [item["message_id"] for call in later for item in call["sent"]] == [second]
-
-
-def test_calls_can_be_forgotten(endpoint: Endpoint, sandbox: Sandbox, queue: Queue) -> None:
-    queue.send("m")
-    control(endpoint.url, "DELETE", "calls")
-    assert sandbox.calls(queue=queue.name) == []
-
-
-# Faults
 
 
 @pytest.mark.parametrize(
@@ -342,22 +225,3 @@ def test_a_batch_of_deletions_may_fail_in_part(sandbox: Sandbox, queue: Queue) -
     assert [entry["Id"] for entry in answer["Successful"]] == ["0", "2"]
     assert [(entry["Id"], entry["Code"]) for entry in answer["Failed"]] == [("1", "InternalError")]
     assert queue.counts() == Counts(visible=0, in_flight=1, delayed=0)
-
-
-# The end
-
-
-def test_a_reset_forgets_everything(endpoint: Endpoint, sandbox: Sandbox, queue: Queue) -> None:
-    queue.send("m")
-    sandbox.plan(fault("drop", "SendMessage", times=None))
-    control(endpoint.url, "POST", "reset")
-    assert sandbox.calls() == []
-    assert sandbox.faults() == []
-    assert endpoint.client.list_queues().get("QueueUrls", []) == []
-
-
-def test_a_name_is_free_at_once_after_a_reset(endpoint: Endpoint, queue: Queue) -> None:
-    endpoint.client.delete_queue(QueueUrl=queue.url)
-    control(endpoint.url, "POST", "reset")
-    endpoint.client.create_queue(QueueName=queue.name)
-    assert queue.bodies() == []

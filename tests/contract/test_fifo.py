@@ -1,8 +1,7 @@
-"""FIFO queues: order, blocked groups, redelivery, deduplication, and a receive that can be repeated."""
+"""FIFO queues: order, blocked groups, redelivery, identifiers, and a receive that can be repeated."""
 
 from __future__ import annotations
 
-import hashlib
 import string
 from typing import TYPE_CHECKING
 
@@ -13,25 +12,9 @@ from tests.contract.queues import Counts, Queue, refused, system
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.contract.conftest import MakeQueue
 
 FIVE_MINUTES = 300
 EVERY_ALLOWED_CHARACTER = string.ascii_letters + string.digits + string.punctuation
-
-
-@pytest.fixture
-def by_content(make_queue: MakeQueue) -> Queue:
-    """A FIFO queue that takes the body's hash where no deduplication id is given."""
-    return make_queue(fifo=True, ContentBasedDeduplication="true")
-
-
-@pytest.fixture
-def by_group(make_queue: MakeQueue) -> Queue:
-    """A FIFO queue that deduplicates within each group only."""
-    return make_queue(fifo=True, DeduplicationScope="messageGroup")
-
-
-# Order
 
 
 def test_a_group_comes_in_order_over_several_receives(fifo: Queue) -> None:
@@ -60,9 +43,6 @@ def test_a_batch_is_enqueued_in_its_order(fifo: Queue) -> None:
         )
     )
     assert fifo.bodies() == [f"m{n}" for n in range(10)]
-
-
-# Groups in flight
 
 
 def test_a_group_is_blocked_while_any_of_its_messages_is_in_flight(fifo: Queue) -> None:
@@ -103,9 +83,6 @@ def test_only_what_was_received_counts_as_in_flight(fifo: Queue) -> None:
     assert fifo.counts() == Counts(visible=3, in_flight=1, delayed=0)
 
 
-# Redelivery
-
-
 def test_a_group_comes_again_in_order_when_its_timeout_has_passed(
     fifo: Queue, advance: Callable[[float], float]
 ) -> None:
@@ -142,105 +119,20 @@ def test_no_successor_overtakes_a_head_whose_timeout_was_extended(
     assert (blocked, fifo.bodies()) == ([], ["m0", "m1", "m2"])
 
 
+def test_a_head_that_was_given_back_comes_again_before_its_successor_in_flight(fifo: Queue) -> None:
+    # Seen at AWS. Its page says that an invisible message holds its group; the messages before it are not meant.
+    fifo.send_group("g", "m0", "m1", "m2")
+    head, _ = fifo.receive(2)
+    fifo.hide(head, 0)
+    assert fifo.bodies() == ["m0"]
+
+
 def test_what_failed_after_its_head_was_done_comes_again_first(fifo: Queue, advance: Callable[[float], float]) -> None:
     fifo.send_group("g", "m0", "m1", "m2")
     head, _ = fifo.receive(2)
     fifo.delete(head)
     advance(31)
     assert fifo.bodies() == ["m1", "m2"]
-
-
-# Deduplication
-
-
-def test_a_second_send_with_the_same_id_is_accepted_and_not_delivered(fifo: Queue) -> None:
-    fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
-    fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
-    assert fifo.bodies() == ["first"]
-
-
-def test_a_duplicate_is_answered_with_the_first_message_id(fifo: Queue) -> None:
-    first = fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
-    second = fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
-    assert second["MessageId"] == first["MessageId"]
-
-
-def test_deduplication_outlives_the_deletion_for_five_minutes(fifo: Queue, advance: Callable[[float], float]) -> None:
-    fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
-    fifo.delete(fifo.receive_one())
-    advance(FIVE_MINUTES - 20)
-    fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
-    assert fifo.counts() == Counts(0, 0, 0)
-
-
-def test_deduplication_ends_after_five_minutes(fifo: Queue, advance: Callable[[float], float]) -> None:
-    first = fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
-    fifo.delete(fifo.receive_one())
-    advance(FIVE_MINUTES + 1)
-    second = fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
-    assert fifo.bodies() == ["second"]
-    assert second["MessageId"] != first["MessageId"]
-
-
-def test_duplicates_in_one_batch_are_all_accepted_and_one_is_delivered(fifo: Queue) -> None:
-    answer = fifo.send_batch(
-        {"Id": "a", "MessageBody": "first", "MessageGroupId": "g", "MessageDeduplicationId": "d"},
-        {"Id": "b", "MessageBody": "second", "MessageGroupId": "g", "MessageDeduplicationId": "d"},
-    )
-    assert [entry["Id"] for entry in answer["Successful"]] == ["a", "b"]
-    assert fifo.bodies() == ["first"]
-
-
-def test_content_decides_and_attributes_do_not(by_content: Queue) -> None:
-    for value in ("one", "two"):
-        attributes = {"a": {"DataType": "String", "StringValue": value}}
-        by_content.send("same", MessageGroupId="g", MessageAttributes=attributes)
-    by_content.send("other", MessageGroupId="g")
-    assert by_content.bodies() == ["same", "other"]
-
-
-def test_the_id_made_from_the_content_is_its_sha256(by_content: Queue) -> None:
-    by_content.send("body", MessageGroupId="g")
-    made = hashlib.sha256(b"body").hexdigest()
-    by_content.send("another body", MessageGroupId="g", MessageDeduplicationId=made)
-    message = by_content.receive_one()
-    assert (message["Body"], system(message)["MessageDeduplicationId"]) == ("body", made)
-
-
-def test_an_explicit_id_overrides_the_content(by_content: Queue) -> None:
-    for identity in ("d1", "d2"):
-        by_content.send("same", MessageGroupId="g", MessageDeduplicationId=identity)
-    assert by_content.bodies() == ["same", "same"]
-
-
-def test_content_deduplication_outlives_the_deletion(by_content: Queue) -> None:
-    by_content.send("same", MessageGroupId="g")
-    by_content.delete(by_content.receive_one())
-    by_content.send("same", MessageGroupId="g")
-    assert by_content.counts() == Counts(0, 0, 0)
-
-
-def test_an_id_counts_for_the_whole_queue(fifo: Queue) -> None:
-    fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
-    fifo.send("second", MessageGroupId="h", MessageDeduplicationId="d")
-    assert fifo.bodies() == ["first"]
-
-
-def test_an_id_counts_for_its_group_where_the_scope_is_the_group(by_group: Queue) -> None:
-    by_group.send("first", MessageGroupId="g", MessageDeduplicationId="d")
-    by_group.send("second", MessageGroupId="h", MessageDeduplicationId="d")
-    by_group.send("third", MessageGroupId="g", MessageDeduplicationId="d")
-    assert sorted(by_group.bodies()) == ["first", "second"]
-
-
-def test_an_id_counts_for_one_queue_only(make_queue: MakeQueue) -> None:
-    queues = [make_queue(fifo=True) for _ in range(2)]
-    for queue in queues:
-        queue.send("m", MessageGroupId="g", MessageDeduplicationId="d")
-    assert [queue.bodies() for queue in queues] == [["m"], ["m"]]
-
-
-# Sequence numbers and identifiers
 
 
 def test_sequence_numbers_rise_and_are_received_as_sent(fifo: Queue) -> None:
@@ -284,9 +176,6 @@ def test_a_deduplication_id_is_required_where_content_does_not_make_one(fifo: Qu
 def test_an_id_that_breaks_the_rules_is_refused(fifo: Queue, parameter: str, wrong: str) -> None:
     identities = {"MessageGroupId": "g", "MessageDeduplicationId": "d", parameter: wrong}
     assert refused(fifo.send, **identities) == "InvalidParameterValue"
-
-
-# A receive that can be repeated
 
 
 def test_a_receive_repeated_under_its_attempt_id_returns_the_same_messages_and_handles(fifo: Queue) -> None:

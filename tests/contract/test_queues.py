@@ -234,6 +234,12 @@ def test_queues_are_listed_in_pages(endpoint: Endpoint) -> None:
     assert sorted(url for page in listed for url in page) == urls
 
 
+@pytest.mark.parametrize("most", [0, 1001])
+def test_a_page_has_one_to_a_thousand_queues(queue: Queue, most: int) -> None:
+    refused(queue.client.list_queues, MaxResults=most)
+    refused(queue.client.list_dead_letter_source_queues, QueueUrl=queue.url, MaxResults=most)
+
+
 def test_tags_are_kept_overwritten_and_removed(endpoint: Endpoint) -> None:
     client = endpoint.client
     url = client.create_queue(QueueName=fresh_name(), tags={"team": "red", "Team": "capital", "old": "1"})["QueueUrl"]
@@ -266,6 +272,13 @@ def test_a_second_purge_within_sixty_seconds_is_refused(queue: Queue, advance: C
 def test_deduplication_settings_belong_to_fifo_queues(queue: Queue) -> None:
     assert refused(queue.set, DeduplicationScope="messageGroup") == "InvalidAttributeName"
     assert refused(queue.set, ContentBasedDeduplication="true") == "InvalidAttributeName"
+
+
+def test_a_throughput_per_group_needs_deduplication_per_group(fifo: Queue) -> None:
+    refused(fifo.set, FifoThroughputLimit="perMessageGroupId")
+    both = {"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"}
+    fifo.set(**both)
+    assert fifo.attributes(*both) == both
 
 
 def test_counts_tell_visible_in_flight_and_delayed_apart(queue: Queue) -> None:

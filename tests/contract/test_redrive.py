@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793"
 
 
-# Dying
-
-
 def test_a_message_dies_when_its_receives_exceed_the_maximum(make_pair: MakePair) -> None:
     source, dlq = make_pair(max_receive_count=3)
     source.send("m")
@@ -56,6 +53,18 @@ def test_the_receive_count_goes_on_in_the_dlq(make_pair: MakePair) -> None:
     assert counts == ["3", "4"]
 
 
+def test_a_dead_message_that_is_sent_back_is_a_new_message(make_pair: MakePair) -> None:
+    source, dlq = make_pair()
+    first = source.send("m")["MessageId"]
+    bury(source)
+    dead = dlq.receive_one()
+    second = source.send(dead["Body"])["MessageId"]
+    alive = source.receive_one()
+    assert (alive["MessageId"], system(alive)["ApproximateReceiveCount"]) == (second, "1")
+    assert "DeadLetterQueueSourceArn" not in system(alive)
+    assert first != second
+
+
 def test_a_dead_message_names_the_queue_it_died_in(make_pair: MakePair, make_queue: MakeQueue) -> None:
     first, dlq = make_pair()
     second = make_queue(RedrivePolicy=redrive_policy(dlq))
@@ -73,9 +82,6 @@ def test_the_origin_can_be_asked_for_by_name(make_pair: MakePair) -> None:
     bury(source)
     dead = dlq.receive_one(MessageSystemAttributeNames=["DeadLetterQueueSourceArn"])
     assert system(dead) == {"DeadLetterQueueSourceArn": source.arn}
-
-
-# Dying in a FIFO queue
 
 
 def test_a_group_keeps_its_order_in_the_dlq(make_pair: MakePair, advance: Callable[[float], float]) -> None:
@@ -118,9 +124,6 @@ def test_two_messages_with_the_same_deduplication_id_both_reach_the_dlq(
     assert dlq.bodies() == ["first", "second"]
 
 
-# RedrivePolicy
-
-
 @pytest.mark.parametrize("count", [0, -1, 1001, "many", 1.5])
 def test_a_maximum_beyond_its_range_is_refused(make_queue: MakeQueue, count: object) -> None:
     source, dlq = make_queue(), make_queue()
@@ -161,9 +164,6 @@ def test_an_empty_policy_takes_the_dlq_away(make_pair: MakePair) -> None:
     assert (source.attributes("RedrivePolicy"), dlq.counts()) == ({}, Counts(0, 0, 0))
 
 
-# RedriveAllowPolicy
-
-
 @pytest.mark.parametrize("permission", ["allowAll", "denyAll"])
 def test_an_allow_policy_is_stored(queue: Queue, permission: str) -> None:
     queue.set(RedriveAllowPolicy=json.dumps({"redrivePermission": permission}))
@@ -195,9 +195,6 @@ def test_an_allow_policy_that_breaks_the_rules_is_refused(queue: Queue, permissi
     if queues:
         policy["sourceQueueArns"] = [f"{queue.arn}-{n}" for n in range(queues)]
     assert refused(queue.set, RedriveAllowPolicy=json.dumps(policy)) == "InvalidParameterValue"
-
-
-# Who uses this dlq?
 
 
 def test_the_sources_of_a_dlq_are_listed(make_pair: MakePair, make_queue: MakeQueue) -> None:
