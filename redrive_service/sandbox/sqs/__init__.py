@@ -1,6 +1,6 @@
 """A local Amazon SQS that does not lie where a redriver can be hurt.
 
-The core (`LocalSqs`) is a deterministic state machine: the clock is an argument of every call and ids come from injected
-dice, so equal calls give equal answers. Around it: HTTP, long polling, a fault plan, a call log and a journal.
+The core (`LocalSqs`) is a deterministic state machine: the clock is an argument of every call and ids come from
+injected dice, so equal calls give equal answers. Around it: HTTP, long polling, a fault plan, a call log and a journal.
 Start it with `python -m redrive_service.sandbox.sqs`.
 """

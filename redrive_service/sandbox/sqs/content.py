@@ -4,6 +4,7 @@ import re
 from base64 import b64decode
 from binascii import Error as NotBase64
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import md5
 from typing import Final
 
@@ -14,12 +15,14 @@ MOST_ATTRIBUTES: Final = 10
 _LONGEST_NAME: Final = 256
 # The characters XML 1.0 cannot carry ([API] SendMessage).
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ALLOWED_ASCII: Final = bytes([0x9, 0xA, 0xD, *range(0x20, 0x80)])
 # Recorded answers of AWS accept letters beyond ASCII in names, against the page; nothing else of \W.
 _NAME: Final = re.compile(r"[\w.-]+")
 _RESERVED: Final = re.compile(r"(?i)(aws|amazon)\.")
 _TYPE: Final = re.compile(r"(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MOST_DIGITS: Final = 38
+_FRAME: Final = 4
 _STRING_VALUE: Final = b"\x01"
 _BINARY_VALUE: Final = b"\x02"
 TRACE_HEADER: Final = "AWSTraceHeader"
@@ -45,8 +48,7 @@ class Content:
 
 def read_content(entry: Request, body: str) -> Content:
     """The content of one send, or the SqsError that SQS answers. `body` was checked to be there."""
-    check_characters(body, "body")
-    encoded = body.encode()
+    encoded = check_characters(body, "body")
     size = len(encoded)
     attributes: Attributes = {}
     attributes_md5 = None
@@ -68,13 +70,16 @@ def read_content(entry: Request, body: str) -> Content:
     )
 
 
-def check_characters(value: str, what: str) -> None:
-    """Refuses characters that SQS does not carry."""
-    if value.isascii() and value.isprintable():
-        return
-    if _FORBIDDEN.search(value):
-        allowed = "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
-        raise SqsError("InvalidMessageContents", f"Invalid characters in the message {what}. Allowed are: {allowed}")
+def check_characters(value: str, what: str) -> bytes:
+    """The text in UTF-8; refuses characters that SQS does not carry."""
+    if value.isascii():
+        encoded = value.encode()
+        if not encoded.translate(None, _ALLOWED_ASCII):
+            return encoded
+    elif not _FORBIDDEN.search(value):
+        return value.encode()
+    allowed = "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
+    raise SqsError("InvalidMessageContents", f"Invalid characters in the message {what}. Allowed are: {allowed}")
 
 
 def read_attributes(entry: Request, parameter: str) -> Attributes:
@@ -91,30 +96,39 @@ def read_attributes(entry: Request, parameter: str) -> Attributes:
 def digest_of(attributes: Attributes) -> tuple[str, int]:
     """MD5 as AWS defines it - sorted by name; lengths big-endian; 1 for text, 2 for binary - and the size in bytes."""
     parts: list[bytes] = []
-    lengths = 0
+    size = 0
     for name in sorted(attributes):
         value = attributes[name]
+        label = _framed(name) + _framed(value["DataType"])
         text = value.get("StringValue")
         raw = b64decode(value["BinaryValue"]) if text is None else text.encode()
-        for part in (name.encode(), value["DataType"].encode()):
-            parts += (len(part).to_bytes(4, "big"), part)
-            lengths += len(part)
-        parts += (_BINARY_VALUE if text is None else _STRING_VALUE, len(raw).to_bytes(4, "big"), raw)
-        lengths += len(raw)
-    return md5(b"".join(parts), usedforsecurity=False).hexdigest(), lengths
+        parts += (label, _BINARY_VALUE if text is None else _STRING_VALUE, len(raw).to_bytes(_FRAME, "big"), raw)
+        size += len(label) - 2 * _FRAME + len(raw)
+    return md5(b"".join(parts), usedforsecurity=False).hexdigest(), size
+
+
+@lru_cache(maxsize=4096)
+def _framed(text: str) -> bytes:
+    raw = text.encode()
+    return len(raw).to_bytes(_FRAME, "big") + raw
 
 
 def _read_attribute(name: str, value: object) -> dict[str, str]:
     if not isinstance(value, dict):
         raise wrong_type(f"MessageAttributes.{name}", "an attribute")
-    _check_name(name)
-    for unused in ("StringListValues", "BinaryListValues"):
-        if value.get(unused):
-            sentence = "Message attribute list values in SendMessage operation are not supported."
-            raise SqsError("UnsupportedOperation", sentence)
-    kind = _read_type(name, value.get("DataType"))
+    kind = value.get("DataType")
+    if not isinstance(kind, str):
+        raise wrong_type(f"MessageAttributes.{name}.DataType", "a string") if kind is not None else _no_type(name)
+    _check_label(name, kind)
+    if value.get("StringListValues") or value.get("BinaryListValues"):
+        sentence = "Message attribute list values in SendMessage operation are not supported."
+        raise SqsError("UnsupportedOperation", sentence)
     if kind.startswith("Binary"):
         return {"BinaryValue": _read_binary(name, value), "DataType": kind}
+    return {"StringValue": _read_string(name, kind, value), "DataType": kind}
+
+
+def _read_string(name: str, kind: str, value: Request) -> str:
     text = value.get("StringValue")
     if text is not None and not isinstance(text, str):
         raise wrong_type(f"MessageAttributes.{name}.StringValue", "a string")
@@ -124,7 +138,14 @@ def _read_attribute(name: str, value: object) -> dict[str, str]:
         _check_number(name, text)
     else:
         check_characters(text, f"attribute '{name}'")
-    return {"StringValue": text, "DataType": kind}
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _check_label(name: str, kind: str) -> None:
+    """Name and type, which repeat from message to message."""
+    _check_name(name)
+    _check_type(name, kind)
 
 
 def _check_name(name: str) -> None:
@@ -138,17 +159,18 @@ def _check_name(name: str) -> None:
         raise invalid_parameter(f"The message attribute name '{name}' has a period at an end or two in succession.")
 
 
-def _read_type(name: str, kind: object) -> str:
-    if kind is not None and not isinstance(kind, str):
-        raise wrong_type(f"MessageAttributes.{name}.DataType", "a string")
+def _check_type(name: str, kind: str) -> None:
     if not kind:
-        raise invalid_parameter(f"The message attribute '{name}' must contain a non-empty message attribute type.")
+        raise _no_type(name)
     if len(kind) > _LONGEST_NAME or not _TYPE.fullmatch(kind):
         raise invalid_parameter(
             f"The message attribute '{name}' has an invalid message attribute type, the set of supported type prefixes "
-            "is Binary, Number, and String."
+            "is Binary, Number, and String.",
         )
-    return kind
+
+
+def _no_type(name: str) -> SqsError:
+    return invalid_parameter(f"The message attribute '{name}' must contain a non-empty message attribute type.")
 
 
 def _read_binary(name: str, value: Request) -> str:
@@ -165,9 +187,12 @@ def _read_binary(name: str, value: Request) -> str:
 
 
 def _check_number(name: str, text: str) -> None:
-    digits = sum(character.isdigit() for character in re.split("[eE]", text, maxsplit=1)[0])
-    if not _NUMBER.fullmatch(text) or digits > _MOST_DIGITS:
+    if not _NUMBER.fullmatch(text) or (len(text) > _MOST_DIGITS and _digits(text) > _MOST_DIGITS):
         raise invalid_parameter(f"Can't cast the value of message (user) attribute '{name}' to a number.")
+
+
+def _digits(text: str) -> int:
+    return sum(character.isdigit() for character in text.lower().partition("e")[0])
 
 
 def _empty(name: str, kind: str) -> SqsError:

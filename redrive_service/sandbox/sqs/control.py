@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PREFIX: Final = b"/_sandbox/"
 
 
-class ControlIsUnusable(Exception):  # noqa: N818 - named for the broken promise
+class ControlIsUnusable(Exception):
     """A control request makes no sense; the sentence says why and what to send instead."""
 
     def __init__(self, sentence: str, status: int = 400) -> None:
@@ -33,9 +33,9 @@ def control(server: "SqsServer", request: HttpRequest) -> tuple[int, bytes]:
 
 
 def _answer(server: "SqsServer", request: HttpRequest) -> object:
-    url = urlsplit(request.target.decode("latin-1"))
+    url = urlsplit(request.head.target.decode("latin-1"))
     query = dict(parse_qsl(url.query))
-    match request.method, url.path.removeprefix(PREFIX.decode()):
+    match request.head.method, url.path.removeprefix(PREFIX.decode()):
         case b"GET", "health":
             return {"status": "ok"}
         case b"GET", "calls":
@@ -53,7 +53,7 @@ def _answer(server: "SqsServer", request: HttpRequest) -> object:
 
 
 def _act(server: "SqsServer", request: HttpRequest, path: str) -> object:
-    match request.method, path.removeprefix(PREFIX.decode()):
+    match request.head.method, path.removeprefix(PREFIX.decode()):
         case b"PUT", "faults":
             server.plan_faults(_read(request))
             return server.faults.shown()

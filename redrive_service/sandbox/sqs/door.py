@@ -25,7 +25,7 @@ _SEED_BITS: Final = 128
 _GC_THRESHOLDS: Final = (200_000, 50, 1_000)
 
 
-class _CannotStart(Exception):  # noqa: N818 - a sentence for the person who started the server
+class _CannotStart(Exception):
     pass
 
 

@@ -16,7 +16,11 @@ _NAMESPACE: Final = "com.amazonaws.sqs#"
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Exchange:
-    """A call and whom to answer. `fault` is the kind of fault that struck it; `refused` are entries that failed by it."""
+    """A call and whom to answer.
+
+    `fault` is the kind of the fault that struck it, `refused` are the entries that failed by it, and a `silent` call is
+    done but not answered.
+    """
 
     connection: Connection
     action: str
@@ -38,8 +42,8 @@ def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
     """The exchange that a request opens; its parameters are not read yet."""
     return Exchange(
         connection=connection,
-        action=request.header(b"x-amz-target").removeprefix(_TARGET_PREFIX),
-        address=f"http://{request.header(b'host') or 'localhost'}",
+        action=request.head.header(b"x-amz-target").removeprefix(_TARGET_PREFIX),
+        address=f"http://{request.head.header(b'host') or 'localhost'}",
         body=request.body,
     )
 

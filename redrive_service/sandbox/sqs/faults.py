@@ -22,7 +22,7 @@ _HIGHEST_STATUS: Final = 599
 _LONGEST_VISIBILITY: Final = 43_200
 
 
-class FaultIsUnusable(Exception):  # noqa: N818 - named for the broken promise
+class FaultIsUnusable(Exception):
     """A fault in a plan makes no sense; the sentence says which and why."""
 
 

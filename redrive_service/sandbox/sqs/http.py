@@ -2,8 +2,9 @@
 
 import asyncio
 import select
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, cast
 
 LARGEST_HEAD: Final = 64 * 1024
@@ -25,16 +26,16 @@ _REASONS: Final = {
 _MOST_LENGTH_DIGITS: Final = 15
 _OUR_VERSIONS: Final = (b"HTTP/1.1", b"HTTP/1.0")
 _REQUEST_LINE_PARTS: Final = 3
+_TOO_LARGE: Final = 413
 
 
-@dataclass(slots=True)
-class HttpRequest:
-    """One request. Header names are in lower case; `trouble` says why it cannot be served, with `status`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What comes before a body. Header names are in lower case; `trouble` says why the request cannot be served."""
 
     method: bytes = b""
     target: bytes = b""
-    headers: dict[bytes, bytes] | None = None
-    body: bytes = b""
+    headers: Mapping[bytes, bytes] = field(default_factory=dict)
     length: int = 0
     keep_alive: bool = True
     trouble: str = ""
@@ -42,7 +43,15 @@ class HttpRequest:
 
     def header(self, name: bytes) -> str:
         """The value of a header, empty when absent."""
-        return (self.headers or {}).get(name, b"").decode("latin-1")
+        return self.headers.get(name, b"").decode("latin-1")
+
+
+@dataclass(slots=True)
+class HttpRequest:
+    """One whole request."""
+
+    head: Head
+    body: bytes
 
 
 Serve = Callable[["Connection", HttpRequest], None]
@@ -54,11 +63,12 @@ class Connection(asyncio.Protocol):
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
         self._buffer = bytearray()
-        self._request: HttpRequest | None = None
-        self._discard = 0
+        self._head: Head | None = None  # of the request that is being read or served
+        self._missing = 0
         self._busy = False
         self._looping = False
         self._full = False
+        self._stuffed = False
         self._transport: asyncio.Transport | None = None
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
@@ -85,6 +95,7 @@ class Connection(asyncio.Protocol):
         self._buffer += data
         self._work()
         if len(self._buffer) > LARGEST_BODY + LARGEST_HEAD and self._transport is not None:
+            self._stuffed = True
             self._transport.pause_reading()
 
     # -- the server's side
@@ -94,8 +105,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if self.gone or transport is None or not self._busy:
             return
-        request = self._request
-        keep_alive = request is not None and request.keep_alive
+        keep_alive = self._head is not None and self._head.keep_alive
         head = b"HTTP/1.1 %d %b\r\n%bcontent-type: application/x-amz-json-1.0\r\ncontent-length: %d\r\n%b\r\n" % (
             status,
             _REASONS.get(status, "Error").encode(),
@@ -104,14 +114,16 @@ class Connection(asyncio.Protocol):
             b"" if keep_alive else b"connection: close\r\n",
         )
         transport.write(head + body)
-        self._request = None
+        self._head = None
         self._busy = False
         self.on_gone = None
         if not keep_alive:
             self._buffer.clear()
             transport.close()
             return
-        transport.resume_reading()
+        if self._stuffed:
+            self._stuffed = False
+            transport.resume_reading()
         if not self._looping:
             self._work()
 
@@ -138,53 +150,55 @@ class Connection(asyncio.Protocol):
                 if request is None:
                     break
                 self._busy = True
-                self._request = request
                 self._serve(self, request)
         finally:
             self._looping = False
 
     def _next_request(self) -> HttpRequest | None:
         """The next whole request in the buffer."""
-        request = self._request
-        if request is None:
-            request = self._read_head()
-            if request is None:
+        head = self._head
+        if head is None:
+            head = self._head = self._next_head()
+            if head is None:
                 return None
-            self._request = request
-            if request.headers and request.headers.get(b"expect", b"").lower() == b"100-continue":
-                self._encourage(request)
-        if request.status == 413:  # noqa: PLR2004 - too large: the body is read past, then refused
-            return self._skip_body(request)
-        if len(self._buffer) < request.length:
+            self._missing = head.length
+            if b"expect" in head.headers:
+                self._encourage(head)
+        if head.status == _TOO_LARGE:
+            return self._skip_body(head)
+        if len(self._buffer) < head.length:
             return None
-        request.body = bytes(self._buffer[: request.length])
-        del self._buffer[: request.length]
-        return request
+        body = bytes(self._buffer[: head.length])
+        del self._buffer[: head.length]
+        return HttpRequest(head, body)
 
-    def _skip_body(self, request: HttpRequest) -> HttpRequest | None:
-        skipped = min(len(self._buffer), request.length)
-        request.length -= skipped
-        del self._buffer[:skipped]
-        return None if request.length else request
-
-    def _encourage(self, request: HttpRequest) -> None:
-        if len(self._buffer) < request.length and self._transport is not None:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def _read_head(self) -> HttpRequest | None:
+    def _next_head(self) -> Head | None:
         buffer = self._buffer
         end = buffer.find(_HEAD_END)
         if end < 0 and len(buffer) <= LARGEST_HEAD:
             return None
         if end < 0 or end > LARGEST_HEAD:
             return _unreadable("The request's head is too large.", 431)
-        head = bytes(buffer[:end])
+        head = read_head(bytes(buffer[:end]))
         del buffer[: end + len(_HEAD_END)]
-        return read_head(head)
+        return head
+
+    def _skip_body(self, head: Head) -> HttpRequest | None:
+        """Reads past a body that is too large, so that the refusal arrives and the connection stays usable."""
+        skipped = min(len(self._buffer), self._missing)
+        self._missing -= skipped
+        del self._buffer[:skipped]
+        return None if self._missing else HttpRequest(head, b"")
+
+    def _encourage(self, head: Head) -> None:
+        expected = head.headers[b"expect"].lower() == b"100-continue"
+        if expected and len(self._buffer) < head.length and self._transport is not None:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
-def read_head(head: bytes) -> HttpRequest:
-    """The request that a head begins; its body is still to come."""
+@lru_cache(maxsize=1024)
+def read_head(head: bytes) -> Head:
+    """The head in these bytes. Clients repeat themselves, so the latest ones are remembered."""
     lines = head.lstrip(b"\r\n").split(b"\r\n")
     parts = lines[0].split(b" ")
     if len(parts) != _REQUEST_LINE_PARTS or parts[2] not in _OUR_VERSIONS:
@@ -200,15 +214,19 @@ def read_head(head: bytes) -> HttpRequest:
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or len(length) > _MOST_LENGTH_DIGITS:
         return _unreadable("The Content-Length of the request is malformed.")
-    request = HttpRequest(parts[0], parts[1], headers, length=int(length))
     wish = headers.get(b"connection", b"").lower()
-    request.keep_alive = wish != b"close" and (parts[2] == _OUR_VERSIONS[0] or wish == b"keep-alive")
-    if request.length > LARGEST_BODY:
-        request.status = 413
-        request.trouble = f"The request is larger than {LARGEST_BODY} bytes."
-    return request
+    too_large = int(length) > LARGEST_BODY
+    return Head(
+        method=parts[0],
+        target=parts[1],
+        headers=headers,
+        length=int(length),
+        keep_alive=wish != b"close" and (parts[2] == _OUR_VERSIONS[0] or wish == b"keep-alive"),
+        trouble=f"The request is larger than {LARGEST_BODY} bytes." if too_large else "",
+        status=_TOO_LARGE if too_large else 200,
+    )
 
 
-def _unreadable(trouble: str, status: int = 400) -> HttpRequest:
-    """A request after which the stream cannot be followed any further: it is answered and the connection closed."""
-    return HttpRequest(trouble=trouble, status=status, keep_alive=False)
+def _unreadable(trouble: str, status: int = 400) -> Head:
+    """A head after which the stream cannot be followed any further: it is answered and the connection closed."""
+    return Head(trouble=trouble, status=status, keep_alive=False)

@@ -4,6 +4,7 @@ The core is deterministic, so the calls that changed something, each with its ti
 before it is answered, and all are done again on start. A snapshot taken now and then keeps that short.
 """
 
+import contextlib
 import fcntl
 import io
 import os
@@ -13,7 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import orjson
 
@@ -25,11 +26,12 @@ _FRAME: Final = struct.Struct("<II")
 _HEADLINE: Final = b"local SQS snapshot 1\n"
 _SMALLEST_BOUND: Final = 64 * 1024 * 1024
 _FILE: Final = re.compile(r"(snapshot|journal)-(\d{8})")
+_UNREADABLE: Final = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, IndexError, TypeError, ValueError)
 _OURS: Final = "redrive_service.sandbox.sqs."
 _THEIRS: Final = frozenset({("collections", "deque"), ("random", "Random")})
 
 
-class JournalIsUnusable(Exception):  # noqa: N818 - named for the broken promise
+class JournalIsUnusable(Exception):
     """The data folder cannot be used; the sentence says why and what to do."""
 
 
@@ -122,13 +124,10 @@ class Journal:
         return sorted((match[1], int(match[2])) for match in matches if match)
 
     def _load(self, path: Path) -> LocalSqs:
-        with path.open("rb") as file:
-            try:
-                if file.read(len(_HEADLINE)) != _HEADLINE:
-                    raise pickle.UnpicklingError
+        core: object = None
+        with path.open("rb") as file, contextlib.suppress(*_UNREADABLE):
+            if file.read(len(_HEADLINE)) == _HEADLINE:
                 core = _Unpickler(file).load()
-            except (pickle.UnpicklingError, AttributeError, EOFError, ImportError, IndexError, TypeError):
-                core = None
         if not isinstance(core, LocalSqs):
             raise JournalIsUnusable(
                 f"{path} was not written by this version of the local SQS. Give the server another folder, or delete "
@@ -157,10 +156,8 @@ def _do_again(core: LocalSqs, now: float, action: str, body: bytes) -> None:
     if not action:
         core.advance(now)
         return
-    try:
+    with contextlib.suppress(SqsError):  # what was refused the first time is refused again
         core.handle(action, read_parameters(body), now=now)
-    except SqsError:
-        pass  # it was refused the first time too, after it had changed something
 
 
 class _Unpickler(pickle.Unpickler):

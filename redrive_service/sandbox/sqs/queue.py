@@ -64,13 +64,15 @@ class Queue(ABC):
     def has_something(self) -> bool:
         """Whether a receive would be given something now."""
 
+    @abstractmethod
     def _arrived(self, message: Message) -> None:
-        """`message` is new here and takes its place, where places matter."""
+        """`message` is new here; it takes its place, where places matter."""
 
     @abstractmethod
     def _line_up(self, message: Message) -> None:
         """`message` has become READY; it may be handed out."""
 
+    @abstractmethod
     def _left(self, message: Message) -> None:
         """`message` is GONE."""
 

@@ -21,7 +21,7 @@ _WRONG_QUEUE_TYPE: Final = "The request include parameter that is not valid for 
 def send_message(account: Account, request: Request) -> Answer:
     """One message; refused as a whole or taken."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
-    content = _read(queue, request)
+    content = _read(queue, request, _check_parameters(queue, request))
     check_size(content, queue.settings.largest_message, in_batch=False)
     return _accept(account, queue, request, content)
 
@@ -30,9 +30,8 @@ def send_message_batch(account: Account, request: Request) -> Answer:
     """Up to ten messages, taken or refused one by one; what is missing or too large altogether refuses the batch."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "Send")
-    for entry in entries:
-        _check_parameters(queue, entry)
-    contents = [_read_or_refuse(queue, entry) for entry in entries]
+    bodies = [_check_parameters(queue, entry) for entry in entries]
+    contents = [_read_or_refuse(queue, entry, body) for entry, body in zip(entries, bodies, strict=True)]
     total = sum(content.size for content in contents if isinstance(content, Content))
     if total > LARGEST_BATCH:
         sentence = f"Batch requests cannot be longer than {LARGEST_BATCH} bytes. You have sent {total} bytes."
@@ -49,15 +48,14 @@ def send_message_batch(account: Account, request: Request) -> Answer:
     return run_batch(entries, send_one)
 
 
-def _read_or_refuse(queue: Queue, entry: Request) -> Content | SqsError:
+def _read_or_refuse(queue: Queue, entry: Request, body: str) -> Content | SqsError:
     try:
-        return _read(queue, entry)
+        return _read(queue, entry, body)
     except SqsError as refusal:
         return refusal
 
 
-def _read(queue: Queue, entry: Request) -> Content:
-    body = _check_parameters(queue, entry)
+def _read(queue: Queue, entry: Request, body: str) -> Content:
     delay = whole_between(entry, "DelaySeconds", 0, _LONGEST_DELAY)
     if queue.fifo and delay:
         raise invalid_value(delay, "DelaySeconds", _WRONG_QUEUE_TYPE)

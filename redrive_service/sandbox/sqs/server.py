@@ -58,10 +58,11 @@ class SqsServer:
 
     def serve(self, connection: Connection, request: HttpRequest) -> None:
         """Answers one request, now, later or - when the fault plan says so - never."""
-        if request.trouble:
-            error = SqsError("MalformedHttpRequest", request.trouble, request.status)
+        head = request.head
+        if head.trouble:
+            error = SqsError("MalformedHttpRequest", head.trouble, head.status)
             connection.answer(error.status, error_body(error), error_headers(error))
-        elif request.target.startswith(PREFIX):
+        elif head.target.startswith(PREFIX):
             connection.answer(*control(self, request))
         else:
             self._open(read_exchange(connection, request))
@@ -156,14 +157,14 @@ class SqsServer:
             return True
         try:
             answer = self.core.handle(exchange.action, exchange.parameters, now=now, address=exchange.address)
-        except SqsError as error:
+        except SqsError as refusal:
             self._keep(exchange, now)
-            self._refuse(exchange, error, self.core.record)
+            self._refuse(exchange, refusal, self.core.record)
             return True
         except Exception:  # noqa: BLE001 - a bug of ours is an InternalError to the client, never a closed connection
             traceback.print_exc(file=sys.stderr)
-            error = SqsError("InternalError", "The local SQS has a bug; its standard error says which.", 500)
-            self._refuse(exchange, error, self.core.record)
+            sentence = "The local SQS has a bug; its standard error says which."
+            self._refuse(exchange, SqsError("InternalError", sentence, 500), self.core.record)
             return True
         record = self.core.record
         self._keep(exchange, now)
