@@ -9,9 +9,9 @@ import sys
 
 def main() -> None:
     """Run one command. Only `sandbox` runs without the service's environment: it is what makes one."""
-    sandbox = sys.argv[1:2] == ["sandbox"]
-    module = "redrive_service.sandbox.settings" if sandbox else "redrive_service.settings"
-    os.environ["DJANGO_SETTINGS_MODULE"] = module
+    if sys.argv[1:2] == ["sandbox"]:
+        os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.sandbox.settings"
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # after the choice of settings
     from django.core.management import execute_from_command_line  # noqa: PLC0415  # as above

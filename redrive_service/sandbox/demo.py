@@ -10,15 +10,13 @@ import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.servers import RunningServer, Server, free_port
+from redrive_service.sandbox.servers import PROJECT, RunningServer, Server, free_port
 from redrive_service.sandbox.stack import Stack
 
-PROJECT = Path(__file__).parents[2]
 ADMIN = "admin"
 Say = Callable[[str], None]
 
@@ -34,7 +32,8 @@ class Demo:
         self.stack = stack
         self.say = say
         self.web_port = web_port or free_port()
-        self._environment = {**os.environ, **stack.environment(), "PYTHONPATH": str(PROJECT)}
+        ours = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+        self._environment = {**ours, **stack.environment(), "PYTHONPATH": str(PROJECT)}
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
-from redrive_service.sandbox.servers import RunningServer, Server, accepts_connections
+from redrive_service.sandbox.servers import PROJECT, RunningServer, Server, accepts_connections
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
@@ -57,7 +58,10 @@ class LocalQueues:
         Raises:
             SandboxError: the server did not start.
         """
-        server = RunningServer(Server(name="The local SQS", command=self.command(), log=log, lock=lock))
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}  # whatever folder we are called from
+        server = RunningServer(
+            Server(name="The local SQS", command=self.command(), log=log, environment=environment, lock=lock)
+        )
         server.await_ready(lambda: accepts_connections(self.port))  # it binds when its data are read
         return server
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from redrive_service.sandbox.errors import ServerDidNotStart
 
+PROJECT = Path(__file__).parents[2]
 GUARD = Path(__file__).with_name("guard.py")
 READY_WITHIN = 30.0  # seconds; all are ready in about one
 STOPPED_WITHIN = 45.0  # seconds: more than a guard needs with all its signals

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django.fixtures import Settings
 
 from reprocessing.models import Pulse
 from reprocessing.tasks import CONTROL
@@ -35,7 +35,7 @@ def test_it_is_ready_when_postgres_and_redis_answer(client: Client) -> None:
     assert ask(client, "ready") == (200, {"postgres": True, "redis": True})
 
 
-def test_it_is_not_ready_without_redis(client: Client, settings: SettingsWrapper) -> None:
+def test_it_is_not_ready_without_redis(client: Client, settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
 
     assert ask(client, "ready") == (503, {"postgres": True, "redis": False})
