@@ -6,6 +6,8 @@ entry is removed, so the list stays what it says it is. One case of a parametris
 
 NO_MOVE_TASKS = "Message move tasks are not implemented: every call of them ends in a 500."
 NO_ATTRIBUTE_RULES = "Names, types and values of message attributes are hardly checked."
+FORGOTTEN = "A deduplication id is forgotten when its message leaves the queue."
+NEW_IDS = "Every send is answered with a message id of its own, duplicates too."
 NO_RANGES = "Attributes of a queue are stored without a look at their range."
 
 LIES: dict[str, dict[str, str]] = {
@@ -44,13 +46,13 @@ LIES: dict[str, dict[str, str]] = {
         "test_no_other_system_attribute_can_be_sent": "Any system attribute of any type is accepted.",
     },
     "test_deduplication": {
-        "test_a_duplicate_is_answered_with_the_first_message_id": "Every send is answered with a new message id.",
-        "test_deduplication_outlives_the_deletion_for_five_minutes": "It ends with the deletion.",
-        "test_content_deduplication_outlives_the_deletion": "It ends with the deletion.",
+        "test_a_duplicate_is_answered_with_the_first_message_id": NEW_IDS,
+        "test_deduplication_outlives_the_deletion_for_five_minutes": FORGOTTEN,
+        "test_content_deduplication_outlives_the_deletion": FORGOTTEN,
         "test_an_id_counts_for_its_group_where_the_scope_is_the_group": "Ids count for the whole queue, always.",
-        "test_senders_at_once_with_one_id_all_succeed_and_one_message_is_delivered": "Every send has a message id of its own.",
-        "test_a_dead_message_sent_back_under_its_first_id_is_swallowed": "It ends with the death: the message is delivered.",
-        "test_a_dead_message_sent_back_with_its_body_is_swallowed_where_content_decides": "It ends with the death.",
+        "test_senders_at_once_with_one_id_all_succeed_and_one_message_is_delivered": NEW_IDS,
+        "test_a_dead_message_sent_back_under_its_first_id_is_swallowed": FORGOTTEN,
+        "test_a_dead_message_sent_back_with_its_body_is_swallowed_where_content_decides": FORGOTTEN,
     },
     "test_delays": {
         "test_a_delay_beyond_its_range_is_refused[-1]": "A negative delay is accepted.",

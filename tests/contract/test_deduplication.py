@@ -53,6 +53,17 @@ def test_deduplication_ends_after_five_minutes(fifo: Queue, advance: Callable[[f
     assert second["MessageId"] != first["MessageId"]
 
 
+def test_deduplication_ends_after_five_minutes_also_while_the_first_message_waits(
+    fifo: Queue, advance: Callable[[float], float]
+) -> None:
+    fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
+    advance(FIVE_MINUTES - 20)
+    fifo.send("swallowed", MessageGroupId="g", MessageDeduplicationId="d")
+    advance(21)
+    fifo.send("second", MessageGroupId="g", MessageDeduplicationId="d")
+    assert fifo.bodies() == ["first", "second"]
+
+
 def test_senders_at_once_with_one_id_all_succeed_and_one_message_is_delivered(
     fifo: Queue, background: Background
 ) -> None:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tests.contract.endpoints import Endpoint
 
 
+local_only = pytest.mark.parametrize("endpoint", ["local"], indirect=True)
+"""For what moto does rightly most of the time: it hands a message to two threads now and then, about one run in six."""
+
+
 @pytest.fixture
 def poll(endpoint: Endpoint, background: Background) -> Iterator[Callable[..., Future[list[str]]]]:
     """Starts a long poll and returns when the endpoint has had time to take it up: two later calls are answered."""
@@ -116,17 +120,15 @@ def test_the_queues_wait_holds_for_receives_without_their_own(
 def test_a_long_poll_blocks_nobody_else(
     queue: Queue, make_queue: MakeQueue, poll: Callable[..., Future[list[str]]]
 ) -> None:
-    other = make_queue()
-    waiting = [poll(queue) for _ in range(4)]
-    other.send("m")
-    message = other.receive_one()
-    other.delete(message)
+    polled = [make_queue() for _ in range(4)]
+    waiting = [poll(empty) for empty in polled]
+    queue.send("m")
+    queue.delete(queue.receive_one())
     still_waiting = [future.done() for future in waiting]
-    for _ in waiting:
-        queue.send("m")
+    for empty in polled:
+        empty.send(empty.name)
     assert still_waiting == [False] * 4
-    answers = [body for future in waiting for body in future.result(PATIENCE)]
-    assert answers + queue.bodies() == ["m"] * 4
+    assert [future.result(PATIENCE) for future in waiting] == [[empty.name] for empty in polled]
 
 
 def test_a_long_poll_wakes_when_a_message_becomes_visible_again(
@@ -173,13 +175,14 @@ def test_a_long_poll_wakes_when_a_deletion_frees_the_group(
     assert waiting.result(PATIENCE) == ["m1"]
 
 
+@local_only
 def test_receivers_and_senders_at_once_neither_lose_nor_double(queue: Queue, background: Background) -> None:
-    expected = [f"{sender}-{n}" for sender in range(4) for n in range(20)]
+    expected = [f"{sender}-{n}" for sender in range(4) for n in range(100)]
     got: list[str] = []  # list.append is atomic
     all_there = threading.Event()
 
     def send(sender: int) -> None:
-        for first in (0, 10):
+        for first in range(0, 100, 10):
             queue.send_batch(*({"Id": str(n), "MessageBody": f"{sender}-{n}"} for n in range(first, first + 10)))
 
     def receive() -> None:
@@ -200,34 +203,37 @@ def test_receivers_and_senders_at_once_neither_lose_nor_double(queue: Queue, bac
     assert queue.counts() == Counts(0, 0, 0)
 
 
+@local_only
 def test_receivers_at_once_keep_the_order_of_every_group(fifo: Queue, background: Background) -> None:
-    for n in range(6):
+    bodies = [str(n) for n in range(10)]
+    for group in "ab":
         fifo.send_batch(
             *(
-                {"Id": group, "MessageBody": str(n), "MessageGroupId": group, "MessageDeduplicationId": f"{group}{n}"}
-                for group in "abcde"
+                {"Id": body, "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": group + body}
+                for body in bodies
             )
         )
-    got: dict[str, list[str]] = {group: [] for group in "abcde"}
+    got: dict[str, list[str]] = {"a": [], "b": []}
     held: set[str] = set()
     overlaps: list[str] = []
     lock = threading.Lock()
     stop = threading.Event()
 
-    def take(group: str, body: str) -> None:
+    def hold(group: str, body: str) -> None:
         with lock:
             if group in held:
                 overlaps.append(group)
             held.add(group)
             got[group].append(body)
-            if sum(map(len, got.values())) == 30:
+            if sum(map(len, got.values())) >= 2 * len(bodies):
                 stop.set()
 
     def receive() -> None:
         while not stop.is_set():
             for message in fifo.receive(most=1, WaitTimeSeconds=1):
                 group = system(message)["MessageGroupId"]
-                take(group, message["Body"])
+                hold(group, message["Body"])
+                fifo.counts()  # long enough for another receiver to take what it must not
                 with lock:
                     held.discard(group)
                 fifo.delete(message)
@@ -235,6 +241,6 @@ def test_receivers_at_once_keep_the_order_of_every_group(fifo: Queue, background
     workers = [background(receive) for _ in range(4)]
     stop.wait(3 * PATIENCE)
     stop.set()
-    wait(workers, timeout=PATIENCE)
-    assert got == {group: [str(n) for n in range(6)] for group in "abcde"}
-    assert overlaps == []
+    for worker in workers:
+        worker.result(PATIENCE)
+    assert (got, overlaps) == ({"a": bodies, "b": bodies}, [])
