@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import boto3
 from botocore.config import Config
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
 
 SOURCES = Path(__file__).resolve().parents[2]
 REGION = "us-east-1"
@@ -27,7 +29,7 @@ class LocalSqs:
     endpoint: str = field(init=False, default="")
 
     def __enter__(self) -> Self:
-        command = [sys.executable, *os.environ.get("BROKERDEV_SQS", "-m redrive_service.sandbox.sqs").split()]
+        command = [sys.executable, "-m", "redrive_service.sandbox.sqs"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=SOURCES)
         assert self.process.stdout is not None
         ready, _, self.endpoint = self.process.stdout.readline().strip().partition(" ")
@@ -51,7 +53,7 @@ class LocalSqs:
         }
 
     @property
-    def client(self) -> Any:
+    def client(self) -> SQSClient:
         """A client of the test's own."""
         return boto3.client(
             "sqs",
@@ -64,18 +66,16 @@ class LocalSqs:
 
     def make_queue(self, name: str, **attributes: str) -> str:
         """A new queue's URL."""
-        url: str = self.client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        return url
+        return self.client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]  # any attribute
 
     def visible(self, url: str) -> int:
         """How many messages a receive could bring now."""
-        name = "ApproximateNumberOfMessages"
-        answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
-        return int(answer["Attributes"][name])
+        answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
+        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
 
     def in_flight(self, url: str) -> int:
         """How many messages somebody has received and not settled."""
-        name = "ApproximateNumberOfMessagesNotVisible"
+        name: Literal["ApproximateNumberOfMessagesNotVisible"] = "ApproximateNumberOfMessagesNotVisible"
         answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
         return int(answer["Attributes"][name])
 

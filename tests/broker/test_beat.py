@@ -30,7 +30,7 @@ class Scheduler(LeaderScheduler):
         app.conf.update(beat_schedule={}, result_expires=None)
         super().__init__(app=app)
 
-    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **_: Any) -> None:  # noqa: FBT001, FBT002  # Celery's signature
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **_: Any) -> None:  # noqa: FBT002  # Celery's signature
         assert not advance
         if self.broker_is_away:
             raise ConnectionError("the broker is away")
@@ -51,7 +51,9 @@ class DatabaseThatFails:
         self.done = done
         self.failed = 0
 
-    def __call__(self, execute: Any, statement: str, parameters: Any, many: bool, context: Any) -> Any:  # noqa: FBT001  # Django's signature
+    def __call__(
+        self, execute: Any, statement: str, parameters: Any, many: bool, context: Any
+    ) -> Any:  # Django's signature
         if self.failed or not self.picks(statement):
             return execute(statement, parameters, many, context)
         self.failed += 1

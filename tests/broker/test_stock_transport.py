@@ -5,7 +5,7 @@ The version guard sends whoever raises kombu's version here (docs/adr/0001-celer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -61,7 +61,7 @@ def _fates(ours: Worker, stock: dict[tuple[str, str], Worker]) -> Fates:
     return {key: _fate(worker, polls_before=before[key]) for key, worker in stock.items()}
 
 
-def _more_polls(worker: Worker, more: int) -> object:
+def _more_polls(worker: Worker, more: int) -> Callable[[], bool]:
     enough = worker.polls() + more
     return lambda: worker.polls() >= enough
 

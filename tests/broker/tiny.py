@@ -35,13 +35,13 @@ def _leave(mark: str) -> None:
         marks.write(f"{mark}\n")
 
 
-@app.task(name="tiny.mark")  # type: ignore[untyped-decorator]  # Celery's decorator is untyped
+@app.task(name="tiny.mark")
 def mark(word: str) -> None:
     """Leave a word where the test looks."""
     _leave(word)
 
 
-@app.task(name="tiny.linger")  # type: ignore[untyped-decorator]  # Celery's decorator is untyped
+@app.task(name="tiny.linger")
 def linger(word: str, seconds: float) -> None:
     """Leave a word, take one's time, and say that it is over."""
     _leave(f"{word} begun")

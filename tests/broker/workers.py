@@ -125,6 +125,6 @@ def _sender(name: str, url: str) -> Celery:
     sender.conf.update({key.removeprefix("CELERY_").lower(): value for key, value in settings.items()})
     # A test's own client, whatever the environment of the session names.
     endpoint = url.split("/000000000000/", maxsplit=1)[0]
-    sender.conf.broker_url = endpoint.replace("http://", "sqs://sandbox:sandbox@")
+    sender.conf.update(broker_url=endpoint.replace("http://", "sqs://sandbox:sandbox@"))
     sender.conf.broker_transport_options["is_secure"] = False
     return sender

@@ -1,0 +1,157 @@
+"""A channel of ours on a bench: no network, no clock; what it plans and calls is written down."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+from kombu import Connection
+
+from redrive_service.broker import record
+from redrive_service.broker.channel import Channel
+
+QUEUE = "redrive-control"
+URL = f"https://sqs.us-east-1.amazonaws.com/000000000000/{QUEUE}"
+
+
+@dataclass(eq=False)
+class Timer:
+    """Something planned on the bench's event loop."""
+
+    delay: float
+    act: Any
+    arguments: tuple[Any, ...]
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+@dataclass
+class Loop:
+    """An event loop on which nothing happens by itself."""
+
+    timers: list[Timer] = field(default_factory=list)
+
+    def call_soon(self, act: Any, *arguments: Any) -> None:
+        self.call_later(0.0, act, *arguments)
+
+    def call_later(self, delay: float, act: Any, *arguments: Any) -> Timer:
+        self.timers.append(Timer(delay, act, arguments))
+        return self.timers[-1]
+
+    def planned(self) -> list[tuple[float, str]]:
+        """What is to happen, and in how many seconds."""
+        return [(timer.delay, timer.act.__name__) for timer in self.timers if not timer.cancelled]
+
+    def happen(self, name: str) -> None:
+        """Let the oldest planned act of that name happen."""
+        timer = next(timer for timer in self.timers if timer.act.__name__ == name and not timer.cancelled)
+        self.timers.remove(timer)
+        timer.act(*timer.arguments)
+
+
+@dataclass
+class Sqs:
+    """Answers every call with an error, or with nothing."""
+
+    error: Exception | None = None
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def __getattr__(self, action: str) -> Any:
+        def call(**arguments: Any) -> dict[str, Any]:
+            self.calls.append((action, arguments))
+            if self.error:
+                raise self.error
+            return {}
+
+        return call
+
+
+@dataclass
+class Wire:
+    """Takes receives, and answers when it is told to."""
+
+    error: Exception | None = None
+    waiting: list[Any] = field(default_factory=list)
+
+    def receive_message(self, *_: Any, callback: Any, **__: Any) -> None:
+        if self.error:
+            raise self.error
+        self.waiting.append(callback)
+
+    def answer(self, outcome: object, *, number: int = 0) -> None:
+        """End a receive that waits."""
+        self.waiting.pop(number)(outcome)
+
+
+@dataclass
+class Bench:
+    """The channel and all that surrounds it."""
+
+    channel: Channel
+    loop: Loop
+    sqs: Sqs
+    wire: Wire
+    received: list[Any] = field(default_factory=list)
+
+    def consume(self, callback: Any = None) -> None:
+        """Begin to consume; the first poll waits for its answer."""
+        self.channel.basic_consume(QUEUE, False, callback or self.received.append, "consumer")  # noqa: FBT003  # kombu's signature
+        self.loop.happen("_schedule_queue")
+
+    def free_slots(self) -> int:
+        """How many more messages the channel would take."""
+        return self.channel.qos.can_consume_max_estimate()
+
+
+@contextmanager
+def bench() -> Iterator[Bench]:
+    """A channel that may hold three messages."""
+    options = {"region": "us-east-1", "predefined_queues": {QUEUE: {"url": URL}}, "wait_time_seconds": 20}
+    connection = Connection(
+        "sqs://",
+        transport="redrive_service.broker.transport:Transport",
+        transport_options={**options, "polling_interval": 0.1},
+    )
+    record._RECORDS.clear()
+    with connection:
+        channel = connection.default_channel
+        loop, sqs, wire = Loop(), Sqs(), Wire()
+        channel.hub = loop
+        channel.sqs = lambda queue=None: sqs
+        channel.asynsqs = lambda queue=None: wire
+        channel._receiving_client = lambda queue: sqs
+        channel.qos.prefetch_count = 3
+        yield Bench(channel=channel, loop=loop, sqs=sqs, wire=wire)
+        sqs.error = None
+
+
+def message(number: int, *, routing_key: str = QUEUE, body: str | None = None) -> dict[str, Any]:
+    """A message as SQS hands it out and Celery wrote it."""
+    envelope = {
+        "body": base64.b64encode(b"[[], {}, {}]").decode(),
+        "content-type": "application/json",
+        "content-encoding": "utf-8",
+        "headers": {"task": "any", "id": str(number)},
+        "properties": {"delivery_info": {"exchange": "", "routing_key": routing_key}, "body_encoding": "base64"},
+    }
+    return {
+        "MessageId": f"message-{number}",
+        "ReceiptHandle": f"receipt-{number}",
+        "Body": json.dumps(envelope) if body is None else body,
+        "Attributes": {"ApproximateReceiveCount": "1"},
+    }
+
+
+def refusal(code: str, status: int = 403) -> ClientError:
+    """An error of SQS."""
+    return ClientError(
+        {"Error": {"Code": code, "Message": "a secret"}, "ResponseMetadata": {"HTTPStatusCode": status}},  # type: ignore[typeddict-item]  # botocore fills in the rest
+        "Any",
+    )

@@ -1,0 +1,59 @@
+"""How Celery is told to use SQS."""
+
+from __future__ import annotations
+
+import pytest
+from celery import Celery
+from celery.app.defaults import NAMESPACES, flatten
+
+from redrive_service.broker.configuration import BrokerIsMisconfigured, celery_settings
+from redrive_service.broker.transport import Transport
+
+URLS = {
+    name: f"https://sqs.eu-west-1.amazonaws.com/000000000000/{name}" for name in ("redrive-control", "redrive-replay")
+}
+
+
+def _app() -> Celery:
+    app = Celery("configured", set_as_current=False)
+    settings = celery_settings(queue_urls=URLS, region="eu-west-1")
+    app.conf.update({name.removeprefix("CELERY_").lower(): value for name, value in settings.items()})
+    return app
+
+
+def test_every_setting_is_one_that_celery_knows() -> None:
+    known = {name for name, _ in flatten(NAMESPACES)}
+    settings = {name.removeprefix("CELERY_").lower() for name in celery_settings(queue_urls=URLS, region="eu-west-1")}
+    assert settings - known == set()
+
+
+def test_connections_for_reading_and_writing_and_their_copies_use_our_transport() -> None:
+    app = _app()
+    for connection in (app.connection_for_read(), app.connection_for_write(), app.connection_for_write().clone()):
+        assert type(connection.transport) is Transport
+
+
+def test_the_deadline_for_a_connection_of_the_pool_is_finite() -> None:
+    assert _app().conf.broker_pool_acquire_timeout == 10
+
+
+def test_a_queue_that_is_not_declared_is_an_error() -> None:
+    app = _app()
+    with pytest.raises(KeyError, match="redrive-replya"):
+        app.amqp.queues["redrive-replya"]
+
+
+def test_the_default_queue_must_have_a_url() -> None:
+    with pytest.raises(BrokerIsMisconfigured, match="redrive-control has no URL"):
+        celery_settings(queue_urls={"other": "https://example.com/other"}, region="eu-west-1")
+
+
+def test_a_fifo_queue_is_refused() -> None:
+    with pytest.raises(BrokerIsMisconfigured, match=r"control\.fifo"):
+        celery_settings(queue_urls={"redrive-control": "https://example.com/0/control.fifo"}, region="eu-west-1")
+
+
+@pytest.mark.parametrize("seconds", [0, 21])
+def test_a_long_poll_that_sqs_does_not_take_is_refused(seconds: int) -> None:
+    with pytest.raises(BrokerIsMisconfigured, match=f"long poll of {seconds} s"):
+        celery_settings(queue_urls=URLS, region="eu-west-1", long_poll_seconds=seconds)

@@ -1,0 +1,64 @@
+"""What is told of a failed receive, and what is not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from botocore.exceptions import ClientError, NoCredentialsError
+
+from redrive_service.broker.failure import ReceiveFailure
+
+
+@dataclass
+class Answer:
+    status: int
+    body: bytes | None
+
+    def read(self) -> bytes | None:
+        return self.body
+
+
+def _error(kind: object) -> bytes:
+    return json.dumps({"__type": kind, "message": "the canonical request was AKIASECRET"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (_error("com.amazonaws.sqs#QueueDoesNotExist"), "QueueDoesNotExist"),
+        (_error("com.amazonaws.sqs#KMS.ThrottlingException"), "KMS.ThrottlingException"),
+        (_error("RequestThrottled"), "RequestThrottled"),
+        (_error("com.amazonaws.sqs#secret payload\n"), ""),
+        (_error(["QueueDoesNotExist"]), ""),
+        (b"<html>502 Bad Gateway</html>", ""),
+        (b"[" * 10_000, ""),
+        (b'"' + b"a" * 20_000 + b'"', ""),
+        (b"\xff\xfe", ""),
+        (b"null", ""),
+        (b"", ""),
+        (None, ""),
+    ],
+    ids=["code", "dotted", "bare", "text", "list", "page", "deep", "long", "not text", "null", "empty", "none"],
+)
+def test_only_an_error_code_is_taken_from_an_answer(body: bytes | None, code: str) -> None:
+    assert ReceiveFailure.from_answer(Answer(403, body)) == ReceiveFailure(status=403, code=code)
+
+
+def test_a_connection_that_failed_is_told_by_curls_number() -> None:
+    failure = ReceiveFailure.from_answer(Answer(599, None), curl_error=28)
+    assert failure == ReceiveFailure(status=599, code="curl-28")
+
+
+def test_an_error_of_sqs_is_told_by_its_status_and_code() -> None:
+    error = ClientError(
+        {"Error": {"Code": "RequestThrottled", "Message": "m"}, "ResponseMetadata": {"HTTPStatusCode": 403}},  # type: ignore[typeddict-item]  # botocore fills in the rest
+        "ReceiveMessage",
+    )
+    assert ReceiveFailure.from_exception(error) == ReceiveFailure(status=403, code="RequestThrottled")
+
+
+@pytest.mark.parametrize("error", [NoCredentialsError(), ValueError("a payload")], ids=["no credentials", "any other"])
+def test_another_exception_is_told_by_its_class_alone(error: Exception) -> None:
+    assert ReceiveFailure.from_exception(error) == ReceiveFailure(status=599, code=type(error).__name__)

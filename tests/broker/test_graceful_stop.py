@@ -1,0 +1,47 @@
+"""A worker that is told to stop loses nothing: it finishes what runs and hands back what it has not begun."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker.local_sqs import LocalSqs
+from tests.broker.workers import START, Worker
+from tests.conditions import eventually
+
+HELD = 3  # messages a worker with this prefetch holds: one that runs and two that wait
+
+
+@pytest.fixture
+def sqs() -> Iterator[LocalSqs]:
+    with LocalSqs() as sqs:
+        yield sqs
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
+def test_a_worker_told_to_stop_finishes_what_runs_and_shows_the_rest_again(
+    sqs: LocalSqs, tmp_path: Path, pool: str
+) -> None:
+    with Worker(sqs=sqs, folder=tmp_path, name="stopping", pool=pool, prefetch=HELD, visibility=600) as worker:
+        worker.consumes(within=START)
+        for number in range(HELD):
+            worker.send("tiny.linger", f"task {number}", 1.5)
+        eventually(lambda: sqs.in_flight(worker.url) == HELD, within=20)
+        worker.stop(signal.SIGTERM)
+        begun = worker.marks()[1:]
+        assert [mark.split()[-1] for mark in begun] == ["begun", "ended"]
+        assert (sqs.visible(worker.url), sqs.in_flight(worker.url)) == (HELD - 1, 0)
+
+
+def test_what_a_killed_worker_held_is_done_by_the_next(sqs: LocalSqs, tmp_path: Path) -> None:
+    with Worker(sqs=sqs, folder=tmp_path, name="killed", pool="threads", visibility=4) as worker:
+        worker.consumes(within=START)
+        worker.send("tiny.linger", "task", 2.0)
+        eventually(lambda: "task begun" in worker.marks(), within=20)
+        worker.stop(signal.SIGKILL)
+        worker.start()
+        eventually(lambda: worker.marks().count("task ended"), within=START)
+        eventually(lambda: (sqs.visible(worker.url), sqs.in_flight(worker.url)) == (0, 0), within=10)
