@@ -1,7 +1,6 @@
 """Queues: creating, finding, listing, changing, purging and deleting them."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as NotBase64
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -186,6 +185,6 @@ def _page(account: Account, request: Request, names: Sequence[str], key: str) ->
 
 def _read_token(token: str) -> str:
     try:
-        return urlsafe_b64decode(token.encode()).decode()
-    except (NotBase64, UnicodeError):
+        return b64decode(token, altchars=b"-_", validate=True).decode()
+    except ValueError:
         raise invalid_parameter("Invalid or expired next token.") from None

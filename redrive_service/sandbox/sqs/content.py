@@ -2,7 +2,6 @@
 
 import re
 from base64 import b64decode
-from binascii import Error as NotBase64
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import md5
@@ -181,7 +180,7 @@ def _read_binary(name: str, value: Request) -> str:
         raise _empty(name, "Binary")
     try:
         b64decode(encoded, validate=True)
-    except NotBase64:
+    except ValueError:
         raise wrong_type(f"MessageAttributes.{name}.BinaryValue", "base64 text") from None
     return encoded
 

@@ -1,6 +1,6 @@
 """The fault plan: which call goes wrong how. Pure decisions; the server carries them out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -107,7 +107,7 @@ def read_fault(position: int, told: object) -> Fault:
     if not isinstance(told, dict):
         raise FaultIsUnusable(f"{where} must be an object with a kind.")
     kind = told.get("kind")
-    if kind not in ON_ARRIVAL | ON_HAND_OUT:
+    if not isinstance(kind, str) or kind not in ON_ARRIVAL | ON_HAND_OUT:
         raise FaultIsUnusable(f"{where}: kind must be one of {', '.join(sorted(ON_ARRIVAL | ON_HAND_OUT))}.")
     own = _OWN_FIELDS.get(kind, {})
     known = {"kind", "action", "queue", "times", "after", *own}
@@ -141,6 +141,6 @@ def _check_texts(where: str, values: Mapping[str, object]) -> None:
 
 
 def _read_positions(where: str, positions: object) -> tuple[int, ...]:
-    if not isinstance(positions, Sequence) or not all(isinstance(item, int) for item in positions):
+    if not isinstance(positions, list | tuple) or not all(isinstance(item, int) and item >= 0 for item in positions):
         raise FaultIsUnusable(f"{where}: positions must be a list of whole numbers, 0 for the first entry.")
     return tuple(positions)

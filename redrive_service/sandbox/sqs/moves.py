@@ -1,7 +1,6 @@
 """Message move tasks: AWS's own redrive out of a dead-letter queue, at a rate, over the injected clock."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as NotBase64
+from base64 import b64decode, urlsafe_b64encode
 from typing import Final, Literal
 
 import orjson
@@ -179,8 +178,8 @@ def _existing(account: Account, arn: str, parameter: str) -> Queue:
 
 def _read_handle(handle: str) -> tuple[str, str]:
     try:
-        content = orjson.loads(urlsafe_b64decode(handle.encode()))
-    except (NotBase64, UnicodeEncodeError, orjson.JSONDecodeError):
+        content = orjson.loads(b64decode(handle, altchars=b"-_", validate=True))
+    except ValueError:
         content = None
     if isinstance(content, dict):
         task_id, source_arn = content.get("taskId"), content.get("sourceArn")

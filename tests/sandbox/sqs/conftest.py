@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sandbox.sqs.world import Client, Server, World, running
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(scope="package")
+def one_server() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def server(one_server: Server) -> Iterator[Server]:
+    """A running server with nothing in it."""
+    with one_server.connect() as client:
+        client.control("POST", "reset")
+    yield one_server
+    with one_server.connect() as client:
+        client.control("POST", "reset")
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    with server.connect() as connected:
+        yield connected

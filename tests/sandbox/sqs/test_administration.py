@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from redrive_service.sandbox.sqs.actions import ACTIONS
+from redrive_service.sandbox.sqs.core import LocalSqs
+from tests.sandbox.sqs.world import START, World, arn
+
+
+def test_creating_again_with_the_same_attributes_gives_the_same_queue(world: World) -> None:
+    url = world.queue("q", VisibilityTimeout="7")
+    assert world.queue("q") == url
+    assert world.queue("q", VisibilityTimeout="07", DelaySeconds="0") == url
+    assert world.refusal("CreateQueue", QueueName="q", Attributes={"VisibilityTimeout": "8"}) == (
+        "QueueAlreadyExists",
+        "A queue already exists with the same name and a different value for attribute VisibilityTimeout",
+    )
+    world.set(url, VisibilityTimeout="8")
+    assert world.queue("q", VisibilityTimeout="8") == url
+
+
+def test_the_name_of_a_deleted_queue_rests_sixty_seconds(world: World) -> None:
+    url = world.queue("q")
+    world.send(url, "lost")
+    world.call("DeleteQueue", QueueUrl=url)
+    assert world.code("SendMessage", QueueUrl=url, MessageBody="x") == "AWS.SimpleQueueService.NonExistentQueue"
+    world.later(59.9)
+    assert world.code("CreateQueue", QueueName="q") == "AWS.SimpleQueueService.QueueDeletedRecently"
+    world.later(0.1)
+    assert world.counts(world.queue("q")) == (0, 0, 0)
+
+
+def test_a_handle_of_a_deleted_queue_is_none_of_its_successor(world: World) -> None:
+    url = world.queue("q")
+    world.send(url, "x")
+    (message,) = world.receive(url)
+    world.call("DeleteQueue", QueueUrl=url)
+    world.later(60)
+    world.send(world.queue("q"), "y")
+    assert world.code("DeleteMessage", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"]) == "ReceiptHandleIsInvalid"
+
+
+@pytest.mark.parametrize("name", ["a b", "a" * 81, "a/b", "é", "a.b", "x.fifo", ".fifo"])
+def test_names_that_sqs_does_not_take_are_refused(world: World, name: str) -> None:
+    assert world.code("CreateQueue", QueueName=name) == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize("name", ["x", "x.fif", "a" * 76 + ".fifo", ".fifo"])
+def test_fifo_names_end_in_fifo_and_have_80_characters_at_most(world: World, name: str) -> None:
+    assert world.code("CreateQueue", QueueName=name, Attributes={"FifoQueue": "true"}) == "InvalidParameterValue"
+
+
+def test_the_longest_names_are_taken(world: World) -> None:
+    world.queue("a" * 80)
+    world.queue("a" * 75 + ".fifo")
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("DelaySeconds", 0, 900),
+        ("MaximumMessageSize", 1_024, 1_048_576),
+        ("MessageRetentionPeriod", 60, 1_209_600),
+        ("ReceiveMessageWaitTimeSeconds", 0, 20),
+        ("VisibilityTimeout", 0, 43_200),
+        ("KmsDataKeyReusePeriodSeconds", 60, 86_400),
+    ],
+)
+def test_numbers_have_ranges(world: World, name: str, low: int, high: int) -> None:
+    url = world.queue("q")
+    for good in (low, high):
+        world.set(url, **{name: str(good)})
+        assert world.attribute(url, name) == str(good)
+    for bad in (str(low - 1), str(high + 1), "x", "", "1.5", "٣", "9" * 5000):
+        assert world.code("SetQueueAttributes", QueueUrl=url, Attributes={name: bad}) == "InvalidAttributeValue"
+        assert world.code("CreateQueue", QueueName="r", Attributes={name: bad}) == "InvalidAttributeValue"
+    assert world.attribute(url, name) == str(high)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "code"),
+    [
+        ({"Nonsense": "1"}, "InvalidAttributeName"),
+        ({"QueueArn": "x"}, "InvalidAttributeName"),
+        ({"All": "x"}, "InvalidAttributeName"),
+        ({"FifoQueue": "true"}, "InvalidAttributeName"),
+        ({"FifoQueue": "false"}, "InvalidAttributeName"),
+        ({"ContentBasedDeduplication": "true"}, "InvalidAttributeName"),
+        ({"SqsManagedSseEnabled": "perhaps"}, "InvalidAttributeValue"),
+        ({"Policy": "no json"}, "InvalidAttributeValue"),
+        ({"KmsMasterKeyId": "key", "SqsManagedSseEnabled": "true"}, "InvalidAttributeName"),
+        ({"VisibilityTimeout": 30}, "SerializationException"),
+        ("text", "SerializationException"),
+        ({"KmsMasterKeyId": "\ud800"}, "SerializationException"),
+    ],
+)
+def test_attributes_a_standard_queue_does_not_take(world: World, attributes: object, code: str) -> None:
+    assert world.code("SetQueueAttributes", QueueUrl=world.queue("q"), Attributes=attributes) == code
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"FifoQueue": "false"},
+        {"FifoThroughputLimit": "perMessageGroupId"},
+        {"FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "queue"},
+        {"DeduplicationScope": "planet"},
+    ],
+)
+def test_attributes_a_fifo_queue_does_not_take(world: World, attributes: dict[str, str]) -> None:
+    url = world.queue("q.fifo")
+    assert world.code("SetQueueAttributes", QueueUrl=url, Attributes=attributes) == "InvalidAttributeValue"
+
+
+def test_all_attributes_are_shown_as_aws_shows_them(world: World) -> None:
+    url = world.queue("q.fifo", ContentBasedDeduplication="True")
+    world.later(5)
+    world.set(url, VisibilityTimeout="5")
+    assert world.call("GetQueueAttributes", QueueUrl=url, AttributeNames=["All"])["Attributes"] == {
+        "ApproximateNumberOfMessages": "0",
+        "ApproximateNumberOfMessagesDelayed": "0",
+        "ApproximateNumberOfMessagesNotVisible": "0",
+        "ContentBasedDeduplication": "true",
+        "CreatedTimestamp": "1800000000",
+        "DeduplicationScope": "queue",
+        "DelaySeconds": "0",
+        "FifoQueue": "true",
+        "FifoThroughputLimit": "perQueue",
+        "LastModifiedTimestamp": "1800000005",
+        "MaximumMessageSize": "1048576",
+        "MessageRetentionPeriod": "345600",
+        "QueueArn": arn("q.fifo"),
+        "ReceiveMessageWaitTimeSeconds": "0",
+        "SqsManagedSseEnabled": "true",
+        "VisibilityTimeout": "5",
+    }
+
+
+def test_only_attributes_that_exist_can_be_asked_for(world: World) -> None:
+    url = world.queue("q")
+    assert world.call("GetQueueAttributes", QueueUrl=url) == {}
+    assert world.call("GetQueueAttributes", QueueUrl=url, AttributeNames=["Policy"]) == {}
+    assert world.refusal("GetQueueAttributes", QueueUrl=url, AttributeNames=["Nonsense"]) == (
+        "InvalidAttributeName",
+        "Unknown Attribute Nonsense.",
+    )
+
+
+def test_queues_are_listed_by_prefix_and_in_pages(world: World) -> None:
+    for name in ("b2", "a", "b1", "b3"):
+        world.queue(name)
+    urls = [f"http://sqs.local/000000000000/{name}" for name in ("b1", "b2", "b3")]
+    assert world.call("ListQueues", QueueNamePrefix="b") == {"QueueUrls": urls}
+    assert world.call("ListQueues", QueueNamePrefix="c") == {}
+    page = world.call("ListQueues", QueueNamePrefix="b", MaxResults=2)
+    assert page["QueueUrls"] == urls[:2]
+    rest = world.call("ListQueues", QueueNamePrefix="b", MaxResults=2, NextToken=page["NextToken"])
+    assert rest == {"QueueUrls": urls[2:]}
+    assert world.code("ListQueues", MaxResults=1001) == "InvalidParameterValue"
+    assert world.code("ListQueues", NextToken="é") == "InvalidParameterValue"
+
+
+def test_a_queue_is_found_by_its_name_in_this_account_only(world: World) -> None:
+    url = world.queue("q")
+    assert world.call("GetQueueUrl", QueueName="q") == {"QueueUrl": url}
+    for parameters in ({"QueueName": "r"}, {"QueueName": "q", "QueueOwnerAWSAccountId": "123456789012"}):
+        assert world.code("GetQueueUrl", **parameters) == "AWS.SimpleQueueService.NonExistentQueue"
+    world.send("q", "a bare name is an address too")
+    for wrong in ("http://x/123456789012/q", "http://x/000000000000/r", "r", "http://x/q"):
+        code = world.code("SendMessage", QueueUrl=wrong, MessageBody="x")
+        assert code == "AWS.SimpleQueueService.NonExistentQueue"
+
+
+def test_tags_are_added_overwritten_and_taken_away(world: World) -> None:
+    url = world.call("CreateQueue", QueueName="q", tags={"a": "1"})["QueueUrl"]
+    world.call("TagQueue", QueueUrl=url, Tags={"a": "2", "b": ""})
+    assert world.call("ListQueueTags", QueueUrl=url) == {"Tags": {"a": "2", "b": ""}}
+    world.call("UntagQueue", QueueUrl=url, TagKeys=["a", "b", "unknown"])
+    assert world.call("ListQueueTags", QueueUrl=url) == {}
+    for bad in ({str(n): "" for n in range(51)}, {"": "x"}, {"k" * 129: ""}, {"k": "v" * 257}):
+        assert world.code("TagQueue", QueueUrl=url, Tags=bad) == "InvalidParameterValue"
+    assert world.code("TagQueue", QueueUrl=url) == "MissingParameter"
+    assert world.code("UntagQueue", QueueUrl=url) == "MissingParameter"
+
+
+def test_permissions_are_not_supported(world: World) -> None:
+    url = world.queue("q")
+    for action in ("AddPermission", "RemovePermission"):
+        assert world.code(action, QueueUrl=url) == "AWS.SimpleQueueService.UnsupportedOperation"
+
+
+@pytest.mark.parametrize("action", sorted(ACTIONS))
+@pytest.mark.parametrize("parameters", [{}, *({name: value} for name in ("QueueUrl", "QueueName", "SourceArn", "TaskHandle", "MaxResults", "QueueNamePrefix") for value in (7, True, [], {}, "\ud800"))])  # fmt: skip
+def test_no_action_trips_over_odd_parameters(world: World, action: str, parameters: dict[str, object]) -> None:
+    if action == "ListQueues" and not parameters.keys() & {"MaxResults", "QueueNamePrefix"}:
+        assert world.call(action, **parameters) == {}
+    elif parameters == {"QueueNamePrefix": "\ud800"} and action == "ListQueues":
+        assert world.call(action, **parameters) == {}
+    elif parameters == {"MaxResults": 7} and action == "ListQueues":
+        assert world.call(action, **parameters) == {}
+    else:
+        assert world.code(action, **parameters) in {
+            "MissingParameter",
+            "SerializationException",
+            "InvalidParameterValue",
+            "ResourceNotFoundException",
+            "AWS.SimpleQueueService.NonExistentQueue",
+        }
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [
+        ({"MaxNumberOfMessages": 0}, "InvalidParameterValue"),
+        ({"MaxNumberOfMessages": 11}, "InvalidParameterValue"),
+        ({"MaxNumberOfMessages": "1"}, "SerializationException"),
+        ({"MaxNumberOfMessages": True}, "SerializationException"),
+        ({"MaxNumberOfMessages": 1.0}, "SerializationException"),
+        ({"WaitTimeSeconds": 21}, "InvalidParameterValue"),
+        ({"WaitTimeSeconds": -1}, "InvalidParameterValue"),
+        ({"VisibilityTimeout": 43_201}, "InvalidParameterValue"),
+        ({"VisibilityTimeout": -1}, "InvalidParameterValue"),
+        ({"ReceiveRequestAttemptId": "only for FIFO"}, "InvalidParameterValue"),
+        ({"ReceiveRequestAttemptId": "only-for-FIFO"}, "InvalidParameterValue"),
+        ({"AttributeNames": "All"}, "SerializationException"),
+        ({"MessageAttributeNames": [1]}, "SerializationException"),
+    ],
+)
+def test_a_receive_with_odd_parameters_is_refused(world: World, parameters: dict[str, object], code: str) -> None:
+    assert world.code("ReceiveMessage", QueueUrl=world.queue("q"), **parameters) == code
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [
+        ({"DelaySeconds": 901}, "InvalidParameterValue"),
+        ({"DelaySeconds": -1}, "InvalidParameterValue"),
+        ({"DelaySeconds": "1"}, "SerializationException"),
+        ({"MessageDeduplicationId": "only-for-FIFO"}, "InvalidParameterValue"),
+        ({"MessageGroupId": ""}, "InvalidParameterValue"),
+        ({"MessageGroupId": 7}, "SerializationException"),
+        ({"MessageBody": 7}, "SerializationException"),
+    ],
+)
+def test_a_send_with_odd_parameters_is_refused(world: World, parameters: dict[str, object], code: str) -> None:
+    url = world.queue("q")
+    assert world.code("SendMessage", **{"QueueUrl": url, "MessageBody": "x", **parameters}) == code
+    assert world.counts(url) == (0, 0, 0)
+
+
+def test_an_unknown_action_is_refused(world: World) -> None:
+    assert world.code("MakeCoffee") == "UnknownOperationException"
+
+
+def test_the_region_is_the_servers() -> None:
+    sqs = LocalSqs(Random(1), region="eu-central-1")
+    url = sqs.handle("CreateQueue", {"QueueName": "q"}, now=START)["QueueUrl"]
+    answer = sqs.handle("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": ["QueueArn"]}, now=START)
+    assert answer == {"Attributes": {"QueueArn": "arn:aws:sqs:eu-central-1:000000000000:q"}}
+
+
+def test_equal_dice_and_calls_give_equal_answers() -> None:
+    answers = []
+    for _ in range(2):
+        world = World(seed=7)
+        url = world.queue("q")
+        world.send(url, "x")
+        answers.append(world.receive(url))
+    assert answers[0] == answers[1]

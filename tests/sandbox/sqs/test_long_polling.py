@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.sandbox.sqs.world import Client, Server, arn, url_of
+
+
+@pytest.fixture
+def url(client: Client) -> str:
+    client.call("CreateQueue", QueueName="q")
+    return url_of("q")
+
+
+def body_of(answer: tuple[int, dict[str, list[dict[str, str]]]]) -> list[str]:
+    return [message["Body"] for message in answer[1].get("Messages", [])]
+
+
+def test_a_send_wakes_the_first_who_waits_and_only_that_one(server: Server, client: Client, url: str) -> None:
+    with server.connect() as first, server.connect() as second:
+        first.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert first.is_silent(0.1)
+        second.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert second.is_silent(0.1)
+        client.call("SendMessage", QueueUrl=url, MessageBody="x")
+        assert body_of(first.read()) == ["x"]
+        assert second.is_silent(0.1)
+
+
+def test_a_client_that_went_away_takes_no_message(server: Server, client: Client, url: str) -> None:
+    with server.connect() as leaver:
+        leaver.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert leaver.is_silent(0.1)
+    client.call("SendMessage", QueueUrl=url, MessageBody="x")
+    (message,) = client.call("ReceiveMessage", QueueUrl=url, AttributeNames=["All"])["Messages"]
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_a_client_that_leaves_in_the_same_instant_takes_no_message(server: Server, client: Client, url: str) -> None:
+    leaver = server.connect()
+    leaver.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+    assert leaver.is_silent(0.1)
+    pair = b"".join([b""])
+    client.write(pair)
+    leaver.socket.close()
+    client.call("SendMessage", QueueUrl=url, MessageBody="x")
+    assert len(client.call("ReceiveMessage", QueueUrl=url)["Messages"]) == 1
+
+
+def test_a_wait_that_is_over_answers_nothing(server: Server, client: Client, url: str) -> None:
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert waiter.is_silent(0.1)
+        client.control("POST", "clock", {"advance": 20})
+        assert waiter.read() == (200, {})
+
+
+def test_a_wait_ends_by_itself(client: Client, url: str) -> None:
+    client.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=1)
+    assert client.is_silent(0.5)
+    assert client.read() == (200, {})
+
+
+def test_the_queues_own_wait_counts_where_none_is_asked_for(server: Server, client: Client, url: str) -> None:
+    client.call("SetQueueAttributes", QueueUrl=url, Attributes={"ReceiveMessageWaitTimeSeconds": "20"})
+    assert client.call("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=0) == {}
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url)
+        assert waiter.is_silent(0.1)
+        client.call("SendMessage", QueueUrl=url, MessageBody="x")
+        assert body_of(waiter.read()) == ["x"]
+
+
+@pytest.mark.parametrize("cause", ["visibility", "expiry", "delay", "real expiry"])
+def test_what_becomes_visible_wakes_a_receive(server: Server, client: Client, url: str, cause: str) -> None:
+    if cause == "delay":
+        client.call("SendMessage", QueueUrl=url, MessageBody="x", DelaySeconds=10)
+    else:
+        client.call("SendMessage", QueueUrl=url, MessageBody="x")
+    hidden = 1 if cause == "real expiry" else 10
+    received = client.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=hidden).get("Messages", [])
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert waiter.is_silent(0.1)
+        if cause == "visibility":
+            handle = received[0]["ReceiptHandle"]
+            client.call("ChangeMessageVisibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
+        elif cause != "real expiry":
+            client.control("POST", "clock", {"advance": 10})
+        assert body_of(waiter.read()) == ["x"]
+
+
+def test_a_freed_group_wakes_a_receive(server: Server, client: Client) -> None:
+    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
+    url = url_of("q.fifo")
+    for body in ("1", "2"):
+        client.call("SendMessage", QueueUrl=url, MessageBody=body, MessageGroupId="g", MessageDeduplicationId=body)
+    (first,) = client.call("ReceiveMessage", QueueUrl=url)["Messages"]
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert waiter.is_silent(0.1)
+        client.call("DeleteMessage", QueueUrl=url, ReceiptHandle=first["ReceiptHandle"])
+        assert body_of(waiter.read()) == ["2"]
+
+
+def test_a_dead_letter_wakes_a_receive_of_its_dead_letter_queue(server: Server, client: Client, url: str) -> None:
+    policy = json.dumps({"deadLetterTargetArn": arn("q"), "maxReceiveCount": 1})
+    client.call("CreateQueue", QueueName="source", Attributes={"RedrivePolicy": policy, "VisibilityTimeout": "0"})
+    client.call("SendMessage", QueueUrl=url_of("source"), MessageBody="x")
+    client.call("ReceiveMessage", QueueUrl=url_of("source"))
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert waiter.is_silent(0.1)
+        assert client.call("ReceiveMessage", QueueUrl=url_of("source")) == {}
+        assert body_of(waiter.read()) == ["x"]
+
+
+def test_a_moved_message_wakes_a_receive(server: Server, client: Client, url: str) -> None:
+    policy = json.dumps({"deadLetterTargetArn": arn("dlq"), "maxReceiveCount": 1})
+    client.call("CreateQueue", QueueName="dlq")
+    client.call("SetQueueAttributes", QueueUrl=url, Attributes={"RedrivePolicy": policy})
+    client.call("SendMessage", QueueUrl=url_of("dlq"), MessageBody="x")
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert waiter.is_silent(0.1)
+        client.call("StartMessageMoveTask", SourceArn=arn("dlq"), DestinationArn=arn("q"))
+        assert body_of(waiter.read()) == ["x"]
+
+
+@pytest.mark.parametrize("end", ["delete", "reset"])
+def test_a_queue_that_goes_away_ends_the_wait(server: Server, client: Client, url: str, end: str) -> None:
+    with server.connect() as waiter:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert waiter.is_silent(0.1)
+        if end == "delete":
+            client.call("DeleteQueue", QueueUrl=url)
+        else:
+            client.control("POST", "reset")
+        assert waiter.read()[1]["__type"] == "com.amazonaws.sqs#QueueDoesNotExist"
+
+
+def test_waiting_receives_block_nobody(server: Server, client: Client, url: str) -> None:
+    waiters = [server.connect() for _ in range(20)]
+    for waiter in waiters:
+        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+    client.call("CreateQueue", QueueName="other")
+    client.call("SendMessage", QueueUrl=url_of("other"), MessageBody="x")
+    assert len(client.call("ReceiveMessage", QueueUrl=url_of("other"))["Messages"]) == 1
+    for waiter in waiters:
+        waiter.socket.close()
+
+
+def test_the_clock_does_not_go_back(client: Client) -> None:
+    answer = client.control("POST", "clock", {"advance": -1})
+    assert answer == {"error": 'Send {"advance": seconds}, with seconds of 0 or more: the clock never goes back.'}
+    before = client.control("POST", "clock", {"advance": 0})["now"]
+    assert client.control("POST", "clock", {"advance": 100})["now"] >= before + 100
