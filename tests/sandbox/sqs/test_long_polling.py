@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import pytest
 
@@ -41,11 +42,14 @@ def test_a_client_that_leaves_in_the_same_instant_takes_no_message(server: Serve
     leaver = server.connect()
     leaver.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
     assert leaver.is_silent(0.1)
-    pair = b"".join([b""])
-    client.write(pair)
-    leaver.socket.close()
-    client.call("SendMessage", QueueUrl=url, MessageBody="x")
-    assert len(client.call("ReceiveMessage", QueueUrl=url)["Messages"]) == 1
+    server.process.send_signal(signal.SIGSTOP)
+    try:  # both are there when the server looks again, the send first
+        client.post("SendMessage", QueueUrl=url, MessageBody="x")
+        leaver.socket.close()
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    assert "MessageId" in client.read()[1]
+    assert body_of((200, client.call("ReceiveMessage", QueueUrl=url))) == ["x"]
 
 
 def test_a_wait_that_is_over_answers_nothing(server: Server, client: Client, url: str) -> None:
