@@ -59,8 +59,8 @@ def _check(queue_urls: Mapping[str, str], long_poll_seconds: int) -> None:
     for name, url in queue_urls.items():
         if url.endswith(".fifo"):
             raise BrokerIsMisconfigured(
-                f"The queue {name} is FIFO ({url}). Make it a standard queue: Celery does not keep a FIFO queue's order, "
-                f"and one task that waits would hold up its whole group."
+                f"The queue {name} is FIFO ({url}). Make it a standard queue: Celery does not keep the order of a FIFO "
+                "queue, and one task that waits would hold up its whole group."
             )
     if not 1 <= long_poll_seconds <= LONGEST_POLL:
         raise BrokerIsMisconfigured(

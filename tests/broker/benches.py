@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from botocore.exceptions import ClientError
 from kombu import Connection
 
 from redrive_service.broker import record
 from redrive_service.broker.channel import Channel
+from redrive_service.broker.version import Kombus
 
 QUEUE = "redrive-control"
 URL = f"https://sqs.us-east-1.amazonaws.com/000000000000/{QUEUE}"
@@ -24,8 +24,8 @@ class Timer:
     """Something planned on the bench's event loop."""
 
     delay: float
-    act: Any
-    arguments: tuple[Any, ...]
+    act: Kombus
+    arguments: tuple[Kombus, ...]
     cancelled: bool = False
 
     def cancel(self) -> None:
@@ -38,10 +38,10 @@ class Loop:
 
     timers: list[Timer] = field(default_factory=list)
 
-    def call_soon(self, act: Any, *arguments: Any) -> None:
+    def call_soon(self, act: Kombus, *arguments: Kombus) -> None:
         self.call_later(0.0, act, *arguments)
 
-    def call_later(self, delay: float, act: Any, *arguments: Any) -> Timer:
+    def call_later(self, delay: float, act: Kombus, *arguments: Kombus) -> Timer:
         self.timers.append(Timer(delay, act, arguments))
         return self.timers[-1]
 
@@ -61,10 +61,10 @@ class Sqs:
     """Answers every call with an error, or with nothing."""
 
     error: Exception | None = None
-    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    calls: list[tuple[str, dict[str, Kombus]]] = field(default_factory=list)
 
-    def __getattr__(self, action: str) -> Any:
-        def call(**arguments: Any) -> dict[str, Any]:
+    def __getattr__(self, action: str) -> Kombus:
+        def call(**arguments: Kombus) -> dict[str, Kombus]:
             self.calls.append((action, arguments))
             if self.error:
                 raise self.error
@@ -78,9 +78,9 @@ class Wire:
     """Takes receives, and answers when it is told to."""
 
     error: Exception | None = None
-    waiting: list[Any] = field(default_factory=list)
+    waiting: list[Kombus] = field(default_factory=list)
 
-    def receive_message(self, *_: Any, callback: Any, **__: Any) -> None:
+    def receive_message(self, *_: Kombus, callback: Kombus, **__: Kombus) -> None:
         if self.error:
             raise self.error
         self.waiting.append(callback)
@@ -98,9 +98,9 @@ class Bench:
     loop: Loop
     sqs: Sqs
     wire: Wire
-    received: list[Any] = field(default_factory=list)
+    received: list[Kombus] = field(default_factory=list)
 
-    def consume(self, callback: Any = None) -> None:
+    def consume(self, callback: Kombus = None) -> None:
         """Begin to consume; the first poll waits for its answer."""
         self.channel.basic_consume(QUEUE, False, callback or self.received.append, "consumer")  # noqa: FBT003  # kombu's signature
         self.loop.happen("_schedule_queue")
@@ -121,7 +121,7 @@ def bench() -> Iterator[Bench]:
     )
     record._RECORDS.clear()
     with connection:
-        channel = connection.default_channel
+        channel: Kombus = connection.default_channel
         loop, sqs, wire = Loop(), Sqs(), Wire()
         channel.hub = loop
         channel.sqs = lambda queue=None: sqs
@@ -132,7 +132,7 @@ def bench() -> Iterator[Bench]:
         sqs.error = None
 
 
-def message(number: int, *, routing_key: str = QUEUE, body: str | None = None) -> dict[str, Any]:
+def message(number: int, *, routing_key: str = QUEUE, body: str | None = None) -> dict[str, Kombus]:
     """A message as SQS hands it out and Celery wrote it."""
     envelope = {
         "body": base64.b64encode(b"[[], {}, {}]").decode(),

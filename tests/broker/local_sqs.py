@@ -9,10 +9,12 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import boto3
 from botocore.config import Config
+
+from redrive_service.broker.version import Kombus
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -89,12 +91,12 @@ class LocalSqs:
         """How often each planned fault has struck."""
         return [fault["fired"] for fault in self._control("GET", "faults")]
 
-    def calls(self, action: str, queue: str) -> list[dict[str, Any]]:
+    def calls(self, action: str, queue: str) -> list[dict[str, Kombus]]:
         """The calls of one action to one queue so far, oldest first."""
-        calls: list[dict[str, Any]] = self._control("GET", f"calls?action={action}&queue={queue}")["calls"]
+        calls: list[dict[str, Kombus]] = self._control("GET", f"calls?action={action}&queue={queue}")["calls"]
         return calls
 
-    def _control(self, method: str, path: str, body: Sequence[object] | None = None) -> Any:
+    def _control(self, method: str, path: str, body: Sequence[object] | None = None) -> Kombus:
         request = urllib.request.Request(
             f"{self.endpoint}/_sandbox/{path}",
             method=method,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import psycopg
 import pytest
@@ -12,7 +11,7 @@ from celery import Celery
 from django.db import OperationalError, connections
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
 
-from redrive_service.beat import LeaderScheduler
+from redrive_service.beat import BeatValue, LeaderScheduler
 from redrive_service.leadership import Leadership
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +29,7 @@ class Scheduler(LeaderScheduler):
         app.conf.update(beat_schedule={}, result_expires=None)
         super().__init__(app=app)
 
-    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **_: Any) -> None:  # noqa: FBT002  # Celery's signature
+    def apply_async(self, entry: BeatValue, producer: BeatValue = None, advance: bool = True, **_: BeatValue) -> None:  # noqa: FBT002  # Celery's signature
         assert not advance
         if self.broker_is_away:
             raise ConnectionError("the broker is away")
@@ -52,8 +51,8 @@ class DatabaseThatFails:
         self.failed = 0
 
     def __call__(
-        self, execute: Any, statement: str, parameters: Any, many: bool, context: Any
-    ) -> Any:  # Django's signature
+        self, execute: BeatValue, statement: str, parameters: BeatValue, many: bool, context: BeatValue
+    ) -> BeatValue:  # Django's signature
         if self.failed or not self.picks(statement):
             return execute(statement, parameters, many, context)
         self.failed += 1

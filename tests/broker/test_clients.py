@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from kombu import Connection
 from kombu.asynchronous import Hub, get_event_loop, set_event_loop
 
-from redrive_service.broker.channel import Channel
+from redrive_service.broker.version import Kombus
 
 QUEUE = "redrive-control"
 
@@ -24,7 +23,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def _channel(**options: Any) -> Iterator[Channel]:
+def _channel(**options: Kombus) -> Iterator[Kombus]:
     queues = {QUEUE: {"url": f"http://127.0.0.1:4566/000000000000/{QUEUE}"}}
     connection = Connection(
         "sqs://",
@@ -35,7 +34,7 @@ def _channel(**options: Any) -> Iterator[Channel]:
         yield connection.default_channel
 
 
-def _waits(client: Any) -> tuple[float, float, int]:
+def _waits(client: Kombus) -> tuple[float, float, int]:
     config = client.meta.config
     return config.connect_timeout, config.read_timeout, config.retries["total_max_attempts"]
 
@@ -44,7 +43,7 @@ def test_calls_are_bounded_and_a_receive_may_last_past_its_long_poll() -> None:
     with _channel(wait_time_seconds=20) as channel:
         assert _waits(channel.sqs(QUEUE)) == (3, 5, 2)
         assert _waits(channel._receiving_client(QUEUE)) == (3, 30, 1)
-        assert _waits(channel._new_release_client(channel.sqs(QUEUE))) == (5, 5, 1)  # type: ignore[attr-defined]  # kombu's
+        assert _waits(channel._new_release_client(channel.sqs(QUEUE))) == (5, 5, 1)
 
 
 def test_the_clients_options_can_be_changed_by_kombus_own_setting() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from queue import Empty
-from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from redrive_service.broker.failure import ReceiveFailure
 from redrive_service.broker.record import every_record, record_of
+from redrive_service.broker.version import Kombus
 from tests.broker.benches import QUEUE, Bench, bench, message, refusal
 
 THROTTLED = ReceiveFailure(status=403, code="RequestThrottled")
@@ -65,7 +65,7 @@ def test_a_message_that_cannot_be_read_does_not_keep_its_mates_back(on_bench: Be
 
 
 def test_a_message_that_its_consumer_chokes_on_takes_no_slot_and_ends_no_poll(on_bench: Bench) -> None:
-    def choke(_: Any) -> None:
+    def choke(_: Kombus) -> None:
         raise KeyError("id")
 
     on_bench.consume(choke)
@@ -143,7 +143,7 @@ def test_a_failure_is_logged_without_payload_or_secret(on_bench: Bench, caplog: 
 
 
 def test_failures_are_counted_and_timed_by_queue(on_bench: Bench) -> None:
-    on_bench.channel.clock = lambda: 7.0  # type: ignore[assignment]  # a clock that stands still
+    on_bench.channel.clock = lambda: 7.0
     on_bench.consume()
     on_bench.wire.answer(THROTTLED)
     assert [(each.queue, each.failures, each.failures_in_a_row, each.last_failed_at) for each in every_record()] == [
@@ -172,7 +172,7 @@ def test_a_blocking_receive_that_fails_brings_nothing_and_lets_the_queue_rest(
     on_bench: Bench, error: Exception
 ) -> None:
     now = 100.0
-    on_bench.channel.clock = lambda: now  # type: ignore[assignment]  # a clock the test moves
+    on_bench.channel.clock = lambda: now
     on_bench.sqs.error = error
     asked = []
     for now in (100.0, 100.4, 100.5, 101.4, 101.5):  # noqa: B007  # read by the clock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import boto3
 import pycurl
@@ -11,6 +10,7 @@ import pytest
 
 from redrive_service.broker.failure import ReceiveFailure
 from redrive_service.broker.patience import Patience
+from redrive_service.broker.version import Kombus
 from redrive_service.broker.wire import ContainedSqsConnection
 
 
@@ -32,13 +32,13 @@ def connection() -> ContainedSqsConnection:
     )
 
 
-def _answer(status: int, body: bytes, *, errno: int | None = None) -> Any:
+def _answer(status: int, body: bytes, *, errno: int | None = None) -> Kombus:
     error = SimpleNamespace(errno=errno) if errno else None
     http = SimpleNamespace(status_code=status, headers={}, content=body, error=error)
     return SimpleNamespace(status=status, response=http, read=lambda: body)
 
 
-def _outcome(connection: ContainedSqsConnection, answer: Any) -> Any:
+def _outcome(connection: ContainedSqsConnection, answer: Kombus) -> Kombus:
     return connection._on_list_ready(None, [], "ReceiveMessage", answer)
 
 
