@@ -1,6 +1,7 @@
-"""Two facts of SQS that the protocol leans on and that AWS does not promise in one clear sentence.
+"""Facts of SQS that the protocol leans on or must bear, and that AWS does not promise in one clear sentence.
 
-If one of them fell, captured letters would be known under the wrong name, or looked for at the wrong time.
+If one of them fell, captured letters would be known under the wrong name, looked for at the wrong time, or taken away
+from whoever delivers them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tests.contract.queues import Counts, Queue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.contract.conftest import MakePair
+    from tests.contract.conftest import MakePair, MakeQueue
 
 both_types = pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 
@@ -53,3 +54,17 @@ def test_dying_waits_for_the_next_receive_on_the_source(
     assert source.bodies() == []
     assert asked_elsewhere == ([], Counts(visible=1, in_flight=0, delayed=0), Counts(0, 0, 0))
     assert (source.counts(), dlq.counts()) == (Counts(0, 0, 0), Counts(visible=1, in_flight=0, delayed=0))
+
+
+def test_an_older_handle_can_take_a_message_away_from_its_consumer_on_a_standard_queue(
+    make_queue: MakeQueue,
+    advance: Callable[[float], float],
+) -> None:
+    queue = make_queue()
+    queue.send("m")
+    older = queue.receive_one()
+    advance(31)
+    queue.receive_one()
+    assert queue.bodies() == []
+    queue.hide(older, 0)
+    assert queue.bodies() == ["m"]
