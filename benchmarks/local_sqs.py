@@ -1,8 +1,8 @@
 """How many letters a second the local SQS carries: receive -> send -> delete, as a redriver does.
 
 Ten letters a call over keep-alive connections, 510-byte bodies with two message attributes, clients and server on one
-machine. Starts its own server, measures every depth several times, prints the medians and the ratio of the slowest depth
-to the fastest, and ends what it started.
+machine. Starts its own server, measures every depth several times, prints the medians and the ratio of the slowest
+depth to the fastest, and ends what it started.
 """
 
 import argparse

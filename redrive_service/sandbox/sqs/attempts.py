@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Final
 
-from redrive_service.sandbox.sqs.message import IN_FLIGHT, Message
+from redrive_service.sandbox.sqs.message import Message
 
 WINDOW: Final = 300.0
 
@@ -31,7 +31,7 @@ class ReceiveAttempts:
                 del self._entries[old]
         _, handed_out = self._entries.get(attempt_id, (now, []))
         for message, handle, timer in handed_out:
-            if message.state != IN_FLIGHT or message.handle != handle or message.timer != timer:
+            if message.handle != handle or message.timer != timer:  # a timer ends with the flight it is for
                 return []
         return [message for message, _, _ in handed_out]
 

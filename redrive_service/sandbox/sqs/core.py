@@ -53,7 +53,7 @@ class LocalSqs:
         due = timers.next_due()
         while due is not None and due <= now:
             account.now = max(account.now, due)
-            timers.run_next()
+            timers.fire_next()
             due = timers.next_due()
         account.now = max(account.now, now)
 

@@ -71,7 +71,6 @@ class Connection(asyncio.Protocol):
         self._stuffed = False
         self._transport: asyncio.Transport | None = None
         self.gone = False
-        self.on_gone: Callable[[], None] | None = None
 
     # -- asyncio's side
 
@@ -81,8 +80,6 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102 - see asyncio.Protocol
         self.gone = True
         self._buffer.clear()
-        if self.on_gone is not None:
-            self.on_gone()
 
     def pause_writing(self) -> None:  # noqa: D102 - see asyncio.Protocol
         self._full = True
@@ -116,7 +113,6 @@ class Connection(asyncio.Protocol):
         transport.write(head + body)
         self._head = None
         self._busy = False
-        self.on_gone = None
         if not keep_alive:
             self._buffer.clear()
             transport.close()

@@ -23,8 +23,7 @@ class LongPolling:
 
     def wait(self, exchange: "Exchange", deadline: float) -> None:
         """Lets a receive wait until `deadline`."""
-        waiter = self._room.enter(exchange, exchange.queue or "", deadline)
-        exchange.connection.on_gone = lambda: self._room.leave(waiter)
+        self._room.enter(exchange, exchange.queue or "", deadline)
 
     def settle(self) -> None:
         """To be called after every call: serves who can be served and sets the alarm for what comes by itself."""

@@ -69,7 +69,7 @@ def read_allow_policy(text: str) -> RedriveAllowPolicy:
     policy = _read_object("RedriveAllowPolicy", text, {"redrivePermission", "sourceQueueArns"})
     permission = policy.get("redrivePermission")
     sources = policy.get("sourceQueueArns")
-    if permission not in ("allowAll", "denyAll", "byQueue"):  # noqa: PLR6201 - JSON may hold what has no hash
+    if permission not in ("allowAll", "denyAll", "byQueue"):
         raise _refused("RedriveAllowPolicy", text, "redrivePermission must be allowAll, denyAll or byQueue.")
     if permission != "byQueue":
         if sources is not None:

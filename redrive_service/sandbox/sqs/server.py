@@ -197,18 +197,18 @@ class SqsServer:
         if exchange.refused:
             failed = answer.get("Failed")
             answer["Failed"] = [*exchange.refused, *(failed if isinstance(failed, list) else [])]
-        self._log(exchange, 200, None, record)
+        request_id = self._log(exchange, 200, None, record)
         if exchange.silent:
             self._hang(exchange)
         else:
-            exchange.connection.answer(200, orjson.dumps(answer))
+            exchange.connection.answer(200, orjson.dumps(answer), request_id)
 
     def _refuse(self, exchange: Exchange, error: SqsError, record: Record) -> None:
-        self._log(exchange, error.status, error.code, record)
+        request_id = self._log(exchange, error.status, error.code, record)
         if exchange.silent:
             self._hang(exchange)
         else:
-            exchange.connection.answer(error.status, error_body(error), error_headers(error))
+            exchange.connection.answer(error.status, error_body(error), error_headers(error) + request_id)
 
     def _hang(self, exchange: Exchange) -> None:
         self._hanging = [hanging for hanging in self._hanging if not hanging.connection.gone]
@@ -220,7 +220,8 @@ class SqsServer:
             if self._memory.has_grown():
                 self._memory.start_over(self.core)
 
-    def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> None:
+    def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> bytes:
+        """Logs the call; the header line with its request id, which ends in the call's number in the log."""
         call = Call(
             at=self.clock.now(),
             action=exchange.action,
@@ -232,3 +233,4 @@ class SqsServer:
             record=record,
         )
         self.calls.add(call)
+        return b"x-amzn-requestid: 00000000-0000-4000-8000-%012x\r\n" % call.n

@@ -48,13 +48,12 @@ class Timers:
             timed.timer = 0
             self._live -= 1
 
-    def run_next(self) -> None:
-        """Fires the next timer."""
-        due, number, timed = heappop(self._heap)
-        if timed.timer == number:
-            timed.timer = 0
-            self._live -= 1
-            timed.fire(due)
+    def fire_next(self) -> None:
+        """Fires the timer that `next_due` has just told of."""
+        due, _, timed = heappop(self._heap)
+        timed.timer = 0
+        self._live -= 1
+        timed.fire(due)
 
     def next_due(self) -> float | None:
         """When the next timer fires, or None."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """One waiting receive. It is `done` when it was answered, timed out or its client left."""
+    """One waiting receive. It is `done` when it was answered, timed out, or its client turned out to have left."""
 
     exchange: "Exchange"
     queue: str
@@ -31,14 +31,13 @@ class WaitingRoom:
     def __bool__(self) -> bool:
         return self._present > 0
 
-    def enter(self, exchange: "Exchange", queue: str, deadline: float) -> Waiter:
+    def enter(self, exchange: "Exchange", queue: str, deadline: float) -> None:
         """A receive begins to wait."""
         waiter = Waiter(exchange, queue, deadline)
         self._entered += 1
         self._present += 1
         heappush(self._deadlines, (deadline, self._entered, waiter))
         self._queues.setdefault(queue, deque()).append(waiter)
-        return waiter
 
     def leave(self, waiter: Waiter) -> None:
         """A receive waits no longer."""

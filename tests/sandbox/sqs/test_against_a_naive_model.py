@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from redrive_service.sandbox.sqs.errors import SqsError
 from redrive_service.sandbox.sqs.journal import Journal
@@ -70,7 +70,7 @@ class Lives(RuleBasedStateMachine):
             self.world.receive(url) for url in (self.url, self.dlq)
         ]
 
-    def call(self, action: str, **parameters: object) -> Any:
+    def call(self, action: str, **parameters: object) -> dict[str, Any]:
         try:
             return self.world.call(action, **parameters)
         finally:
@@ -107,11 +107,9 @@ class Lives(RuleBasedStateMachine):
         self.letters.append(Letter(answer["MessageId"], group, self.world.now))
 
     @rule(target=receipts, most=st.integers(1, 10), visibility=st.sampled_from([1, VISIBILITY, 100]))
-    def receive(self, most: int, visibility: int) -> Any:
+    def receive(self, most: int, visibility: int) -> MultipleResults[tuple[str, dict[str, Any]]]:
         offered = self.offered()
-        answer = self.call(
-            "ReceiveMessage", QueueUrl=self.url, MaxNumberOfMessages=most, VisibilityTimeout=visibility
-        )
+        answer = self.call("ReceiveMessage", QueueUrl=self.url, MaxNumberOfMessages=most, VisibilityTimeout=visibility)
         messages = answer.get("Messages", [])
         fresh = [letter for group in offered for letter in group if letter.count < RECEIVES]
         assert len(messages) == min(most, len(fresh))
@@ -128,7 +126,12 @@ class Lives(RuleBasedStateMachine):
 
     def bury(self, offered: list[list[Letter]]) -> None:
         """What the receive met and found spent is dead now; which it met is the queue's business."""
-        spent = [letter for group in offered for letter in group if letter.count >= RECEIVES and letter.visible(self.world.now)]
+        spent = [
+            letter
+            for group in offered
+            for letter in group
+            if letter.count >= RECEIVES and letter.visible(self.world.now)
+        ]
         before = sum(letter.dead for letter in self.letters)
         buried = sum(self.world.counts(self.dlq)) - before
         assert 0 <= buried <= len(spent)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.sandbox.sqs.world import World
 
-ENTRY = {
+ENTRY: dict[str, dict[str, object]] = {
     "SendMessageBatch": {"MessageBody": "x"},
     "DeleteMessageBatch": {"ReceiptHandle": "x"},
     "ChangeMessageVisibilityBatch": {"ReceiptHandle": "x", "VisibilityTimeout": 1},
@@ -33,7 +33,10 @@ def test_the_entries_of_a_batch_are_one_to_ten_with_distinct_ids(
 
 
 @pytest.mark.parametrize("action", ENTRY)
-@pytest.mark.parametrize(("entries", "code"), [(None, "MissingParameter"), ("x", "SerializationException"), (["x"], "SerializationException")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [(None, "MissingParameter"), ("x", "SerializationException"), (["x"], "SerializationException")],
+)
 def test_entries_are_a_list_of_objects(world: World, action: str, entries: object, code: str) -> None:
     assert world.code(action, QueueUrl=world.queue("q"), Entries=entries) == code
 

@@ -23,7 +23,9 @@ def url(client: Client) -> str:
 
 
 def test_an_error_is_answered_as_told_and_nothing_is_done(client: Client, url: str) -> None:
-    plan(client, kind="error", action="SendMessage", status=400, code="KMS.ThrottlingException", message="busy", times=1)
+    plan(
+        client, kind="error", action="SendMessage", status=400, code="KMS.ThrottlingException", message="busy", times=1
+    )
     client.post("SendMessage", QueueUrl=url, MessageBody="x")
     assert client.read() == (400, {"__type": "com.amazonaws.sqs#KmsThrottled", "message": "busy"})
     assert client.call("ReceiveMessage", QueueUrl=url) == {}
@@ -32,7 +34,8 @@ def test_an_error_is_answered_as_told_and_nothing_is_done(client: Client, url: s
         400, "KMS.ThrottlingException", "error", True, []
     )  # fmt: skip
     assert "MessageId" in client.call("SendMessage", QueueUrl=url, MessageBody="x")
-    assert client.control("GET", "faults")[0]["fired"] == 1
+    client.post_control("GET", "faults")
+    assert client.read()[1][0]["fired"] == 1
 
 
 def test_a_drop_closes_the_connection_and_does_nothing(server: Server, client: Client, url: str) -> None:

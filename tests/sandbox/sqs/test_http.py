@@ -95,7 +95,7 @@ def test_a_client_that_asks_first_is_encouraged(client: Client) -> None:
 
 
 def test_a_request_that_is_too_large_is_refused_and_the_connection_goes_on(client: Client) -> None:
-    body = b'"' + b"x" * LARGEST_BODY + b'"'
+    body = b'"' + b"x" * 3 * LARGEST_BODY + b'"'
     client.write(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     status, error = client.read()
     assert (status, error["__type"]) == (413, "com.amazonaws.sqs#MalformedHttpRequest")
@@ -124,7 +124,10 @@ def test_errors_name_their_code_for_query_compatible_clients(client: Client) -> 
     client.post("DeleteQueue", QueueUrl=url_of("missing"))
     answer = client.socket.recv(10_000).decode()
     head, _, body = answer.partition("\r\n\r\n")
-    assert "x-amzn-query-error: AWS.SimpleQueueService.NonExistentQueue;Sender" in head.split("\r\n")
+    lines = head.split("\r\n")
+    assert "x-amzn-query-error: AWS.SimpleQueueService.NonExistentQueue;Sender" in lines
+    number = client.control("GET", "calls")["calls"][-1]["n"]
+    assert f"x-amzn-requestid: 00000000-0000-4000-8000-{number:012x}" in lines
     assert json.loads(body) == {
         "__type": "com.amazonaws.sqs#QueueDoesNotExist",
         "message": "The specified queue does not exist.",

@@ -15,7 +15,6 @@ from redrive_service.sandbox.sqs.core import LocalSqs
 from redrive_service.sandbox.sqs.journal import Journal, JournalIsUnusable
 from tests.sandbox.sqs.world import START, Server, World, arn, running, url_of
 
-
 OPEN: list[Journal] = []
 
 
@@ -36,7 +35,7 @@ class KeptWorld(World):
         self.sqs = self.journal.recover(lambda: LocalSqs(Random(1)))
         self.now = max(START, self.sqs.now)
 
-    def call(self, action: str, **parameters: object) -> Any:
+    def call(self, action: str, **parameters: object) -> dict[str, Any]:
         try:
             return super().call(action, **parameters)
         finally:
@@ -202,6 +201,14 @@ def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
         assert client.call("DeleteMessage", QueueUrl=url_of("q"), ReceiptHandle=held["ReceiptHandle"]) == {}
         client.control("POST", "clock", {"advance": 600})
         assert client.call("ReceiveMessage", QueueUrl=url_of("q")) == {}
+
+
+def test_time_that_was_told_to_pass_has_passed(tmp_path: Path) -> None:
+    with running("--data", str(tmp_path)) as server, server.connect() as client:
+        before = client.control("POST", "clock", {"advance": 1_000_000})["now"]
+        server.kill()
+    with running("--data", str(tmp_path)) as server, server.connect() as client:
+        assert client.control("POST", "clock", {"advance": 0})["now"] >= before
 
 
 def test_what_a_waiting_receive_took_and_what_faults_changed_is_kept(tmp_path: Path) -> None:

@@ -58,7 +58,11 @@ def test_the_rate_is_kept_over_the_clock(world: World) -> None:
     assert arrived == [0, 2, 4, 6, 8, 10]
     assert world.counts(dlq) == (0, 0, 0)
     (task,) = tasks(world)
-    assert (task["Status"], task["MaxNumberOfMessagesPerSecond"], task["DestinationArn"]) == ("COMPLETED", 2, arn("other"))
+    assert (task["Status"], task["MaxNumberOfMessagesPerSecond"], task["DestinationArn"]) == (
+        "COMPLETED",
+        2,
+        arn("other"),
+    )
     assert "TaskHandle" not in task
     assert world.code("CancelMessageMoveTask", TaskHandle=started["TaskHandle"]) == "InvalidParameterValue"
 
@@ -136,7 +140,9 @@ def test_a_vanished_destination_fails_the_move_and_loses_nothing(world: World) -
     url, dlq = world.dead_letter_pair("q", "dlq", VisibilityTimeout="0")
     other = world.queue("other")
     bury(world, url, *"abcd")
-    world.call("StartMessageMoveTask", SourceArn=arn("dlq"), DestinationArn=arn("other"), MaxNumberOfMessagesPerSecond=1)
+    world.call(
+        "StartMessageMoveTask", SourceArn=arn("dlq"), DestinationArn=arn("other"), MaxNumberOfMessagesPerSecond=1
+    )
     world.later(1)
     world.call("DeleteQueue", QueueUrl=other)
     world.later(5)

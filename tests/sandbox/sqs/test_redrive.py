@@ -52,6 +52,18 @@ def test_a_standard_dead_letter_queue_counts_retention_from_the_original_send(wo
     assert world.counts(dlq) == (0, 0, 0)
 
 
+def test_a_dead_letter_that_is_older_than_what_waits_there_ends_first(world: World) -> None:
+    url, dlq = world.dead_letter_pair("q", "dlq", VisibilityTimeout="0")
+    world.set(dlq, MessageRetentionPeriod="100")
+    world.send(url, "old")
+    world.receive(url)
+    world.later(50)
+    world.send(dlq, "young")
+    world.receive(url)
+    world.later(50)
+    assert world.bodies(dlq) == ["young"]
+
+
 def test_a_fifo_dead_letter_queue_keeps_order_and_enqueues_anew(world: World) -> None:
     url, dlq = world.dead_letter_pair("q.fifo", "dlq.fifo", VisibilityTimeout="0")
     world.set(dlq, MessageRetentionPeriod="100")

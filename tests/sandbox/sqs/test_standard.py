@@ -115,8 +115,10 @@ def test_deleting_twice_is_fine_but_hiding_what_is_deleted_is_not(world: World) 
     code, sentence = world.refusal("ChangeMessageVisibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=1)
     assert (code, sentence) == (
         "InvalidParameterValue",
-        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available "
-        "for visibility timeout change.",
+        (
+            f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not "
+            "available for visibility timeout change."
+        ),
     )
 
 

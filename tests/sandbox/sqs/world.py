@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from random import Random
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from redrive_service.sandbox.sqs.core import LocalSqs
@@ -31,7 +31,7 @@ class World:
     def later(self, seconds: float) -> None:
         self.now += seconds
 
-    def call(self, action: str, **parameters: object) -> Any:
+    def call(self, action: str, **parameters: object) -> dict[str, Any]:
         return self.sqs.handle(action, parameters, now=self.now)
 
     def refusal(self, action: str, **parameters: object) -> tuple[str, str]:
@@ -155,7 +155,7 @@ class Client:
         self.socket = socket.create_connection((address.hostname, address.port), timeout=30)
         self._buffer = b""
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -168,16 +168,21 @@ class Client:
         """Sends a call and does not wait for its answer."""
         self.write(call_bytes(action, parameters))
 
-    def call(self, action: str, **parameters: object) -> Any:
+    def call(self, action: str, **parameters: object) -> dict[str, Any]:
         """The answer's body; `__type` in it tells an error."""
         self.post(action, **parameters)
-        return self.read()[1]
+        answer: dict[str, Any] = self.read()[1]
+        return answer
 
-    def control(self, method: str, path: str, content: object = None) -> Any:
+    def control(self, method: str, path: str, content: object = None) -> dict[str, Any]:
+        self.post_control(method, path, content)
+        answer: dict[str, Any] = self.read()[1]
+        return answer
+
+    def post_control(self, method: str, path: str, content: object = None) -> None:
         body = b"" if content is None else json.dumps(content).encode()
         head = f"{method} /_sandbox/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
         self.write(head.encode() + body)
-        return self.read()[1]
 
     def read(self) -> tuple[int, Any]:
         """Status and JSON of the next answer."""
