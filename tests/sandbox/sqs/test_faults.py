@@ -61,7 +61,10 @@ def test_an_unusable_plan_leaves_the_old_one() -> None:
     assert plan.shown() == [{"kind": "drop", "fired": 0}]
 
 
-KINDS = "Fault 0: kind must be one of accept_then_timeout, drop, duplicate, early_expiry, error, false_empty, hang, partial."
+KINDS = (
+    "Fault 0: kind must be one of accept_then_timeout, drop, duplicate, early_expiry, error, false_empty, hang, "
+    "partial."
+)
 POSITIONS = "Fault 0: positions must be a list of whole numbers, 0 for the first entry."
 
 
@@ -71,7 +74,7 @@ POSITIONS = "Fault 0: positions must be a list of whole numbers, 0 for the first
         ("drop", "Fault 0 must be an object with a kind."),
         ({}, KINDS),
         ({"kind": ["drop"]}, KINDS),
-        ({"kind": "drop", "status": 5}, "Fault 0: drop has no field 'status'; it has action, after, kind, queue, times."),
+        ({"kind": "drop", "code": 5}, "Fault 0: drop has no field 'code'; it has action, after, kind, queue, times."),
         ({"kind": "drop", "times": -1}, "Fault 0: times must be a whole number from 0."),
         ({"kind": "drop", "after": "1"}, "Fault 0: after must be a whole number from 0."),
         ({"kind": "error", "status": 200}, "Fault 0: status must be a whole number from 400 to 599."),

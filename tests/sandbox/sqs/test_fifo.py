@@ -194,8 +194,8 @@ def test_a_message_has_no_delay_of_its_own(world: World) -> None:
     assert world.refusal("SendMessage", **sent, DelaySeconds=2) == (
         "InvalidParameterValue",
         (
-            "Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for "
-            "this queue type."
+            "Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid "
+            "for this queue type."
         ),
     )
     world.call("SendMessage", **sent, DelaySeconds=0)
