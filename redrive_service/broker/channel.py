@@ -16,7 +16,6 @@ from redrive_service.broker.version import Kombus
 logger = logging.getLogger("redrive.broker")
 
 _AFRESH_AFTER = 3  # failures in a row, after which credentials, endpoint and sockets are looked up again
-_BATCH = 10  # messages a receive may bring (AWS: ReceiveMessage)
 
 
 class Channel(SettlingChannel):
@@ -69,8 +68,8 @@ class Channel(SettlingChannel):
 
     # The blocking poll (gevent, eventlet, a plain `drain_events`).
 
-    def _get_bulk(self, queue: str, max_if_unlimited: int = _BATCH, callback: Kombus = None) -> None:  # noqa: ARG002  # kombu's signature
-        answer = self._receive_or_rest(queue, self._get_message_estimate(max_if_unlimited))
+    def _get_bulk(self, queue: str, *_callback: Kombus) -> None:
+        answer = self._receive_or_rest(queue, self._get_message_estimate())
         if not self._on_messages_ready(self._resolve_queue_url(queue), queue, answer):
             raise Empty
 

@@ -23,7 +23,7 @@ class ClientsChannel(SQS.Channel):
     hub: Kombus
     connection: Kombus
     _get_bulk_async: Callable[..., object]
-    _get_message_estimate: Callable[[int], int]
+    _get_message_estimate: Callable[[], int]
     _resolve_queue_url: Callable[[str], str]
 
     def __init__(self, *args: Kombus, **kwargs: Kombus) -> None:

@@ -97,6 +97,11 @@ class Worker:
         """Whether the process that was started still runs."""
         return self.process.poll() is None
 
+    def has_settled_all_it_did(self) -> bool:
+        """Whether every task it has done was deleted."""
+        calls = self.sqs.calls("DeleteMessage", self.name)
+        return sum(len(call["deleted"]) for call in calls) == len(self.marks())
+
     def polls(self) -> int:
         """How often anybody has asked for its messages."""
         return len(self.sqs.calls("ReceiveMessage", self.name))

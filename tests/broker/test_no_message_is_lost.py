@@ -1,4 +1,4 @@
-"""A worker that is told to stop loses nothing: it finishes what runs and hands back what it has not begun."""
+"""A worker loses nothing: not what it does not know, not when it is told to stop, not when it is killed."""
 
 from __future__ import annotations
 
@@ -45,3 +45,11 @@ def test_what_a_killed_worker_held_is_done_by_the_next(sqs: LocalSqs, tmp_path: 
         worker.start()
         eventually(lambda: worker.marks().count("task ended"), within=START)
         eventually(lambda: (sqs.visible(worker.url), sqs.in_flight(worker.url)) == (0, 0), within=10)
+
+
+def test_a_task_nobody_knows_is_left_to_sqs_and_the_worker_goes_on(sqs: LocalSqs, tmp_path: Path) -> None:
+    with Worker(sqs=sqs, folder=tmp_path, name="unknowing", pool="threads", visibility=600) as worker:
+        worker.send("tiny.unknown")
+        worker.consumes(within=START)
+        eventually(worker.has_settled_all_it_did, within=10)
+        eventually(lambda: sqs.in_flight(worker.url) == 1, within=10)  # received, not done, not deleted

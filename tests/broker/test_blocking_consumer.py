@@ -1,0 +1,60 @@
+"""A consumer without an event loop, as gevent's workers are: the same faults, the same queue, the same consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from kombu import Connection, Consumer, Message, Queue
+
+from tests.broker.local_sqs import LocalSqs
+from tests.broker.workers import IMPATIENT
+from tests.conditions import eventually
+
+FAULTS = {
+    "throttling": {"kind": "error", "status": 403, "code": "RequestThrottled", "times": 3},
+    "throttling by KMS": {"kind": "error", "status": 400, "code": "KMS.ThrottlingException", "times": 1},
+    "an internal error": {"kind": "error", "status": 500, "code": "InternalError", "times": 1},
+    "a dropped connection": {"kind": "drop", "times": 1},
+    "a receive that hangs": {"kind": "hang", "times": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def sqs() -> Iterator[LocalSqs]:
+    with LocalSqs() as sqs:
+        yield sqs
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_blocking_consumer_receives_again_after(
+    fault: dict[str, object], sqs: LocalSqs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in sqs.environment.items():
+        monkeypatch.setenv(name, value)
+    options = {
+        "predefined_queues": {"blocking": {"url": sqs.make_queue("blocking")}},
+        "wait_time_seconds": 1,
+        "polling_interval": 0.1,
+        "patience": IMPATIENT,
+    }
+    transport = "redrive_service.broker.transport:Transport"
+    received: list[Message] = []
+    with (
+        Connection("sqs://", transport=transport, transport_options=options) as connection,
+        Consumer(connection, [Queue("blocking")], on_message=received.append),
+    ):
+        sqs.plan({**fault, "action": "ReceiveMessage", "queue": "blocking"})
+        connection.Producer().publish({}, routing_key="blocking")
+        eventually(lambda: _drained(connection), within=20)
+        assert sqs.fired() == [fault["times"]]
+        assert len(received) == 1
+        received[0].ack()
+
+
+def _drained(connection: Connection) -> bool:
+    try:
+        connection.drain_events(timeout=0.5)
+    except TimeoutError:
+        return False
+    return True
