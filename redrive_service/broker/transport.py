@@ -20,8 +20,8 @@ class Transport(SQS.Transport):
     """kombu's SQS transport with its faults contained.
 
     Queues are those of the transport option `predefined_queues`; credentials and endpoint come from AWS's default
-    chain (`AWS_ENDPOINT_URL_SQS` for another endpoint); `sts_role_arn` is not for us, an ambient role renews itself. The
-    option `patience` changes the waits.
+    chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's `sts_role_arn` is not supported: an ambient role renews
+    itself. The option `patience` changes the waits.
     """
 
     Channel = Channel
