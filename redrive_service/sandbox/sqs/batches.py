@@ -51,7 +51,9 @@ def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> A
     failed: list[Answer] = []
     for entry in entries:
         try:
-            successful.append({"Id": entry["Id"], **act(entry)})
+            done = act(entry)
+            done["Id"] = entry["Id"]
+            successful.append(done)
         except SqsError as error:
             failed.append(failure(entry["Id"], error))
     answer: Answer = {}

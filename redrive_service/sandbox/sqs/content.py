@@ -98,18 +98,12 @@ def digest_of(attributes: Attributes) -> tuple[str, int]:
     size = 0
     for name in sorted(attributes):
         value = attributes[name]
-        label = _framed(name) + _framed(value["DataType"])
+        label = _label(name, value["DataType"])
         text = value.get("StringValue")
         raw = b64decode(value["BinaryValue"]) if text is None else text.encode()
         parts += (label, _BINARY_VALUE if text is None else _STRING_VALUE, len(raw).to_bytes(_FRAME, "big"), raw)
         size += len(label) - 2 * _FRAME + len(raw)
     return md5(b"".join(parts), usedforsecurity=False).hexdigest(), size
-
-
-@lru_cache(maxsize=4096)
-def _framed(text: str) -> bytes:
-    raw = text.encode()
-    return len(raw).to_bytes(_FRAME, "big") + raw
 
 
 def _read_attribute(name: str, value: object) -> dict[str, str]:
@@ -118,11 +112,11 @@ def _read_attribute(name: str, value: object) -> dict[str, str]:
     kind = value.get("DataType")
     if not isinstance(kind, str):
         raise wrong_type(f"MessageAttributes.{name}.DataType", "a string") if kind is not None else _no_type(name)
-    _check_label(name, kind)
+    _label(name, kind)
     if value.get("StringListValues") or value.get("BinaryListValues"):
         sentence = "Message attribute list values in SendMessage operation are not supported."
         raise SqsError("UnsupportedOperation", sentence)
-    if kind.startswith("Binary"):
+    if kind[0] == "B":
         return {"BinaryValue": _read_binary(name, value), "DataType": kind}
     return {"StringValue": _read_string(name, kind, value), "DataType": kind}
 
@@ -133,7 +127,7 @@ def _read_string(name: str, kind: str, value: Request) -> str:
         raise wrong_type(f"MessageAttributes.{name}.StringValue", "a string")
     if not text or value.get("BinaryValue") is not None:
         raise _empty(name, kind)
-    if kind.startswith("Number"):
+    if kind[0] == "N":
         _check_number(name, text)
     else:
         check_characters(text, f"attribute '{name}'")
@@ -141,10 +135,12 @@ def _read_string(name: str, kind: str, value: Request) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _check_label(name: str, kind: str) -> None:
-    """Name and type, which repeat from message to message."""
+def _label(name: str, kind: str) -> bytes:
+    """Name and type, checked, as the digest wants them; they repeat from message to message."""
     _check_name(name)
     _check_type(name, kind)
+    parts = name.encode(), kind.encode()
+    return b"".join(len(part).to_bytes(_FRAME, "big") + part for part in parts)
 
 
 def _check_name(name: str) -> None:

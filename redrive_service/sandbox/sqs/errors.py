@@ -42,8 +42,8 @@ class SqsError(Exception):
 
     def __init__(self, shape: str, message: str, status: int | None = None) -> None:
         super().__init__(message)
-        self.shape = shape
-        self.message = message
+        self.shape = _printable(shape)
+        self.message = _printable(message)
         self.status = status or STATUSES.get(shape, 400)
 
     @classmethod
@@ -60,6 +60,11 @@ class SqsError(Exception):
     def sender_fault(self) -> bool:
         """Whether the caller is to blame: true below 500."""
         return self.status < _SERVER_FAULT
+
+
+def _printable(text: str) -> str:
+    """What a request said comes back in its error, and may hold lone surrogates, which no answer can."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def invalid_parameter(message: str) -> SqsError:

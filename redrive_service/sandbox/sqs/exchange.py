@@ -81,9 +81,7 @@ def queue_named_in(parameters: dict[str, object]) -> str | None:
 
 def error_body(error: SqsError) -> bytes:
     """The body of an error answer."""
-    message = error.message.encode("utf-8", "replace").decode()
-    shape = error.shape.encode("utf-8", "replace").decode()
-    return orjson.dumps({"__type": f"{_NAMESPACE}{shape}", "message": message})
+    return orjson.dumps({"__type": f"{_NAMESPACE}{error.shape}", "message": error.message})
 
 
 def error_headers(error: SqsError) -> bytes:

@@ -4,7 +4,7 @@ from typing import Final
 
 from redrive_service.sandbox.sqs.account import Account
 from redrive_service.sandbox.sqs.attributes import KNOWN, unknown_attribute
-from redrive_service.sandbox.sqs.content import Attributes, digest_of
+from redrive_service.sandbox.sqs.content import TRACE_HEADER, Attributes, digest_of
 from redrive_service.sandbox.sqs.errors import SqsError, invalid_value
 from redrive_service.sandbox.sqs.fifo import FifoQueue
 from redrive_service.sandbox.sqs.message import IN_FLIGHT, Message
@@ -31,7 +31,7 @@ SYSTEM_ATTRIBUTES: Final = (
     "SequenceNumber",
     "MessageDeduplicationId",
     "MessageGroupId",
-    "AWSTraceHeader",
+    TRACE_HEADER,
     "DeadLetterQueueSourceArn",
 )
 
@@ -141,7 +141,9 @@ def _show(message: Message, system_names: tuple[str, ...], attribute_names: list
     }
     if system_names:
         attributes = _system_attributes(message)
-        shown["Attributes"] = {name: attributes[name] for name in system_names if attributes[name] is not None}
+        if system_names is not SYSTEM_ATTRIBUTES:
+            attributes = {name: value for name, value in attributes.items() if name in system_names}
+        shown["Attributes"] = attributes
     if attribute_names and content.attributes:
         chosen = _choose(content.attributes, attribute_names)
         if len(chosen) == len(content.attributes):
@@ -153,19 +155,26 @@ def _show(message: Message, system_names: tuple[str, ...], attribute_names: list
     return shown
 
 
-def _system_attributes(message: Message) -> dict[str, str | None]:
-    first = message.first_received_at
-    return {
+def _system_attributes(message: Message) -> dict[str, str]:
+    """The system attributes that this message has."""
+    attributes = {
         "SenderId": _SENDER_ID,
         "SentTimestamp": str(int(message.sent_at * 1000)),
         "ApproximateReceiveCount": str(message.receive_count),
-        "ApproximateFirstReceiveTimestamp": None if first is None else str(int(first * 1000)),
-        "SequenceNumber": message.sequence_number,
-        "MessageDeduplicationId": message.deduplication_id,
-        "MessageGroupId": message.group,
-        "AWSTraceHeader": message.content.trace,
-        "DeadLetterQueueSourceArn": message.source_arn,
     }
+    if message.first_received_at is not None:
+        attributes["ApproximateFirstReceiveTimestamp"] = str(int(message.first_received_at * 1000))
+    if message.sequence_number is not None:
+        attributes["SequenceNumber"] = message.sequence_number
+    if message.deduplication_id is not None:
+        attributes["MessageDeduplicationId"] = message.deduplication_id
+    if message.group is not None:
+        attributes["MessageGroupId"] = message.group
+    if message.content.trace is not None:
+        attributes[TRACE_HEADER] = message.content.trace
+    if message.source_arn is not None:
+        attributes["DeadLetterQueueSourceArn"] = message.source_arn
+    return attributes
 
 
 def _choose(attributes: Attributes, names: list[str]) -> Attributes:

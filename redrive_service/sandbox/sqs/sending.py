@@ -56,13 +56,16 @@ def _read_or_refuse(queue: Queue, entry: Request, body: str) -> Content | SqsErr
 
 
 def _read(queue: Queue, entry: Request, body: str) -> Content:
-    delay = whole_between(entry, "DelaySeconds", 0, _LONGEST_DELAY)
-    if queue.fifo and delay:
-        raise invalid_value(delay, "DelaySeconds", _WRONG_QUEUE_TYPE)
-    identifier(entry, "MessageGroupId")
-    deduplication_id = identifier(entry, "MessageDeduplicationId")
-    if deduplication_id is not None and not queue.fifo:
-        raise invalid_value(deduplication_id, "MessageDeduplicationId", _WRONG_QUEUE_TYPE)
+    if "DelaySeconds" in entry:
+        delay = whole_between(entry, "DelaySeconds", 0, _LONGEST_DELAY)
+        if queue.fifo and delay:
+            raise invalid_value(delay, "DelaySeconds", _WRONG_QUEUE_TYPE)
+    if "MessageGroupId" in entry:
+        identifier(entry, "MessageGroupId")
+    if "MessageDeduplicationId" in entry:
+        deduplication_id = identifier(entry, "MessageDeduplicationId")
+        if deduplication_id is not None and not queue.fifo:
+            raise invalid_value(deduplication_id, "MessageDeduplicationId", _WRONG_QUEUE_TYPE)
     return read_content(entry, body)
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import orjson
 
 from redrive_service.sandbox.sqs.account import Record
-from redrive_service.sandbox.sqs.batches import failure
+from redrive_service.sandbox.sqs.batches import failure, read_entries
 from redrive_service.sandbox.sqs.calls import Call, CallLog
 from redrive_service.sandbox.sqs.clock import Clock
 from redrive_service.sandbox.sqs.control import PREFIX, control
@@ -138,12 +138,10 @@ class SqsServer:
 
     def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
         """Takes the entries that a partial fault is about out of a batch."""
-        entries = exchange.parameters.get("Entries")
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            return True
+        entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}
-        exchange.refused = [failure(entries[position].get("Id"), error) for position in sorted(struck)]
+        exchange.refused = [failure(entries[position]["Id"], error) for position in sorted(struck)]
         exchange.rewrite({"Entries": [entry for position, entry in enumerate(entries) if position not in struck]})
         if len(struck) < len(entries):
             return True

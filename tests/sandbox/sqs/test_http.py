@@ -48,6 +48,7 @@ def test_what_is_not_http_is_answered_and_the_connection_closed(
         ("", b"{}", 400, "UnknownOperationException"),
         ("\xff", b"{}", 400, "UnknownOperationException"),
         ("DeleteQueue", b'{"QueueUrl": "\\ud800"}', 400, "QueueDoesNotExist"),
+        ("GetQueueAttributes", b'{"QueueUrl": "\\ud800", "AttributeNames": ["\\ud800"]}', 400, "QueueDoesNotExist"),
     ],
 )
 def test_what_is_not_a_call_is_refused_and_the_connection_goes_on(
@@ -59,6 +60,17 @@ def test_what_is_not_a_call_is_refused_and_the_connection_goes_on(
     assert (answered, error["__type"]) == (status, f"com.amazonaws.sqs#{shape}")
     client.write(HEALTH)
     assert client.read() == (200, {"status": "ok"})
+
+
+def test_what_no_answer_can_hold_is_replaced_in_the_error(client: Client) -> None:
+    client.call("CreateQueue", QueueName="q")
+    entries = [{"Id": "1", "ReceiptHandle": "\ud800"}]
+    (failed,) = client.call("DeleteMessageBatch", QueueUrl=url_of("q"), Entries=entries)["Failed"]
+    assert failed["Message"] == 'The input receipt handle "?" is not a valid receipt handle.'
+    client.control("PUT", "faults", [{"kind": "partial", "positions": [0]}])
+    entries = [{"Id": "\ud800", "ReceiptHandle": "x"}]
+    client.post("DeleteMessageBatch", QueueUrl=url_of("q"), Entries=entries)
+    assert client.read()[0] == 400
 
 
 def test_other_targets_and_methods_are_refused_like_calls(client: Client) -> None:
