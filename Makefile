@@ -17,7 +17,7 @@ $(VENV)/installed: requirements-dev.txt
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not soak" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" $(ARGS)
 
 soak: setup  ## the promises that take minutes to test
 	$(BIN)/python -m pytest -m soak $(ARGS)

@@ -97,6 +97,7 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {"botocore": {"level": "WARNING"}},  # else a line or two for every client it makes
 }
 
 globals().update(celery_settings(queue_urls=ENVIRONMENT.queue_urls, region=ENVIRONMENT.region))
@@ -105,6 +106,7 @@ CELERY_BEAT_SCHEDULE = {
     "tick": {
         "task": "reprocessing.tick",
         "schedule": 2.0,
-        "options": {"queue": "redrive-control", "expires": 5.0},  # SQS would keep a tick for days: it has no use then
+        # SQS would keep a tick for days; nobody has a use for an old one.
+        "options": {"queue": "redrive-control", "expire_seconds": 5},
     },
 }

@@ -112,6 +112,7 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
 
 def _worker() -> dict[str, Any]:
     return {
+        "CELERY_WORKER_CONSUMER": "redrive_service.broker.consumer:Consumer",
         "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # whatever waits in memory uses up its visibility timeout
         "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task here has an ETA: SQS would show it to others while it waits
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,

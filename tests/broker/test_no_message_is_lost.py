@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,26 @@ import pytest
 from tests.broker.local_sqs import LocalSqs
 from tests.broker.workers import START, Worker
 from tests.conditions import eventually
+
+SECRET = "hunter2"
+
+
+def envelope(*, headers: dict[str, object], body: object = (), kind: str = "application/json") -> str:
+    """What kombu makes of a message, as far as its reader looks."""
+    return json.dumps(
+        {
+            "body": base64.b64encode(json.dumps(body or [[SECRET], {}, {}]).encode()).decode(),
+            "content-type": kind,
+            "content-encoding": "utf-8",
+            "headers": headers,
+            "properties": {
+                "body_encoding": "base64",
+                "delivery_info": {"exchange": "", "routing_key": "foreign"},
+                "delivery_tag": SECRET,
+            },
+        }
+    )
+
 
 HELD = 3  # messages a worker with this prefetch holds: one that runs and two that wait
 
@@ -53,3 +75,31 @@ def test_a_task_nobody_knows_is_left_to_sqs_and_the_worker_goes_on(sqs: LocalSqs
         worker.consumes(within=START)
         eventually(worker.has_settled_all_it_did, within=10)
         eventually(lambda: sqs.in_flight(worker.url) == 1, within=10)  # received, not done, not deleted
+
+
+FOREIGN = {
+    "text": SECRET,
+    "json": json.dumps({"card": SECRET}),
+    "an envelope without a task": envelope(headers={"card": SECRET}),
+    "an envelope that cannot be decoded": envelope(headers={"task": "tiny.mark", "id": "1"}, kind="application/x-odd"),
+    "a pickle": envelope(headers={"task": "tiny.mark", "id": "2"}, kind="application/x-python-serialize"),
+    "a task nobody knows": envelope(headers={"task": "tiny.unknown", "id": "3", "argsrepr": SECRET}),
+    "a task with damaged arguments": envelope(headers={"task": "tiny.mark", "id": "4"}, body=[SECRET]),
+}
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
+def test_what_is_no_task_is_left_to_sqs_and_its_content_stays_out_of_the_log(
+    sqs: LocalSqs, tmp_path: Path, pool: str
+) -> None:
+    with Worker(sqs=sqs, folder=tmp_path, name="foreign", pool=pool, visibility=600) as worker:
+        worker.consumes(within=START)
+        for body in FOREIGN.values():
+            sqs.client.send_message(QueueUrl=worker.url, MessageBody=body)
+        eventually(lambda: sqs.in_flight(worker.url) == len(FOREIGN), within=20)
+        worker.consumes(within=START)
+        eventually(worker.has_settled_all_it_did, within=10)
+
+        assert sqs.in_flight(worker.url) == len(FOREIGN)
+        assert worker.log.read_text().count("redrive.broker.message_refused") == len(FOREIGN)
+        assert SECRET not in worker.log.read_text()

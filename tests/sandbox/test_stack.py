@@ -24,7 +24,6 @@ from redrive_service.sandbox.postgres import Postgres
 from redrive_service.sandbox.servers import free_port
 from tests.conditions import eventually
 
-pytestmark = pytest.mark.xdist_group("stack")
 MANAGE = Path(__file__).parents[2] / "manage.py"
 Environment = dict[str, str]
 

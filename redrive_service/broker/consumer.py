@@ -1,0 +1,44 @@
+"""Celery's consumer, which does not tell what it cannot read."""
+
+from __future__ import annotations
+
+import logging
+
+from celery.worker.consumer import Consumer as CeleryConsumer
+
+from redrive_service.broker.version import Kombus
+
+logger = logging.getLogger("redrive.broker")
+
+
+class Consumer(CeleryConsumer):  # type: ignore[misc]  # Celery's worker is untyped
+    """A consumer that leaves to SQS whatever is no task of ours, and logs its id alone.
+
+    Celery quotes such a message whole, body and headers, and deletes what it cannot decode. A letter that somebody
+    moved to the wrong queue would be lost, and its content in a log.
+    """
+
+    def on_decode_error(self, message: Kombus, exc: Exception) -> None:
+        """A body that is not what its headers say."""
+        self._leave(message, exc)
+
+    def on_unknown_message(self, _body: object, message: Kombus) -> None:
+        """Something that is not a task at all."""
+        self._leave(message)
+
+    def on_unknown_task(self, _body: object, message: Kombus, exc: Exception) -> None:
+        """A task of another application, or of another version of this one."""
+        self._leave(message, exc)
+
+    def on_invalid_task(self, _body: object, message: Kombus, exc: Exception) -> None:
+        """A task whose envelope is damaged."""
+        self._leave(message, exc)
+
+    def _leave(self, message: Kombus, exc: Exception | None = None) -> None:
+        logger.error(
+            "redrive.broker.message_refused queue=%s message=%s error=%s: left to reappear and to dead-letter",
+            message.delivery_info.get("routing_key"),
+            message.delivery_info.get("sqs_message", {}).get("MessageId"),
+            "not a task" if exc is None else type(exc).__name__,
+        )
+        message.reject_log_error(logger, self.connection_errors)
