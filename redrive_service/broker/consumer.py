@@ -11,7 +11,7 @@ from redrive_service.broker.version import Kombus
 logger = logging.getLogger("redrive.broker")
 
 
-class Consumer(CeleryConsumer):  # type: ignore[misc]  # Celery's worker is untyped
+class Consumer(CeleryConsumer):
     """A consumer that leaves to SQS whatever is no task of ours, and logs its id alone.
 
     Celery quotes such a message whole, body and headers, and deletes what it cannot decode. A letter that somebody
@@ -41,4 +41,4 @@ class Consumer(CeleryConsumer):  # type: ignore[misc]  # Celery's worker is unty
             message.delivery_info.get("sqs_message", {}).get("MessageId"),
             "not a task" if exc is None else type(exc).__name__,
         )
-        message.reject_log_error(logger, self.connection_errors)
+        message.reject()
