@@ -102,7 +102,7 @@ LOGGING = {
 
 globals().update(celery_settings(queue_urls=ENVIRONMENT.queue_urls, region=ENVIRONMENT.region))
 CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"
-CELERY_BEAT_SCHEDULE = {
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "tick": {
         "task": "reprocessing.tick",
         "schedule": 2.0,

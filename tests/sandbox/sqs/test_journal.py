@@ -147,6 +147,24 @@ def test_a_snapshot_of_somebody_else_is_refused(tmp_path: Path, content: bytes) 
         KeptWorld(tmp_path)
 
 
+class Intruder:
+    """Something that acts when it is unpickled."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.trace,)
+
+
+def test_a_snapshot_of_somebody_else_cannot_run_anything(tmp_path: Path) -> None:
+    trace = tmp_path / "was here"
+    (tmp_path / "snapshot-00000001").write_bytes(b"local SQS snapshot 1\n" + pickle.dumps(Intruder(trace)))
+    with pytest.raises(JournalIsUnusable):
+        KeptWorld(tmp_path)
+    assert not trace.exists()
+
+
 def test_a_journal_without_its_snapshot_is_refused(tmp_path: Path) -> None:
     (tmp_path / "journal-00000001").write_bytes(b"")
     with pytest.raises(JournalIsUnusable, match="a journal but no snapshot"):

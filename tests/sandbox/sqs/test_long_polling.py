@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import json
 import signal
+from random import Random
 
 import pytest
 
+from redrive_service.sandbox.sqs.calls import CallLog
+from redrive_service.sandbox.sqs.clock import Clock
+from redrive_service.sandbox.sqs.core import LocalSqs
+from redrive_service.sandbox.sqs.exchange import Exchange
+from redrive_service.sandbox.sqs.server import SqsServer
+from redrive_service.sandbox.sqs.waiting import WaitingRoom
 from tests.sandbox.sqs.world import Client, Server, arn, url_of
 
 
@@ -160,3 +167,21 @@ def test_the_clock_does_not_go_back(client: Client) -> None:
     assert answer == {"error": 'Send {"advance": seconds}, with seconds of 0 or more: the clock never goes back.'}
     before = client.control("POST", "clock", {"advance": 0})["now"]
     assert client.control("POST", "clock", {"advance": 100})["now"] >= before + 100
+
+
+def test_a_room_is_empty_when_everybody_has_left() -> None:
+    room = WaitingRoom()
+    server = SqsServer(LocalSqs(Random(1)), Clock(lambda: 0.0), CallLog())
+    exchange = Exchange(connection=server.connect(), action="ReceiveMessage", address="", body=b"{}")
+    for deadline in (1.0, 2.0, 3.0):
+        room.enter(exchange, "q", deadline)
+    first = room.first("q")
+    assert first is not None
+    room.leave(first)
+    room.leave(first)
+    assert [waiter.deadline for waiter in room.everybody()] == [2.0, 3.0]
+    assert [waiter.deadline for waiter in room.overdue(2.5)] == [2.0]
+    assert bool(room)
+    assert [waiter.deadline for waiter in room.overdue(3.0)] == [3.0]
+    assert not room
+    assert room.first("q") is None
