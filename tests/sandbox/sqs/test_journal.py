@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 import pickle
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -13,7 +11,7 @@ import pytest
 
 from redrive_service.sandbox.sqs.core import LocalSqs
 from redrive_service.sandbox.sqs.journal import Journal, JournalIsUnusable
-from tests.sandbox.sqs.world import START, Server, World, arn, running, url_of
+from tests.sandbox.sqs.world import START, World, arn
 
 OPEN: list[Journal] = []
 
@@ -171,116 +169,6 @@ def test_a_journal_without_its_snapshot_is_refused(tmp_path: Path) -> None:
         KeptWorld(tmp_path)
 
 
-# -- with a server
-
-
-def test_kill_minus_nine_loses_nothing_that_was_answered(tmp_path: Path) -> None:
-    server = Server("--data", str(tmp_path))
-    with server.connect() as client:
-        client.call("CreateQueue", QueueName="q")
-    answered: list[set[str]] = [set() for _ in range(4)]
-
-    def send(mine: set[str]) -> None:
-        try:
-            with server.connect() as sender:
-                for number in range(100_000):
-                    mine.add(sender.call("SendMessage", QueueUrl=url_of("q"), MessageBody=str(number))["MessageId"])
-        except OSError:
-            pass  # the server was killed
-
-    senders = [threading.Thread(target=send, args=[mine]) for mine in answered]
-    for sender in senders:
-        sender.start()
-    with server.connect() as client:
-        while sum(map(len, answered)) < 400:
-            client.control("GET", "health")
-    server.kill()
-    for sender in senders:
-        sender.join()
-    found = set()
-    with running("--data", str(tmp_path)) as again, again.connect() as client:
-        wanted = {"QueueUrl": url_of("q"), "MaxNumberOfMessages": 10}
-        while messages := client.call("ReceiveMessage", **wanted).get("Messages"):
-            found |= {message["MessageId"] for message in messages}
-    missing = set().union(*answered) - found
-    assert missing == set()
-
-
-def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        client.call("CreateQueue", QueueName="q")
-        client.control("POST", "clock", {"advance": 1_000_000})
-        client.call("SendMessage", QueueUrl=url_of("q"), MessageBody="x")
-        (held,) = client.call("ReceiveMessage", QueueUrl=url_of("q"), VisibilityTimeout=600)["Messages"]
-        before = client.control("POST", "clock", {"advance": 0})["now"]
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        assert client.control("POST", "clock", {"advance": 0})["now"] >= before
-        assert client.call("ReceiveMessage", QueueUrl=url_of("q")) == {}
-        assert client.call("DeleteMessage", QueueUrl=url_of("q"), ReceiptHandle=held["ReceiptHandle"]) == {}
-        client.control("POST", "clock", {"advance": 600})
-        assert client.call("ReceiveMessage", QueueUrl=url_of("q")) == {}
-
-
-def test_time_that_was_told_to_pass_has_passed(tmp_path: Path) -> None:
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        before = client.control("POST", "clock", {"advance": 1_000_000})["now"]
-        server.kill()
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        assert client.control("POST", "clock", {"advance": 0})["now"] >= before
-
-
-def test_what_a_waiting_receive_took_and_what_faults_changed_is_kept(tmp_path: Path) -> None:
-    with running("--data", str(tmp_path)) as server, server.connect() as client, server.connect() as waiter:
-        client.call("CreateQueue", QueueName="q")
-        waiter.post("ReceiveMessage", QueueUrl=url_of("q"), WaitTimeSeconds=20, VisibilityTimeout=600)
-        assert waiter.is_silent(0.1)
-        client.call("SendMessage", QueueUrl=url_of("q"), MessageBody="waited for")
-        assert len(waiter.read()[1]["Messages"]) == 1
-        client.control("PUT", "faults", [{"kind": "partial", "positions": [0]}, {"kind": "duplicate"}])
-        entries = [{"Id": "1", "MessageBody": "struck"}, {"Id": "2", "MessageBody": "spared"}]
-        client.call("SendMessageBatch", QueueUrl=url_of("q"), Entries=entries)
-        assert len(client.call("ReceiveMessage", QueueUrl=url_of("q"), VisibilityTimeout=600)["Messages"]) == 1
-        server.kill()
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        received = client.call("ReceiveMessage", QueueUrl=url_of("q"), MaxNumberOfMessages=10)["Messages"]
-        assert [message["Body"] for message in received] == ["spared"]
-
-
-def test_a_reset_is_kept(tmp_path: Path) -> None:
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        client.call("CreateQueue", QueueName="q")
-        client.control("POST", "reset")
-        client.call("CreateQueue", QueueName="r")
-        server.kill()
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        assert client.call("ListQueues")["QueueUrls"] == [url_of("r")]
-
-
-def test_looking_and_finding_nothing_writes_nothing(tmp_path: Path) -> None:
-    with running("--data", str(tmp_path)) as server, server.connect() as client:
-        client.call("CreateQueue", QueueName="q")
-        client.call("SendMessage", QueueUrl=url_of("q"), MessageBody="x")
-        (held,) = client.call("ReceiveMessage", QueueUrl=url_of("q"))["Messages"]
-        client.call("DeleteMessage", QueueUrl=url_of("q"), ReceiptHandle=held["ReceiptHandle"])
-        (journal,) = tmp_path.glob("journal-*")
-        size = journal.stat().st_size
-        client.call("DeleteMessage", QueueUrl=url_of("q"), ReceiptHandle=held["ReceiptHandle"])
-        client.call("ReceiveMessage", QueueUrl=url_of("q"))
-        client.call("GetQueueAttributes", QueueUrl=url_of("q"), AttributeNames=["All"])
-        client.call("ListQueues")
-        client.call("SendMessage", QueueUrl=url_of("q"))
-        client.call("CreateQueue", QueueName="q")
-        assert journal.stat().st_size == size
-
-
-def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path) -> None:
-    with running("--data", str(tmp_path)):
-        with pytest.raises(AssertionError) as refusal:
-            Server("--data", str(tmp_path))
-        sentence = f"Another local SQS is using {tmp_path}. Stop that one, or give this one a folder of its own.\n"
-        assert refusal.value.args[0] == ("", ("", sentence))
-
-
 def test_a_journal_that_has_grown_is_replaced_by_a_snapshot(tmp_path: Path) -> None:
     world = KeptWorld(tmp_path)
     url = world.queue("q")
@@ -292,18 +180,3 @@ def test_a_journal_that_has_grown_is_replaced_by_a_snapshot(tmp_path: Path) -> N
     assert not world.journal.has_grown()
     world.journal.close()
     assert KeptWorld(tmp_path).counts("q") == (70, 0, 0)
-
-
-def test_a_folder_that_cannot_be_made_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(AssertionError) as refusal:
-        Server("--data", str(tmp_path / "file"))
-    assert refusal.value.args[0] == ("", ("", f"{tmp_path / 'file'} cannot be used: File exists.\n"))
-
-
-def test_sigterm_ends_the_server_cleanly(tmp_path: Path) -> None:
-    server = Server("--data", str(tmp_path))
-    assert server.stop() == 0
-    assert json.dumps(sorted(path.name for path in tmp_path.iterdir())) == (
-        '["journal-00000001", "lock", "snapshot-00000001"]'
-    )
