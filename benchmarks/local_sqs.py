@@ -105,18 +105,23 @@ async def carry(client: Client, source: str, target: str, letters: int) -> int:
     return carried
 
 
-async def measure(url: str, plan: Plan, depth: int) -> list[float]:
-    """Letters a second at `depth`, once per round. What is carried goes back into the same queue: the depth stays."""
+async def measure(url: str, plan: Plan) -> dict[int, list[float]]:
+    """Letters a second at every depth, once per round. What is carried goes back into its queue: the depth stays.
+
+    The depths take turns, so that a busy moment of the machine does not fall on one of them alone.
+    """
     clients = [await connect(url) for _ in range(plan.connections)]
-    queue = f"http://sqs/000000000000/depth-{depth}"
-    await clients[0].call("CreateQueue", {"QueueName": f"depth-{depth}"})
-    await fill(clients[0], queue, depth, "x" * plan.body)
-    rates = []
+    queues = {depth: f"http://sqs/000000000000/depth-{depth}" for depth in plan.depths}
+    for depth, queue in queues.items():
+        await clients[0].call("CreateQueue", {"QueueName": f"depth-{depth}"})
+        await fill(clients[0], queue, depth, "x" * plan.body)
+    rates: dict[int, list[float]] = {depth: [] for depth in plan.depths}
     for _ in range(plan.rounds):
-        share = plan.letters // plan.connections
-        started = time.perf_counter()
-        carried = sum(await asyncio.gather(*(carry(client, queue, queue, share) for client in clients)))
-        rates.append(carried / (time.perf_counter() - started))
+        for depth, queue in queues.items():
+            share = plan.letters // plan.connections
+            started = time.perf_counter()
+            carried = sum(await asyncio.gather(*(carry(client, queue, queue, share) for client in clients)))
+            rates[depth].append(carried / (time.perf_counter() - started))
     for client in clients:
         client.close()
     return rates
@@ -130,7 +135,7 @@ def run(plan: Plan, options: list[str]) -> dict[str, object]:
             ready = server.stdout.readline().split() if server.stdout else []
             if len(ready) != 2:  # noqa: PLR2004 - "ready" and the URL
                 sys.exit("The local SQS did not start.")
-            rates = {depth: asyncio.run(measure(ready[1], plan, depth)) for depth in plan.depths}
+            rates = asyncio.run(measure(ready[1], plan))
         finally:
             server.terminate()
     medians = {depth: statistics.median(measured) for depth, measured in rates.items()}
