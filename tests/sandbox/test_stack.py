@@ -32,7 +32,7 @@ Environment = dict[str, str]
 def sandbox(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], Environment]]:
     """`manage.py sandbox` in a folder, and the environment it prints; ended at the end, if it still runs."""
     command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(folder), *options]
-    outside = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=outside, cwd=folder.parent
     )

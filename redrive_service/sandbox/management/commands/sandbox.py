@@ -99,6 +99,7 @@ class Command(BaseCommand):
         file.touch(mode=0o600)
         file.write_text("\n".join(lines) + "\n")
         self.stdout.write("\n".join(lines))
+        self.stdout.flush()  # whoever reads a pipe is waiting for it
         self.say(f"The same lines are in a file:  . {file}")
 
     def say(self, message: str) -> None:
