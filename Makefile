@@ -23,7 +23,7 @@ soak: setup  ## the promises that take minutes to test
 	$(BIN)/python -m pytest -m soak $(ARGS)
 
 check: setup  ## style, types, floors, migrations, deployment
-	.ci/check $(BIN)
+	sh .ci/check $(BIN)
 
 demo: setup  ## the whole service on embedded servers; ARGS=--exit ends by itself
 	$(BIN)/python manage.py sandbox --demo $(ARGS)

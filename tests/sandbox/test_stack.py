@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import boto3
+import psutil
 import psycopg
 import pytest
 import redis
@@ -97,8 +98,8 @@ def listens(url: str) -> bool:
 
 
 def processes_of(folder: Path) -> list[str]:
-    table = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True, check=True).stdout
-    return [line for line in table.splitlines() if str(folder) in line]
+    commands = (" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
+    return [command for command in commands if str(folder) in command]
 
 
 def test_a_killed_launcher_leaves_no_server_and_a_second_start_finds_the_data(tmp_path: Path) -> None:
