@@ -27,6 +27,7 @@ _MOST_LENGTH_DIGITS: Final = 15
 _OUR_VERSIONS: Final = (b"HTTP/1.1", b"HTTP/1.0")
 _REQUEST_LINE_PARTS: Final = 3
 _TOO_LARGE: Final = 413
+_PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS says it with POLLHUP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ class Connection(asyncio.Protocol):
         if self.gone or self._transport is None or self._transport.is_closing():
             return True
         poll = select.poll()
-        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLRDHUP)
+        poll.register(self._transport.get_extra_info("socket").fileno(), _PEER_LEFT)
         return bool(poll.poll(0))
 
     # -- parsing
