@@ -11,8 +11,9 @@ COPY reprocessing reprocessing
 # collectstatic reads the settings, and these want to know everything; nothing of this reaches the running service.
 RUN SECRET_KEY=for-collectstatic-only-it-protects-nothing-and-nobody-12345 ALLOWED_HOSTS=build.invalid \
     DATABASE_URL=postgres://build@build.invalid/build REDIS_URL=redis://build.invalid AWS_DEFAULT_REGION=us-east-1 \
-    REDRIVE_CONTROL_QUEUE_URL=https://build.invalid/1/c REDRIVE_CAPTURE_QUEUE_URL=https://build.invalid/1/c \
-    REDRIVE_REPLAY_QUEUE_URL=https://build.invalid/1/r \
+    REDRIVE_CONTROL_QUEUE_URL=https://build.invalid/000000000000/redrive-control \
+    REDRIVE_CAPTURE_QUEUE_URL=https://build.invalid/000000000000/redrive-capture \
+    REDRIVE_REPLAY_QUEUE_URL=https://build.invalid/000000000000/redrive-replay \
     python manage.py collectstatic --noinput && useradd --system --no-create-home redrive
 USER redrive
 EXPOSE 8000

@@ -8,6 +8,7 @@ ARGS ?=
 # A development environment, made anew when the pins change. A half-made one is never taken for a whole one.
 $(VENV)/installed: requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it: make PYTHON=python3.12 ...")'
+	@echo "Setting up $(VENV): about a minute."
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
@@ -36,4 +37,5 @@ lock: setup  ## the pins, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header -c requirements.txt pyproject.toml --group dev -o requirements-dev.txt
 
 clean:  ## everything make made
-	rm -rf $(VENV) .sandbox static
+	rm -rf $(VENV) .sandbox static .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import sys
 
+TABLE_IS_MISSING = "42P01"  # PostgreSQL's code
+
 
 def main() -> None:
     """Run one command. Only `sandbox` runs without the service's environment: it is what makes one."""
@@ -15,11 +17,18 @@ def main() -> None:
 
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # after the choice of settings
     from django.core.management import execute_from_command_line  # noqa: PLC0415  # as above
+    from django.db.utils import OperationalError, ProgrammingError  # noqa: PLC0415  # as above
 
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
+    except OperationalError as error:
+        sys.exit(f"PostgreSQL cannot be used: {error}".strip())
+    except ProgrammingError as error:
+        if getattr(error.__cause__, "sqlstate", None) != TABLE_IS_MISSING:
+            raise
+        sys.exit("The database has not all of its tables yet. Run: python manage.py migrate")
 
 
 if __name__ == "__main__":

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 Mode = Literal["production", "sandbox"]
 QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
+REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
+HOST_OF_A_REGION = re.compile(r"sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, QueueName
 SHORTEST_SECRET = 50  # characters, as Django's deployment check asks for
 
 
@@ -45,11 +49,11 @@ def read(variables: Mapping[str, str]) -> Environment:
         mode=reader.mode(),
         secret_key=reader.secret_key(),
         allowed_hosts=reader.allowed_hosts(),
-        trusted_origins=reader.words("CSRF_TRUSTED_ORIGINS"),
+        trusted_origins=reader.trusted_origins(),
         database=reader.database(),
         redis_url=reader.redis_url(),
-        queue_urls={name: reader.queue_url(name) for name in QUEUES},
-        region=reader.text("AWS_DEFAULT_REGION", "Set it to the region of your queues, such as eu-west-1."),
+        region=(region := reader.region()),
+        queue_urls=reader.queue_urls(region),
         behind_proxy=reader.yes_or_no("BEHIND_TLS_PROXY"),
     )
     if reader.problems:
@@ -78,7 +82,7 @@ class _Reader:
         return tuple(word.strip() for word in self.variables.get(name, "").split(",") if word.strip())
 
     def mode(self) -> Mode:
-        value = self.variables.get("REDRIVE_MODE", "production")
+        value = self.variables.get("REDRIVE_MODE", "").strip() or "production"
         if value == "sandbox":
             return "sandbox"
         if value != "production":
@@ -86,7 +90,7 @@ class _Reader:
         return "production"
 
     def yes_or_no(self, name: str) -> bool:
-        value = self.variables.get(name, "no").strip().lower()
+        value = self.variables.get(name, "").strip().lower() or "no"
         if value not in {"yes", "no"}:
             self.problems.append(f"{name} must be yes or no.")
         return value == "yes"
@@ -100,11 +104,22 @@ class _Reader:
 
     def allowed_hosts(self) -> tuple[str, ...]:
         hosts = self.words("ALLOWED_HOSTS")
+        cure = "List the host names of the admin: redrive.example.com"
         if not hosts:
-            self.problems.append("ALLOWED_HOSTS is not set. List the host names of the admin: redrive.example.com")
+            self.problems.append(f"ALLOWED_HOSTS is not set. {cure}")
         elif "*" in hosts:
-            self.problems.append("ALLOWED_HOSTS admits every host (*). List the host names of the admin.")
+            self.problems.append(f"ALLOWED_HOSTS admits every host (*). {cure}")
+        elif any("/" in host for host in hosts):
+            self.problems.append(f"ALLOWED_HOSTS holds a URL, not a host name. {cure}")
         return hosts
+
+    def trusted_origins(self) -> tuple[str, ...]:
+        origins = self.words("CSRF_TRUSTED_ORIGINS")
+        if not all(_parts(origin, ("https", "http")) for origin in origins):
+            self.problems.append(
+                "CSRF_TRUSTED_ORIGINS holds something else than https://HOST. Begin each with https://"
+            )
+        return origins
 
     def database(self) -> dict[str, Any]:
         cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
@@ -119,25 +134,60 @@ class _Reader:
 
     def redis_url(self) -> str:
         cure = "Set it to a Redis or Valkey server: rediss://:PASSWORD@HOST:6379/0"
-        return self.url("REDIS_URL", cure, schemes=("redis", "rediss", "unix"))
+        value = self.url("REDIS_URL", cure, schemes=("redis", "rediss", "unix"))
+        if value and not value.startswith("unix:") and not re.fullmatch(r"/?\d*", urlsplit(value).path):
+            self.problems.append(f"REDIS_URL does not end with the number of a database. {cure}")
+        return value
 
-    def queue_url(self, queue: str) -> str:
+    def region(self) -> str:
+        cure = "Set it to the region of your queues, such as eu-west-1."
+        value = self.text("AWS_DEFAULT_REGION", cure)
+        if value and not REGION.fullmatch(value):
+            self.problems.append(f"AWS_DEFAULT_REGION is not the name of a region. {cure}")
+        return value
+
+    def queue_urls(self, region: str) -> dict[str, str]:
+        urls = {queue: self.queue_url(queue, region) for queue in QUEUES}
+        usable = [url for url in urls.values() if url]
+        if len(set(usable)) < len(usable):
+            self.problems.append("Two of the service's own queues have the same URL. Give each a queue of its own.")
+        return urls
+
+    def queue_url(self, queue: str, region: str) -> str:
         name = f"{queue.upper().replace('-', '_')}_QUEUE_URL"
-        return self.url(name, f"Set it to the URL of the service's own queue {queue}.", schemes=("https", "http"))
+        cure = f"Set it to the URL of the service's own queue {queue}."
+        value = self.url(name, cure, schemes=("https", "http"))
+        if not value:
+            return ""
+        parts = urlsplit(value)
+        at_home = HOST_OF_A_REGION.fullmatch(parts.hostname or "")
+        if parts.path.endswith(".fifo"):
+            self.problems.append(f"{name} is a FIFO queue. {cure} It must be a standard queue.")
+        elif not QUEUE_PATH.fullmatch(parts.path):
+            self.problems.append(f"{name} does not end with an account and a queue's name. {cure}")
+        elif at_home and REGION.fullmatch(region) and at_home[1] != region:
+            self.problems.append(f"{name} is in {at_home[1]}, but AWS_DEFAULT_REGION is {region}. Correct one of them.")
+        return value
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
         """The URL, or nothing when it is missing or cannot be used."""
         value = self.text(name, cure)
-        if not value or _is_url(value, schemes):
+        if not value or _parts(value, schemes):
             return value
-        self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")
+        if value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+            hint = "Its port must be a number, and what is special in a password percent-encoded."
+            self.problems.append(f"{name} cannot be read. {hint} {cure}")
+        else:
+            self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")
         return ""
 
 
-def _is_url(value: str, schemes: tuple[str, ...]) -> bool:
+def _parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
+    """The parts of a URL that can be used, else nothing."""
     try:
         parts = urlsplit(value)
         parts.port  # noqa: B018  # reading it is what checks it
     except ValueError:
-        return False
-    return parts.scheme in schemes and bool(parts.netloc or parts.path)
+        return None
+    usable = parts.scheme in schemes and value.startswith(f"{parts.scheme}://") and not parts.fragment
+    return parts if usable and (parts.netloc or parts.path.strip("/")) else None

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "redrive_service.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -58,7 +59,14 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 # No pool: Celery closes a pool after every task. A connection lives a minute and is looked at before it is used again.
-DATABASES = {"default": {**ENVIRONMENT.database, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+DATABASES = {
+    "default": {
+        **ENVIRONMENT.database,
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5, **ENVIRONMENT.database.get("OPTIONS", {})},  # libpq waits for minutes
+    }
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = ENVIRONMENT.redis_url
 
@@ -84,7 +92,6 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IN_PRODUCTION
 SECURE_SSL_REDIRECT = IN_PRODUCTION
-SECURE_REDIRECT_EXEMPT = [r"^health/"]  # asked by load balancers and containers, in the clear, on the inside
 SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
 # HSTS for this host alone: what its sibling hosts do is not ours to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

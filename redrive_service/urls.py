@@ -6,12 +6,7 @@ from django.contrib import admin
 from django.urls import path
 from django.views.generic import RedirectView
 
-from redrive_service import health
-
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
-    path("health/live", health.live),
-    path("health/ready", health.ready),
-    path("health/work", health.work),
 ]

@@ -116,9 +116,9 @@ def _worker() -> dict[str, Any]:
         "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # whatever waits in memory uses up its visibility timeout
         "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task here has an ETA: SQS would show it to others while it waits
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
-        # With REMAP_SIGTERM=SIGQUIT and a container's grace of 90 s: running tasks end, the others go back to SQS.
+        # SIGTERM lets running tasks end and gives the others back; SIGQUIT does so too, but for no longer than this.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,
-        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": True,
+        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # an idle worker would sit through all of it
         "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,  # impossible on SQS, and `inspect` would create queues
         "CELERY_WORKER_SEND_TASK_EVENTS": False,
         "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS": False,

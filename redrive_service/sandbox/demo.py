@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.servers import PROJECT, RunningServer, Server, free_port
+from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 from redrive_service.sandbox.stack import Stack
 
 ADMIN = "admin"
@@ -28,10 +28,9 @@ class Demo:
         SandboxError: a step failed; the message names it and its log.
     """
 
-    def __init__(self, stack: Stack, *, web_port: int, say: Say) -> None:
+    def __init__(self, stack: Stack, *, say: Say) -> None:
         self.stack = stack
         self.say = say
-        self.web_port = web_port or free_port()
         ours = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
         self._environment = {**ours, **stack.environment(), "PYTHONPATH": str(PROJECT)}
         self._exit = ExitStack()
@@ -42,11 +41,14 @@ class Demo:
         self._make_admin()
         with ExitStack() as unwinding:
             web, worker, beat = (self._start(unwinding, name, command) for name, command in self._commands().items())
-            web.await_ready(self._web_is_ready)
+            for server in (web, worker, beat):
+                unwinding.callback(server.ask_to_stop)  # all at once, before any is waited for
+            web.await_ready(lambda: self._web_is_ready(web))
             worker.await_ready(lambda: self._a_tick_was_consumed(since=began) or beat.has_ended())
-            beat.await_ready(lambda: True)
+            beat.await_ready(lambda: not beat.has_ended())
             self._exit = unwinding.pop_all()
-        self.say(f"Web, worker and beat are ready after {time.monotonic() - began:.1f} s.")
+        self.say(f"Web, worker and beat work together after {time.monotonic() - began:.1f} s:")
+        self.say("beat sent a tick, the worker consumed it, and the web server knows.")
         self.say(f"Admin: {self.address}/admin/  user {ADMIN}, password {self.stack.secrets.admin}")
         return self
 
@@ -58,14 +60,18 @@ class Demo:
     @property
     def address(self) -> str:
         """Where the web server listens."""
-        return f"http://127.0.0.1:{self.web_port}"
+        return f"http://127.0.0.1:{self.stack.web_port}"
 
     def _commands(self) -> dict[str, list[str]]:
         python = [sys.executable, "-m"]
         celery = [*python, "celery", "-A", "redrive_service"]
-        web = [*python, "gunicorn", "redrive_service.wsgi", "--bind", f"127.0.0.1:{self.web_port}", "--threads", "4"]
+        web = [*python, "gunicorn", "redrive_service.wsgi", *self._web_options()]
         worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"]
         return {"web": web, "worker": worker, "beat": [*celery, "beat", "--loglevel", "INFO"]}
+
+    def _web_options(self) -> list[str]:
+        # gunicorn's control socket would lie in the home folder, one for all.
+        return ["--bind", f"127.0.0.1:{self.stack.web_port}", "--threads", "4", "--no-control-socket"]
 
     def _start(self, unwinding: ExitStack, name: str, command: list[str]) -> RunningServer:
         log = self.stack.folder / f"{name}.log"
@@ -74,8 +80,9 @@ class Demo:
         unwinding.callback(server.stop)
         return server
 
-    def _web_is_ready(self) -> bool:
-        return self._ask("ready") is not None
+    def _web_is_ready(self, web: RunningServer) -> bool:
+        # Its own word first: on a port that is taken, a stranger would answer.
+        return f"Listening at: {self.address}" in web.log_since_start() and self._ask("ready") is not None
 
     def _a_tick_was_consumed(self, *, since: float) -> bool:
         """Whether a worker consumed a tick of this demo: one older than the demo is an earlier start's."""

@@ -11,6 +11,10 @@ class SandboxIsRunning(SandboxError):
     """Another process runs a sandbox in the same folder."""
 
 
+class PortIsTaken(SandboxError):
+    """Somebody listens on a port that was asked for."""
+
+
 class ServerDidNotStart(SandboxError):
     """A server ended, or said nothing, before it was ready."""
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from redrive_service.sandbox.errors import SandboxError, SandboxIsRunning
+from redrive_service.sandbox.errors import PortIsTaken, SandboxError, SandboxIsRunning
 from redrive_service.sandbox.servers import accepts_connections, free_port
 
 FREE_WITHIN = 4.0  # seconds: twice what the servers of a killed sandbox need to end
@@ -24,9 +24,17 @@ class Ports:
     postgres: int = 0
     redis: int = 0
     sqs: int = 0
+    web: int = 0
 
     def settled(self, last: Ports) -> Ports:
-        """These ports, with a port for every 0."""
+        """These ports, with a port for every 0.
+
+        Raises:
+            PortIsTaken: somebody listens on a chosen port: asked whether it is ready, a stranger would answer.
+        """
+        for name, chosen in asdict(self).items():
+            if chosen and accepts_connections(chosen):
+                raise PortIsTaken(f"Something listens on port {chosen} already. Choose another --{name}-port.")
         return Ports(**{name: chosen or _again(getattr(last, name)) for name, chosen in asdict(self).items()})
 
 
@@ -41,7 +49,7 @@ class Secrets:
     @classmethod
     def fresh(cls) -> Self:
         """New ones."""
-        return cls(data=secrets.token_hex(24), django=secrets.token_hex(32), admin=secrets.token_urlsafe(12))
+        return cls(data=secrets.token_hex(24), django=secrets.token_hex(32), admin=secrets.token_hex(8))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +97,12 @@ def take(folder: Path) -> int:
         raise SandboxError(f"The folder {folder} cannot be used ({error.strerror}). Name another --folder.") from error
     deadline = time.monotonic() + FREE_WITHIN
     while not _locked(lock):
-        if time.monotonic() > deadline:
-            holder = os.pread(lock, 32, 0).decode() or "unknown"
+        holder = os.pread(lock, 32, 0).decode()
+        if time.monotonic() > deadline or _is_alive(holder):
             os.close(lock)
             raise SandboxIsRunning(
-                f"A sandbox runs in {folder} already (process {holder}). Stop it, or name another --folder."
+                f"A sandbox runs in {folder} already (process {holder or 'unknown'}). "
+                "Stop it, or name another --folder."
             )
         time.sleep(0.05)
     os.ftruncate(lock, 0)
@@ -105,6 +114,16 @@ def _locked(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        return False
+    return True
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True  # somebody else's
+    except (ValueError, ProcessLookupError):
         return False
     return True
 

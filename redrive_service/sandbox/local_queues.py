@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
-from redrive_service.sandbox.servers import PROJECT, RunningServer, Server, accepts_connections
+from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
@@ -48,6 +48,10 @@ class LocalQueues:
         options = ["--host", self.host, "--port", str(self.port), "--data", str(self.folder / "sqs")]
         return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
 
+    @property
+    def _listening(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
     def forget(self) -> None:
         """Remove all queues and messages."""
         shutil.rmtree(self.folder / "sqs", ignore_errors=True)
@@ -62,7 +66,7 @@ class LocalQueues:
         server = RunningServer(
             Server(name="The local SQS", command=self.command(), log=log, environment=environment, lock=lock)
         )
-        server.await_ready(lambda: accepts_connections(self.port))  # it binds when its data are read
+        server.await_ready(lambda: f"ready {self._listening}" in server.log_since_start())
         return server
 
     def make_own_queues(self) -> dict[str, str]:

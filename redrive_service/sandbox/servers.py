@@ -87,8 +87,12 @@ class RunningServer:
 
     def stop(self) -> None:
         """Stop the server in its orderly way and wait for its end."""
-        self._guard.terminate()
+        self.ask_to_stop()
         self._guard.wait(STOPPED_WITHIN)
+
+    def ask_to_stop(self) -> None:
+        """Have the server stop in its orderly way, meanwhile."""
+        self._guard.terminate()
 
     def log_since_start(self) -> str:
         """What the server has written since this start."""

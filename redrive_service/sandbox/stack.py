@@ -94,7 +94,7 @@ class Stack:
 
     def _furnish(self) -> None:
         kept = Kept.load(self.folder, self._ports)
-        ports, self.secrets = kept.ports, kept.secrets
+        ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web
         self.postgres = Postgres(
             folder=self.folder,
             port=ports.postgres,

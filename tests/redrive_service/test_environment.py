@@ -12,9 +12,9 @@ COMPLETE = {
     "DATABASE_URL": "postgres://user:pass%2Fword@db:5433/redrive",
     "REDIS_URL": "rediss://:secret@cache:6379/1",
     "AWS_DEFAULT_REGION": "eu-west-1",
-    "REDRIVE_CONTROL_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/1/redrive-control",
-    "REDRIVE_CAPTURE_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/1/redrive-capture",
-    "REDRIVE_REPLAY_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/1/redrive-replay",
+    "REDRIVE_CONTROL_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/123456789012/redrive-control",
+    "REDRIVE_CAPTURE_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/123456789012/redrive-capture",
+    "REDRIVE_REPLAY_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/123456789012/redrive-replay",
 }
 
 
@@ -52,30 +52,64 @@ def test_everything_that_is_missing_is_told_at_once() -> None:
         "ALLOWED_HOSTS",
         "DATABASE_URL",
         "REDIS_URL",
+        "AWS_DEFAULT_REGION",
         "REDRIVE_CONTROL_QUEUE_URL",
         "REDRIVE_CAPTURE_QUEUE_URL",
         "REDRIVE_REPLAY_QUEUE_URL",
-        "AWS_DEFAULT_REGION",
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
-    [
-        ("DATABASE_URL", "sqlite:///db.sqlite3", "DATABASE_URL is not a URL that begins with postgres://"),
-        ("DATABASE_URL", "mysql://user@db/redrive", "DATABASE_URL is not a URL that begins with postgres://"),
-        ("DATABASE_URL", "postgres://user@db:port/redrive", "DATABASE_URL is not a URL that begins with postgres://"),
-        ("DATABASE_URL", "postgres://user@db", "DATABASE_URL names no database"),
-        ("DATABASE_URL", "nonsense", "DATABASE_URL is not a URL that begins with postgres://"),
-        ("REDIS_URL", "http://cache", "REDIS_URL is not a URL that begins with redis://"),
-        ("REDIS_URL", "cache:6379", "REDIS_URL is not a URL that begins with redis://"),
-        ("REDRIVE_CONTROL_QUEUE_URL", "redrive", "REDRIVE_CONTROL_QUEUE_URL is not a URL that begins with https://"),
-        ("SECRET_KEY", "short", "SECRET_KEY is shorter than 50 characters"),
-        ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS admits every host (*)"),
-        ("REDRIVE_MODE", "debug", "REDRIVE_MODE is neither production (the default) nor sandbox"),
-        ("BEHIND_TLS_PROXY", "perhaps", "BEHIND_TLS_PROXY must be yes or no"),
-    ],
-)
+POSTGRES = "DATABASE_URL is not a URL that begins with postgres://"
+REDIS = "REDIS_URL is not a URL that begins with redis://"
+UNUSABLE = [
+    ("DATABASE_URL", "sqlite:///db.sqlite3", POSTGRES),
+    ("DATABASE_URL", "mysql://user@db/redrive", POSTGRES),
+    ("DATABASE_URL", "postgres:redrive", POSTGRES),
+    ("DATABASE_URL", "nonsense", POSTGRES),
+    ("DATABASE_URL", "postgres://user@db:port/redrive", "DATABASE_URL cannot be read"),
+    ("DATABASE_URL", "postgres://user:pa#ss@db/redrive", "DATABASE_URL cannot be read"),
+    ("DATABASE_URL", "postgres://user@db", "DATABASE_URL names no database"),
+    ("REDIS_URL", "http://cache", REDIS),
+    ("REDIS_URL", "cache:6379", REDIS),
+    ("REDIS_URL", "redis:cache", REDIS),
+    ("REDIS_URL", "redis://", "REDIS_URL cannot be read"),
+    ("REDIS_URL", "redis://cache/one", "REDIS_URL does not end with the number of a database"),
+    ("AWS_DEFAULT_REGION", "Europe", "AWS_DEFAULT_REGION is not the name of a region"),
+    (
+        "REDRIVE_CONTROL_QUEUE_URL",
+        "redrive",
+        "REDRIVE_CONTROL_QUEUE_URL is not a URL that begins with https://",
+    ),
+    (
+        "REDRIVE_CONTROL_QUEUE_URL",
+        "https://sqs.eu-west-1.amazonaws.com",
+        "REDRIVE_CONTROL_QUEUE_URL does not end with an account and a queue's name",
+    ),
+    (
+        "REDRIVE_CONTROL_QUEUE_URL",
+        "https://sqs.eu-west-1.amazonaws.com/123456789012/redrive.fifo",
+        "REDRIVE_CONTROL_QUEUE_URL is a FIFO queue",
+    ),
+    (
+        "REDRIVE_CONTROL_QUEUE_URL",
+        "https://sqs.eu-west-2.amazonaws.com/123456789012/redrive-control",
+        "REDRIVE_CONTROL_QUEUE_URL is in eu-west-2, but AWS_DEFAULT_REGION is eu-west-1",
+    ),
+    (
+        "REDRIVE_CONTROL_QUEUE_URL",
+        COMPLETE["REDRIVE_REPLAY_QUEUE_URL"],
+        "Two of the service's own queues have the same URL",
+    ),
+    ("SECRET_KEY", "short", "SECRET_KEY is shorter than 50 characters"),
+    ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS admits every host (*)"),
+    ("ALLOWED_HOSTS", "https://redrive.example.com", "ALLOWED_HOSTS holds a URL, not a host name"),
+    ("CSRF_TRUSTED_ORIGINS", "redrive.example.com", "CSRF_TRUSTED_ORIGINS holds something else than https://HOST"),
+    ("REDRIVE_MODE", "debug", "REDRIVE_MODE is neither production (the default) nor sandbox"),
+    ("BEHIND_TLS_PROXY", "perhaps", "BEHIND_TLS_PROXY must be yes or no"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), UNUSABLE)
 def test_what_cannot_be_used_is_refused_in_a_sentence(name: str, value: str, sentence: str) -> None:
     (problem,) = problems({**COMPLETE, name: value})
 
@@ -88,3 +122,23 @@ def test_a_refusal_does_not_repeat_the_secret(name: str) -> None:
         read({**COMPLETE, name: "hunter2://:hunter2@x"})
 
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["REDRIVE_MODE", "BEHIND_TLS_PROXY", "CSRF_TRUSTED_ORIGINS"])
+def test_what_is_optional_may_be_empty(name: str) -> None:
+    assert read({**COMPLETE, name: ""}) == read(COMPLETE)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "postgresql:///redrive"),
+        ("REDIS_URL", "redis://cache"),
+        ("REDIS_URL", "unix:///run/valkey.sock"),
+        ("AWS_DEFAULT_REGION", "eu-west-1"),
+        ("REDRIVE_CONTROL_QUEUE_URL", "http://sqs:9324/000000000000/redrive-control"),
+        ("CSRF_TRUSTED_ORIGINS", "https://redrive.example.com, https://*.example.com"),
+    ],
+)
+def test_what_can_be_used_is_not_refused(name: str, value: str) -> None:
+    read({**COMPLETE, name: value})

@@ -22,17 +22,22 @@ ENTRIES = {
 }
 
 
-def start(entry: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def launch(entry: str, **variables: str) -> subprocess.Popen[str]:
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **variables}
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, *ENTRIES[entry]],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
         env=environment,
         cwd=PROJECT,
-        timeout=60,
     )
+
+
+def start(entry: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    process = launch(entry, **variables)
+    output, errors = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -61,13 +66,35 @@ def test_without_an_environment_nothing_starts_and_everything_missing_is_named(e
 
 
 def test_no_server_is_started_when_the_environment_is_missing() -> None:
-    before = guards()
+    process = launch("manage.py check")
+    process.communicate()
 
-    start("manage.py check")
-
-    assert guards() == before
+    assert [guard for guard in guards() if str(process.pid) in guard] == []
 
 
-def guards() -> set[int]:
-    processes = psutil.process_iter(["cmdline"])
-    return {process.pid for process in processes if any("guard.py" in word for word in process.info["cmdline"] or [])}
+def guards() -> list[list[str]]:
+    """The command lines of all guards on this machine; each names its parent."""
+    commands = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
+    return [command for command in commands if any("guard.py" in word for word in command)]
+
+
+NOBODY_LISTENS = "postgres://redrive:hunter2@127.0.0.1:1/redrive"
+
+
+@pytest.mark.parametrize("entry", ["manage.py migrate", "manage.py check_pulse"])
+def test_a_database_that_does_not_answer_is_told_in_a_sentence(entry: str) -> None:
+    done = start(entry, **{**os.environ, "DATABASE_URL": NOBODY_LISTENS})
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("PostgreSQL cannot be used: ")
+    assert "Traceback" not in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+def test_a_database_without_tables_is_told_in_a_sentence() -> None:
+    empty = os.environ["DATABASE_URL"].rpartition("/")[0] + "/template1"
+
+    done = start("manage.py check_pulse", **{**os.environ, "DATABASE_URL": empty})
+
+    assert done.returncode == 1
+    assert done.stderr == "The database has not all of its tables yet. Run: python manage.py migrate\n"

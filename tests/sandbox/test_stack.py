@@ -198,3 +198,32 @@ def test_postgres_started_by_root_runs_as_nobody_where_namespaces_are_forbidden(
     finally:
         server.stop()
         postgres.forget()
+
+
+def refusal(*options: str) -> tuple[int, str]:
+    command = [sys.executable, str(MANAGE), "sandbox", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr.strip()
+
+
+@pytest.mark.parametrize("server", ["postgres", "redis", "sqs", "web"])
+def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp_path: Path, server: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        taken = str(stranger.getsockname()[1])
+
+        assert refusal("--demo", "--folder", str(tmp_path), f"--{server}-port", taken) == (
+            1,
+            f"CommandError: Something listens on port {taken} already. Choose another --{server}-port.",
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--only", "sqs", "--demo"), "--demo needs the whole stack. Leave out --only."),
+        (("--host", "0.0.0.0"), "--host is for --only sqs: the whole stack listens on the loopback address alone."),
+        (("--web-port", "8000"), "--web-port is for --demo: without it there is no web server."),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(options: tuple[str, ...], sentence: str) -> None:
+    assert refusal(*options) == (1, f"CommandError: {sentence}")

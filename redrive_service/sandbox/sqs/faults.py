@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from redrive_service.sandbox.sqs.actions import ACTIONS
+
 ANY: Final = "*"
 RECEIVE: Final = "ReceiveMessage"
 BATCHES: Final = frozenset({"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"})
@@ -138,6 +140,9 @@ def _check_texts(where: str, values: Mapping[str, object]) -> None:
     for name in ("action", "queue", "code", "message"):
         if not isinstance(values.get(name, ""), str):
             raise FaultIsUnusable(f"{where}: {name} must be text.")
+    action = values.get("action", ANY)
+    if action != ANY and action not in ACTIONS:
+        raise FaultIsUnusable(f"{where}: SQS has no action {action!r}; {ANY} means any.")
 
 
 def _read_positions(where: str, positions: object) -> tuple[int, ...]:

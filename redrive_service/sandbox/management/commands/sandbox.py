@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redrive_service.sandbox.demo import Demo
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import Ports
-from redrive_service.sandbox.stack import Stack
+from redrive_service.sandbox.stack import LOOPBACK, Stack
 
 FOLDER = Path(__file__).parents[4] / ".sandbox"
 LAST_PORT = 65_535
@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
-        parser.add_argument("--folder", type=Path, default=FOLDER, help="where data are kept (default: %(default)s)")
+        parser.add_argument("--folder", type=folder, default=FOLDER, help="where data are kept (default: %(default)s)")
         parser.add_argument("--fresh", action="store_true", help="forget the data of earlier starts")
         parser.add_argument(
             "--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port"
@@ -44,11 +44,12 @@ class Command(BaseCommand):
         parser.add_argument("--postgres-port", type=port, default=0, metavar="N", help="PostgreSQL's port")
         parser.add_argument("--redis-port", type=port, default=0, metavar="N", help="Valkey's port")
         parser.add_argument("--web-port", type=port, default=0, metavar="N", help="the port of --demo's web server")
-        parser.add_argument("--host", default="127.0.0.1", help="the address of --only sqs (default: %(default)s)")
+        parser.add_argument("--host", default=LOOPBACK, help="the address of --only sqs (default: %(default)s)")
         parser.add_argument("--demo", action="store_true", help="start the service on it too: web, worker and beat")
         parser.add_argument("--exit", action="store_true", help="end as soon as everything has proved itself")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        refuse_what_does_not_fit(options)
         for number in STOP_SIGNALS:
             signal.signal(number, stop)
         try:
@@ -59,7 +60,8 @@ class Command(BaseCommand):
         except SandboxError as error:
             raise CommandError(str(error)) from error
         except Stopped:
-            self.say("Stopped.")
+            pass
+        self.say("Everything is stopped.")
 
     def run_queues_only(self, options: dict[str, Any]) -> None:
         """Start the local SQS alone, with the service's own queues on it."""
@@ -73,23 +75,28 @@ class Command(BaseCommand):
     def run_stack(self, options: dict[str, Any]) -> None:
         """Start the stack, say how to use it, and stay until stopped or until a server ends."""
         began = time.monotonic()
-        ports = Ports(postgres=options["postgres_port"], redis=options["redis_port"], sqs=options["sqs_port"])
+        ports = Ports(**{name: options[f"{name}_port"] for name in ("postgres", "redis", "sqs", "web")})
         with Stack(options["folder"], ports=ports, fresh=options["fresh"]) as stack:
             self.say(f"PostgreSQL, Valkey and the local SQS are ready after {time.monotonic() - began:.1f} s.")
             self.print_environment(stack)
             if options["demo"]:
-                with Demo(stack, web_port=options["web_port"], say=self.say):
+                with Demo(stack, say=self.say):
                     self.stay(stack, options)
             else:
                 self.stay(stack, options)
 
     def stay(self, stack: Stack, options: dict[str, Any]) -> None:
-        """Return at once with --exit, else when a server ends; a signal ends it through `Stopped`."""
+        """Return at once with --exit, else fail when a server ends; a signal ends it through `Stopped`."""
         if options["exit"]:
+            self.say("Stopping …")
             return
         self.say("Ctrl-C stops everything; the data stay.")
-        while (ended := stack.ended()) is None:
-            time.sleep(0.5)
+        try:
+            while (ended := stack.ended()) is None:
+                time.sleep(0.5)
+        except Stopped:
+            self.say("Stopping …")
+            raise
         raise CommandError(f"{ended.server.name} has ended by itself; its log is {ended.server.log}")
 
     def print_environment(self, stack: Stack) -> None:
@@ -108,12 +115,27 @@ class Command(BaseCommand):
         self.stderr.flush()
 
 
+def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
+    """Refuse options that would be ignored."""
+    if options["only"] and options["demo"]:
+        raise CommandError("--demo needs the whole stack. Leave out --only.")
+    if options["host"] != LOOPBACK and not options["only"]:
+        raise CommandError("--host is for --only sqs: the whole stack listens on the loopback address alone.")
+    if options["web_port"] and not options["demo"]:
+        raise CommandError("--web-port is for --demo: without it there is no web server.")
+
+
 def port(text: str) -> int:
     """A port number, 0 for any."""
     number = int(text)
     if not 0 <= number <= LAST_PORT:
         raise ValueError(text)
     return number
+
+
+def folder(text: str) -> Path:
+    """A folder's absolute path."""
+    return Path(text).resolve()
 
 
 def stop(_number: int, _frame: FrameType | None) -> None:
