@@ -62,6 +62,7 @@ class Leadership:
         self._connect = connect
         self._session: psycopg.Connection[Any] | None = None
         self._leads = False
+        self._stands_by = False
 
     def is_held(self) -> bool:
         """Whether this process leads, as the server says now. Where it does not, the lead is asked for."""
@@ -76,6 +77,9 @@ class Leadership:
             logger.warning("redrive.beat.lead_lost")
         elif self._leads and not led:
             logger.warning("redrive.beat.leads")
+        elif not self._leads and not self._stands_by and self._session is not None:
+            logger.warning("redrive.beat.stands_by")
+        self._stands_by = not self._leads and self._session is not None
         return self._leads
 
     def release(self) -> None:

@@ -43,6 +43,16 @@ def test_one_of_two_leads(first: Leadership, second: Leadership) -> None:
     assert [first.is_held(), second.is_held(), first.is_held(), second.is_held()] == [True, False, True, False]
 
 
+def test_a_standby_says_once_that_it_stands_by(
+    first: Leadership, second: Leadership, caplog: pytest.LogCaptureFixture
+) -> None:
+    first.is_held()
+    second.is_held()
+    second.is_held()
+
+    assert caplog.messages == ["redrive.beat.leads", "redrive.beat.stands_by"]
+
+
 def test_the_second_leads_when_the_first_gives_up(first: Leadership, second: Leadership) -> None:
     assert [first.is_held(), second.is_held()] == [True, False]
     first.release()
