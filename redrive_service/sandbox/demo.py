@@ -16,6 +16,7 @@ from typing import Self
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 from redrive_service.sandbox.stack import Stack
+from redrive_service.sandbox.stopping import heed
 
 ADMIN = "admin"
 Say = Callable[[str], None]
@@ -110,4 +111,7 @@ class Demo:
 
     def _run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
-        return subprocess.run(command, check=False, capture_output=True, env={**self._environment, **more})
+        environment = {**self._environment, **more}
+        done = subprocess.run(command, check=False, capture_output=True, env=environment, start_new_session=True)
+        heed()
+        return done

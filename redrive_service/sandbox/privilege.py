@@ -86,6 +86,7 @@ def run(command: list[str], identity: Identity) -> None:
         group=None if identity.user is None else pwd.getpwnam(identity.user).pw_gid,
         extra_groups=None if identity.user is None else [],
         cwd="/",
+        start_new_session=True,  # Ctrl-C is ours to heed, when it is done
     )
     if done.returncode != 0:
         raise SandboxError(f"{command[0]} failed:\n{done.stdout.decode(errors='replace').strip()}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from redrive_service.sandbox.errors import ServerDidNotStart
+from redrive_service.sandbox.stopping import heed
 
 PROJECT = Path(__file__).parents[2]
 GUARD = Path(__file__).with_name("guard.py")
@@ -71,13 +72,21 @@ class RunningServer:
 
         Raises:
             ServerDidNotStart: the server ended first, or `within` seconds went by.
+            Stopped: somebody asked the sandbox to stop meanwhile.
         """
+        try:
+            self._wait(probe, within)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait(self, probe: Callable[[], bool], within: float) -> None:
         deadline = time.monotonic() + within
         while not probe():
+            heed()
             if self._guard.poll() is not None:
                 raise ServerDidNotStart(f"{self.server.name} ended before it was ready. {self._last_words()}")
             if time.monotonic() > deadline:
-                self.stop()
                 raise ServerDidNotStart(f"{self.server.name} was not ready within {within:g} s. {self._last_words()}")
             time.sleep(0.02)
 

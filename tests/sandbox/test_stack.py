@@ -227,3 +227,28 @@ def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp
 )
 def test_an_option_that_would_be_ignored_is_refused(options: tuple[str, ...], sentence: str) -> None:
     assert refusal(*options) == (1, f"CommandError: {sentence}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_it_stops_in_order_when_asked_also_twice(tmp_path: Path, number: signal.Signals) -> None:
+    with sandbox(tmp_path / "sandbox") as (launcher, environment):
+        launcher.send_signal(number)
+        launcher.send_signal(number)
+        _, told = launcher.communicate(timeout=30)
+
+    assert told.splitlines()[-2:] == ["Stopping …", "Everything is stopped."]
+    assert launcher.returncode == 0
+    assert nobody_listens(environment)
+
+
+def test_asked_to_stop_while_it_starts_it_leaves_nothing_running(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(folder)]
+    launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    eventually((folder / "postgres").exists, within=20)
+
+    launcher.send_signal(signal.SIGINT)
+    _, told = launcher.communicate(timeout=30)
+
+    assert (launcher.returncode, told.splitlines()[-1]) == (0, "Everything is stopped.")
+    assert processes_of(folder) == []

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from redrive_service.sandbox import stopping
 from redrive_service.sandbox.demo import Demo
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import Ports
@@ -18,11 +17,6 @@ from redrive_service.sandbox.stack import LOOPBACK, Stack
 
 FOLDER = Path(__file__).parents[4] / ".sandbox"
 LAST_PORT = 65_535
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-class Stopped(Exception):  # not an error: somebody asked
-    """A signal asked the sandbox to stop."""
 
 
 class Command(BaseCommand):
@@ -50,8 +44,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_what_does_not_fit(options)
-        for number in STOP_SIGNALS:
-            signal.signal(number, stop)
+        stopping.listen()
         try:
             if options["only"]:
                 self.run_queues_only(options)
@@ -59,7 +52,7 @@ class Command(BaseCommand):
                 self.run_stack(options)
         except SandboxError as error:
             raise CommandError(str(error)) from error
-        except Stopped:
+        except stopping.Stopped:
             pass
         self.say("Everything is stopped.")
 
@@ -86,15 +79,16 @@ class Command(BaseCommand):
                 self.stay(stack, options)
 
     def stay(self, stack: Stack, options: dict[str, Any]) -> None:
-        """Return at once with --exit, else fail when a server ends; a signal ends it through `Stopped`."""
+        """Return at once with --exit, else fail when a server ends; a signal ends it too."""
         if options["exit"]:
             self.say("Stopping …")
             return
         self.say("Ctrl-C stops everything; the data stay.")
         try:
             while (ended := stack.ended()) is None:
-                time.sleep(0.5)
-        except Stopped:
+                stopping.heed()
+                time.sleep(0.1)
+        except stopping.Stopped:
             self.say("Stopping …")
             raise
         raise CommandError(f"{ended.server.name} has ended by itself; its log is {ended.server.log}")
@@ -136,10 +130,3 @@ def port(text: str) -> int:
 def folder(text: str) -> Path:
     """A folder's absolute path."""
     return Path(text).resolve()
-
-
-def stop(_number: int, _frame: FrameType | None) -> None:
-    """Turn a signal into an exception, once: the orderly end must not be cut short by a second Ctrl-C."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise Stopped
