@@ -6,6 +6,7 @@ import logging
 
 from celery.worker.consumer import Consumer as CeleryConsumer
 
+from redrive_service.broker import envelope
 from redrive_service.broker.version import Kombus
 
 logger = logging.getLogger("redrive.broker")
@@ -17,6 +18,20 @@ class Consumer(CeleryConsumer):
     Celery quotes such a message whole, body and headers, and deletes what it cannot decode. A letter that somebody
     moved to the wrong queue would be lost, and its content in a log.
     """
+
+    def create_task_handler(self, *args: Kombus, **kwargs: Kombus) -> Kombus:
+        """Celery's own handler, for what looks like a task of ours."""
+        handle = super().create_task_handler(*args, **kwargs)
+
+        def on_message(message: Kombus) -> None:
+            try:
+                envelope.check(message)
+            except envelope.EnvelopeIsUnusable as error:
+                self._leave(message, error)
+            else:
+                handle(message)
+
+        return on_message
 
     def on_decode_error(self, message: Kombus, exc: Exception) -> None:
         """A body that is not what its headers say."""

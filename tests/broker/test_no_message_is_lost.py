@@ -85,6 +85,13 @@ FOREIGN = {
     "a pickle": envelope(headers={"task": "tiny.mark", "id": "2"}, kind="application/x-python-serialize"),
     "a task nobody knows": envelope(headers={"task": "tiny.unknown", "id": "3", "argsrepr": SECRET}),
     "a task with damaged arguments": envelope(headers={"task": "tiny.mark", "id": "4"}, body=[SECRET]),
+    "one time limit": envelope(headers={"task": "tiny.mark", "id": "5", "timelimit": [1]}),
+    "time limits in words": envelope(headers={"task": "tiny.mark", "id": "6", "timelimit": [SECRET, SECRET]}),
+    "a shadow that is no name": envelope(headers={"task": "tiny.mark", "id": "7", "shadow": [SECRET]}),
+    "an id that is no name": envelope(headers={"task": "tiny.mark", "id": [SECRET]}),
+    "a far ETA": envelope(headers={"task": "tiny.mark", "id": "8", "eta": "2100-01-01T00:00:00+00:00"}),
+    "what follows is junk": envelope(headers={"task": "tiny.mark", "id": "9"}, body=[[], {}, SECRET]),
+    "callbacks": envelope(headers={"task": "tiny.mark", "id": "10"}, body=[[], {}, {"callbacks": [SECRET]}]),
 }
 
 
