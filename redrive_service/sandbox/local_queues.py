@@ -6,16 +6,20 @@ import json
 import os
 import shutil
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
+from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 
 if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 REGION = "us-east-1"
@@ -70,7 +74,13 @@ class LocalQueues:
         return server
 
     def make_own_queues(self) -> dict[str, str]:
-        """Create the queues the service works with, each with its own dlq; their URLs by name."""
+        """Create the queues the service works with, each with its own dlq; their URLs by name.
+
+        A queue that is there already is taken as it is: somebody may have changed it on purpose.
+
+        Raises:
+            SandboxError: SQS refused, or did not answer.
+        """
         client = boto3.client(
             "sqs",
             endpoint_url=self.endpoint,
@@ -79,16 +89,28 @@ class LocalQueues:
             aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
             config=Config(connect_timeout=3, read_timeout=10),
         )
-        urls = {}
-        for name in OWN_QUEUES:
-            dlq = client.create_queue(QueueName=f"{name}-dlq", Attributes={"MessageRetentionPeriod": str(RETENTION)})
-            arn = client.get_queue_attributes(QueueUrl=dlq["QueueUrl"], AttributeNames=["QueueArn"])["Attributes"]
-            policy = {"deadLetterTargetArn": arn["QueueArn"], "maxReceiveCount": MAX_RECEIVE_COUNT}
-            attributes: dict[QueueAttributeNameType, str] = {
-                "VisibilityTimeout": str(VISIBILITY),
-                "MessageRetentionPeriod": str(RETENTION),
-                "RedrivePolicy": json.dumps(policy),
-            }
-            urls[name] = client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        client.close()
-        return urls
+        with closing(client):
+            try:
+                return {name: _with_dlq(client, name) for name in OWN_QUEUES}
+            except (BotoCoreError, ClientError) as error:
+                raise SandboxError(f"The service's own queues could not be made: {error}") from error
+
+
+def _with_dlq(client: SQSClient, name: str) -> str:
+    """The URL of a queue, made with its dlq where it is missing."""
+    dlq = _queue(client, f"{name}-dlq", {"MessageRetentionPeriod": str(RETENTION)})
+    arn = client.get_queue_attributes(QueueUrl=dlq, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = {"deadLetterTargetArn": arn, "maxReceiveCount": MAX_RECEIVE_COUNT}
+    attributes: dict[QueueAttributeNameType, str] = {
+        "VisibilityTimeout": str(VISIBILITY),
+        "MessageRetentionPeriod": str(RETENTION),
+        "RedrivePolicy": json.dumps(policy),
+    }
+    return _queue(client, name, attributes)
+
+
+def _queue(client: SQSClient, name: str, attributes: dict[QueueAttributeNameType, str]) -> str:
+    try:
+        return client.get_queue_url(QueueName=name)["QueueUrl"]
+    except client.exceptions.QueueDoesNotExist:
+        return client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -59,6 +60,7 @@ class Postgres:
         programs = self._programs()
         if not (self._home / "data").exists():
             self._make_cluster(programs)
+        self._forget_the_dead()
         command = [str(programs / "postgres"), "-D", str(self._home / "data"), "-p", str(self.port)]
         for name, value in SETTINGS.items():
             command += ["-c", f"{name}={value}"]
@@ -77,6 +79,17 @@ class Postgres:
         server.await_ready(self._answers)
         self._make_database()
         return server
+
+    def _forget_the_dead(self) -> None:
+        """Remove the word of a killed server that it is running.
+
+        PostgreSQL believes it while any process has its number, be it a zombie or a stranger after a reboot. The folder
+        is locked for us, so only a process that still works in there has a claim.
+        """
+        data = self._home / "data"
+        working = psutil.process_iter(["cwd", "status"])
+        if not any(p.info["cwd"] == str(data) and p.info["status"] != psutil.STATUS_ZOMBIE for p in working):
+            (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
         """The folder of the programs; for another user a copy, since a virtual environment may be private."""

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import boto3
@@ -252,3 +252,38 @@ def test_asked_to_stop_while_it_starts_it_leaves_nothing_running(tmp_path: Path)
 
     assert (launcher.returncode, told.splitlines()[-1]) == (0, "Everything is stopped.")
     assert processes_of(folder) == []
+
+
+def test_a_dead_servers_word_that_it_is_running_is_not_believed(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder) as (_, first):
+        write_everywhere(first)
+        word = (folder / "postgres" / "data" / "postmaster.pid").read_text()
+    mine = "\n".join([str(os.getpid()), *word.splitlines()[1:]])  # as after a reboot: another process has its number
+    (folder / "postgres" / "data" / "postmaster.pid").write_text(mine)
+
+    with sandbox(folder) as (_, second):
+        assert read_everywhere(second) == (("kept",), b"kept", ["kept"])
+
+
+def test_an_own_queue_that_somebody_changed_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder, "--only", "sqs") as (_, first), closing(queue_client(first)) as queues:
+        url = first["REDRIVE_CONTROL_QUEUE_URL"]
+        queues.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "30"})
+
+    with sandbox(folder, "--only", "sqs") as (_, second), closing(queue_client(second)) as queues:
+        read = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        assert read["Attributes"] == {"VisibilityTimeout": "30"}
+
+
+def test_an_own_queue_deleted_a_moment_ago_is_told_in_a_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "sandbox"
+    with sandbox(folder, "--only", "sqs") as (_, first), closing(queue_client(first)) as queues:
+        queues.delete_queue(QueueUrl=first["REDRIVE_CONTROL_QUEUE_URL"])
+
+    status, told = refusal("--only", "sqs", "--folder", str(folder))
+
+    assert status == 1
+    assert told.startswith("CommandError: The service's own queues could not be made: ")
+    assert "QueueDeletedRecently" in told

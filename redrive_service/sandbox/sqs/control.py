@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from redrive_service.sandbox.sqs.server import SqsServer
 
 PREFIX: Final = b"/_sandbox/"
+_MOST_DIGITS: Final = 18
 
 
 class ControlIsUnusable(Exception):
@@ -40,7 +41,7 @@ def _answer(server: "SqsServer", request: HttpRequest) -> object:
             return {"status": "ok"}
         case b"GET", "calls":
             since = query.get("since", "0")
-            if not since.isascii() or not since.isdecimal():
+            if not since.isascii() or not since.isdecimal() or len(since) > _MOST_DIGITS:
                 raise ControlIsUnusable("since must be a whole number: the `next` of an earlier answer.")
             return server.calls.shown(since=int(since), action=query.get("action"), queue=query.get("queue"))
         case b"DELETE", "calls":

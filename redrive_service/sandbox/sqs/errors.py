@@ -42,8 +42,8 @@ class SqsError(Exception):
 
     def __init__(self, shape: str, message: str, status: int | None = None) -> None:
         super().__init__(message)
-        self.shape = _printable(shape)
-        self.message = _printable(message)
+        self.shape = printable(shape)
+        self.message = printable(message)
         self.status = status or STATUSES.get(shape, 400)
 
     @classmethod
@@ -62,7 +62,7 @@ class SqsError(Exception):
         return self.status < _SERVER_FAULT
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """What a request said comes back in its error, and may hold lone surrogates, which no answer can."""
     return text.encode("utf-8", "replace").decode()
 

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 import orjson
 
-from redrive_service.sandbox.sqs.errors import SqsError
+from redrive_service.sandbox.sqs.errors import SqsError, printable
 from redrive_service.sandbox.sqs.http import Connection, HttpRequest
 from redrive_service.sandbox.sqs.parameters import Answer
 
@@ -35,7 +35,7 @@ class Exchange:
     def rewrite(self, changes: dict[str, object]) -> None:
         """Changes the request before it is done, as a fault tells."""
         self.parameters = {**self.parameters, **changes}
-        self.body = orjson.dumps(self.parameters)
+        self.body = json.dumps(self.parameters).encode()  # not orjson's: a request may hold lone surrogates
 
 
 def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
@@ -69,14 +69,11 @@ def _read_leniently(body: bytes) -> object:
 
 def queue_named_in(parameters: dict[str, object]) -> str | None:
     """The name of the queue that a request is about."""
-    url = parameters.get("QueueUrl")
-    if isinstance(url, str):
-        return url.rpartition("/")[2]
-    name = parameters.get("QueueName")
-    if isinstance(name, str):
-        return name
-    arn = parameters.get("SourceArn")
-    return arn.rpartition(":")[2] if isinstance(arn, str) else None
+    for parameter, separator in (("QueueUrl", "/"), ("QueueName", "/"), ("SourceArn", ":")):
+        value = parameters.get(parameter)
+        if isinstance(value, str):
+            return printable(value).rpartition(separator)[2]
+    return None
 
 
 def error_body(error: SqsError) -> bytes:
