@@ -54,6 +54,12 @@ class Consumer(CeleryConsumer):
             "redrive.broker.message_refused queue=%s message=%s error=%s: left to reappear and to dead-letter",
             message.delivery_info.get("routing_key"),
             message.delivery_info.get("sqs_message", {}).get("MessageId"),
-            "not a task" if exc is None else type(exc).__name__,
+            "not a task" if exc is None else _safe_words(exc),
         )
         message.reject()
+
+
+def _safe_words(exc: Exception) -> str:
+    """What may be told of an error: ours names a part of the envelope, others quote what they choked on."""
+    part = f" ({exc})" if isinstance(exc, envelope.EnvelopeIsUnusable) else ""
+    return type(exc).__name__ + part

@@ -61,7 +61,11 @@ def _is_instant_or_none(value: object) -> bool:
 
 
 def _are_limits(value: object) -> bool:
-    return value is None or value == [None, None]
+    """Two limits in seconds, each of which may be missing: Celery takes them for numbers unseen."""
+    if value is None:
+        return True
+    pair = isinstance(value, list) and len(value) == 2  # noqa: PLR2004  # the hard one and the soft one
+    return pair and all(limit is None or type(limit) in {int, float} for limit in value)  # type: ignore[union-attr]
 
 
 _HEADERS = {
@@ -70,7 +74,7 @@ _HEADERS = {
     "root_id": _is_name_or_none,
     "parent_id": _is_name_or_none,
     "group": _is_name_or_none,
-    "shadow": _is_none,
+    "shadow": _is_name_or_none,
     "retries": _is_count_or_none,
     "timelimit": _are_limits,
     "eta": _is_none,
