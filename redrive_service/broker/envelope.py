@@ -64,8 +64,9 @@ def _are_limits(value: object) -> bool:
     """Two limits in seconds, each of which may be missing: Celery takes them for numbers unseen."""
     if value is None:
         return True
-    pair = isinstance(value, list) and len(value) == 2  # noqa: PLR2004  # the hard one and the soft one
-    return pair and all(limit is None or type(limit) in {int, float} for limit in value)  # type: ignore[union-attr]
+    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # the hard one and the soft one
+        return False
+    return all(limit is None or type(limit) in {int, float} for limit in value)
 
 
 _HEADERS = {
