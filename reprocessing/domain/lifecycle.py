@@ -1,0 +1,87 @@
+"""The states of a letter and of a lane, and why a letter was parked. What moves between them is in the models."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class LetterState(StrEnum):
+    """Where one letter stands."""
+
+    CAPTURED = "captured"  #: snapshotted; nobody has asked for its replay
+    WAITING = "waiting"  #: on its lane, to be sent when it is the head and due
+    SENDING = "sending"  #: an attempt was committed; its outcome is not
+    AWAITING = "awaiting"  #: the target took it; whether it worked is not known yet
+    DELIVERED = "delivered"  #: it worked, or is presumed to have worked
+    PARKED = "parked"  #: quarantined for a person
+    DUPLICATE = "duplicate"  #: closed: an equal letter was delivered under the same idempotency key
+    DISCARDED = "discarded"  #: a named person, or a rule that one enabled, gave it up
+
+
+#: A lane's next letter is looked for among these.
+OPEN = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
+#: Nothing of ours will touch these again, unless they come back or a person releases them.
+FINISHED = (LetterState.DELIVERED, LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)
+
+
+class LanePhase(StrEnum):
+    """Where one lane stands."""
+
+    IDLE = "idle"  #: nothing to replay
+    READY = "ready"  #: its head may go at `due_at`
+    LEASED = "leased"  #: a slice works on it until `due_at`
+    AWAITING = "awaiting"  #: its head was sent, and the next letter waits for its outcome
+    HELD = "held"  #: a parked head, or a person, stops it
+
+
+class AttemptOutcome(StrEnum):
+    """How one attempt ended."""
+
+    ACCEPTED = "accepted"  #: the target took it, which is all that its outcome asks for
+    ABSENT = "absent"  #: presumed delivered: it did not come back, with evidence
+    RETURNED = "returned"  #: it came back to a dlq: failed
+    REFUSED = "refused"  #: the target said no
+    NOT_SENT = "not_sent"  #: nothing went out; does not count
+    UNKNOWN = "unknown"  #: perhaps it went out: the reply, or the worker, was lost
+
+
+class ParkedReason(StrEnum):
+    """Why a letter waits for a person."""
+
+    ATTEMPTS_SPENT = "attempts_spent"
+    REFUSED = "refused"
+    TOO_LARGE = "too_large"
+    UNSENDABLE = "unsendable"
+    NO_ORDERING_KEY = "no_ordering_key"
+    NO_SEQUENCE = "no_sequence"
+    NO_IDEMPOTENCY_KEY = "no_idempotency_key"
+    UNREADABLE_BODY = "unreadable_body"
+    UNKNOWN_ORIGIN = "unknown_origin"
+    STALE = "stale"
+    KEY_CONFLICT = "key_conflict"
+    TWIN_DISCARDED = "twin_discarded"
+    POSSIBLE_RETURN = "possible_return"
+    RECEIVED_TOO_OFTEN = "received_too_often"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words, for the person who has to decide."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    ParkedReason.ATTEMPTS_SPENT: "Every attempt the dlq allows has failed.",
+    ParkedReason.REFUSED: "The target refused it in a way that another attempt would not change.",
+    ParkedReason.TOO_LARGE: "It is larger than the target takes.",
+    ParkedReason.UNSENDABLE: "The target's rules forbid its body or its attributes.",
+    ParkedReason.NO_ORDERING_KEY: "It lacks the ordering key that the dlq names, so its place is not known.",
+    ParkedReason.NO_SEQUENCE: "It lacks the sequence that the dlq names, so its place in its lane is not known.",
+    ParkedReason.NO_IDEMPOTENCY_KEY: "It lacks the idempotency key that the dlq names.",
+    ParkedReason.UNREADABLE_BODY: "A key is to be read from its body, and its body is not JSON that can be read.",
+    ParkedReason.UNKNOWN_ORIGIN: "The queue it died in is not known, and the dlq names no other.",
+    ParkedReason.STALE: "A later letter of its lane was delivered before this one turned up.",
+    ParkedReason.KEY_CONFLICT: "Another body was delivered under the same idempotency key.",
+    ParkedReason.TWIN_DISCARDED: "A person discarded another letter with the same idempotency key.",
+    ParkedReason.POSSIBLE_RETURN: "It may be a letter of ours that came back without its marks.",
+    ParkedReason.RECEIVED_TOO_OFTEN: "It was received more often than the dlq's ceiling allows.",
+}
