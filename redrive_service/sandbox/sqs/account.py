@@ -1,7 +1,6 @@
 """Everything one account has: its queues, its clock and its dice."""
 
 import re
-from dataclasses import dataclass, field
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -11,6 +10,7 @@ from redrive_service.sandbox.sqs.errors import SqsError, invalid_parameter, no_s
 from redrive_service.sandbox.sqs.fifo import FifoQueue
 from redrive_service.sandbox.sqs.message import Message
 from redrive_service.sandbox.sqs.queue import Identity, Queue
+from redrive_service.sandbox.sqs.record import Record
 from redrive_service.sandbox.sqs.standard import StandardQueue
 from redrive_service.sandbox.sqs.timers import Timers
 
@@ -26,25 +26,6 @@ _NAME_REST: Final = 60.0
 # Twenty digits, as AWS's are; strictly rising over all queues.
 _FIRST_SEQUENCE_NUMBER: Final = 18_870_000_000_000_000_000
 _SEQUENCE_STEP: Final = 256
-
-Sent = tuple[str, str | None, str | None, str | None, str, dict[str, dict[str, str]]]
-
-
-@dataclass(slots=True)
-class Record:
-    """What one call did, for the call log and the journal.
-
-    `sent` holds message id, group, deduplication id, sequence number, body MD5 and attributes; `received` message id
-    and receive count; `deleted` message ids. `changed` says whether the state changed, `wait` how many seconds a
-    receive that found nothing may wait.
-    """
-
-    queue: str | None = None
-    sent: list[Sent] = field(default_factory=list)
-    received: list[tuple[str, int]] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    changed: bool = False
-    wait: int = 0
 
 
 class Account:
@@ -166,6 +147,7 @@ class Account:
             dead.sent_at = message.sent_at
         source.remove(message)
         target.put(dead, self.now, self.now)
+        self.record.dead_lettered.append((message.message_id, source.name, target.name))
 
 
 def check_queue_name(name: str, *, fifo: bool) -> None:

@@ -1,15 +1,21 @@
 """The call log: what was asked, what was answered, and which messages it was about."""
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, cast
 
 import orjson
 
-from redrive_service.sandbox.sqs.account import Record, Sent
+from redrive_service.sandbox.sqs.call_file import Stretch
+from redrive_service.sandbox.sqs.record import Record, Sent
 
-DEFAULT_LIMIT: Final = 20_000
+# Without a file of its own the log is in temporary ones: a full one makes room for the next when that one is full.
+MOST_CALLS: Final = 1_000_000
+MOST_BYTES: Final = 1024 * 1024 * 1024
+# One answer holds at most this many calls, and stops after this many bytes.
+PAGE: Final = 20_000
+_PAGE_BYTES: Final = 32 * 1024 * 1024
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,51 +48,106 @@ class Call:
             "fault": self.fault,
             "answered": self.answered,
             "sent": [_show_sent(sent) for sent in record.sent],
-            "received": [{"message_id": name, "receive_count": count} for name, count in record.received],
-            "deleted": [{"message_id": message_id} for message_id in record.deleted],
+            "received": [
+                {"message_id": message_id, "receive_count": count, "extra": extra}
+                for message_id, count, extra in record.received
+            ],
+            "deleted": [{"message_id": message_id, "took_effect": done} for message_id, done in record.deleted],
+            "dead_lettered": [
+                {"message_id": message_id, "from": source, "to": target}
+                for message_id, source, target in record.dead_lettered
+            ],
         }
 
 
 class CallLog:
-    """The latest calls, numbered from 0 on; a file, if given, gets all of them as JSON lines."""
+    """All calls, numbered from 0 on, on disk: memory does not grow with them.
 
-    def __init__(self, *, limit: int = DEFAULT_LIMIT, file: BinaryIO | None = None) -> None:
-        self._calls: deque[Call] = deque(maxlen=limit)
-        self._next = 0
-        self._file = file
+    With a file all of them are there, written at once, behind what the file held before. Without one the latest
+    million are kept at least, or the latest GiB, in temporary files that vanish with the server.
+    """
+
+    def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
+        self._given = file is not None
+        self._most = most
+        self._stretches = [Stretch(file or _temporary(), 0)]
+        self._first = self._next = 0
 
     def add(self, call: Call) -> None:
         """Numbers the call and keeps it."""
         call.n = self._next
+        latest = self._stretches[-1]
+        if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
+            latest = self._turn_over()
+        latest.append(orjson.dumps(call.shown(), option=orjson.OPT_APPEND_NEWLINE))
         self._next += 1
-        self._calls.append(call)
-        if self._file is not None:
-            self._file.write(orjson.dumps(call.shown(), option=orjson.OPT_APPEND_NEWLINE))
 
     def clear(self) -> None:
-        """Forgets the calls; numbers go on."""
-        self._calls.clear()
+        """Forgets the calls; numbers go on, and a given file keeps what it has."""
+        self._first = self._next
+        if not self._given:
+            self._turn_over()
+            self._stretches.pop(0).close()
 
-    def shown(self, *, since: int = 0, action: str | None = None, queue: str | None = None) -> dict[str, object]:
-        """The calls numbered `since` or later that match, and the number to ask from `next` time."""
-        calls = [call.shown() for call in self._since(since) if _matches(call, action, queue)]
-        return {"calls": calls, "next": self._next}
+    def close(self) -> None:
+        """Closes its files."""
+        for stretch in self._stretches:
+            stretch.close()
 
-    def _since(self, since: int) -> Iterator[Call]:
-        return (call for call in self._calls if call.n >= since)
+    def shown(
+        self, *, since: int | None = None, action: str | None = None, queue: str | None = None
+    ) -> dict[str, object]:
+        """A page of the calls numbered `since` or later (default: the latest page), of these the ones that match.
+
+        `next` is the number to ask from next time, `first` and `end` are the numbers of the oldest call that is kept
+        and of the next call to come. A page ends before `end` when it is full.
+        """
+        begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
+        calls, seen, size = [], 0, 0
+        for line in self._lines(begin):
+            if _matches(line, action, queue):
+                calls.append(orjson.Fragment(line))
+            seen += 1
+            size += len(line)
+            if seen >= PAGE or size >= _PAGE_BYTES:
+                break
+        return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
+
+    def _lines(self, since: int) -> Iterator[bytes]:
+        for stretch in self._stretches:
+            if since < stretch.first + stretch.count:
+                yield from stretch.lines(since)
+
+    def _turn_over(self) -> Stretch:
+        """Begins another temporary file; of the full ones the latest is kept."""
+        while len(self._stretches) > 1:
+            self._stretches.pop(0).close()
+        self._first = max(self._first, self._stretches[0].first)
+        self._stretches.append(Stretch(_temporary(), self._next))
+        return self._stretches[-1]
 
 
-def _matches(call: Call, action: str | None, queue: str | None) -> bool:
-    return action in (None, call.action) and queue in (None, call.queue)
+def _temporary() -> BinaryIO:
+    return cast("BinaryIO", TemporaryFile("w+b"))
+
+
+def _matches(line: bytes, action: str | None, queue: str | None) -> bool:
+    if action is None and queue is None:
+        return True
+    call = orjson.loads(line)
+    return action in (None, call["action"]) and queue in (None, call["queue"])
 
 
 def _show_sent(sent: Sent) -> dict[str, object]:
-    message_id, group, deduplication_id, sequence_number, md5, attributes = sent
+    attributes = sent.attributes
     return {
-        "message_id": message_id,
-        "group": group,
-        "deduplication_id": deduplication_id,
-        "sequence_number": sequence_number,
-        "md5": md5,
+        "message_id": sent.message_id,
+        "group": sent.group,
+        "deduplication_id": sent.deduplication_id,
+        "sequence_number": sent.sequence_number,
+        "md5": sent.md5,
         "attributes": {name: value["StringValue"] for name, value in attributes.items() if "StringValue" in value},
+        "accepted": sent.accepted,
+        "duplicate": sent.duplicate,
+        "code": sent.code,
     }

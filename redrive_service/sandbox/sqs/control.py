@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = b"/_sandbox/"
 _MOST_DIGITS: Final = 18
+_LONGEST_ADVANCE: Final = 100 * 365 * 86_400
 
 
 class ControlIsUnusable(Exception):
@@ -36,14 +37,17 @@ def control(server: "SqsServer", request: HttpRequest) -> tuple[int, bytes]:
 def _answer(server: "SqsServer", request: HttpRequest) -> object:
     url = urlsplit(request.head.target.decode("latin-1"))
     query = dict(parse_qsl(url.query))
-    match request.head.method, url.path.removeprefix(PREFIX.decode()):
+    method = b"GET" if request.head.method == b"HEAD" else request.head.method
+    match method, url.path.removeprefix(PREFIX.decode()):
         case b"GET", "health":
             return {"status": "ok"}
         case b"GET", "calls":
             since = query.get("since", "0")
             if not since.isascii() or not since.isdecimal() or len(since) > _MOST_DIGITS:
                 raise ControlIsUnusable("since must be a whole number: the `next` of an earlier answer.")
-            return server.calls.shown(since=int(since), action=query.get("action"), queue=query.get("queue"))
+            return server.calls.shown(
+                since=int(since) if "since" in query else None, action=query.get("action"), queue=query.get("queue")
+            )
         case b"DELETE", "calls":
             server.calls.clear()
             return {"calls": []}
@@ -78,12 +82,16 @@ def _read(request: HttpRequest) -> object:
     try:
         content: object = orjson.loads(request.body)
     except orjson.JSONDecodeError:
-        raise ControlIsUnusable("The body is not JSON.") from None
+        raise ControlIsUnusable("The body is not JSON; JSON has no NaN and no Infinity either.") from None
     return content
 
 
 def _read_seconds(content: object) -> float:
     seconds = content.get("advance") if isinstance(content, dict) else None
-    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or seconds < 0:
-        raise ControlIsUnusable('Send {"advance": seconds}, with seconds of 0 or more: the clock never goes back.')
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not 0 <= seconds <= _LONGEST_ADVANCE:
+        raise ControlIsUnusable(
+            f'Send {{"advance": seconds}}, with seconds from 0 to {_LONGEST_ADVANCE} (100 years): the clock never goes '
+            "back.",
+        )
     return seconds

@@ -2,10 +2,11 @@
 
 from random import Random
 
-from redrive_service.sandbox.sqs.account import Account, Record
+from redrive_service.sandbox.sqs.account import Account
 from redrive_service.sandbox.sqs.actions import ACTIONS
 from redrive_service.sandbox.sqs.errors import SqsError
 from redrive_service.sandbox.sqs.parameters import Answer, Request
+from redrive_service.sandbox.sqs.record import Record
 
 DEFAULT_REGION = "us-east-1"
 

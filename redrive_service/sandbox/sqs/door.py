@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final
 
+from redrive_service.sandbox.sqs.call_file import CallLogIsUnusable
 from redrive_service.sandbox.sqs.calls import CallLog
 from redrive_service.sandbox.sqs.clock import Clock
 from redrive_service.sandbox.sqs.core import DEFAULT_REGION, LocalSqs
@@ -58,19 +59,18 @@ def _make_server(options: argparse.Namespace, stack: contextlib.ExitStack) -> Sq
         return LocalSqs(Random(SystemRandom().getrandbits(_SEED_BITS)), region=options.region)  # noqa: S311 - ids
 
     clock = Clock(time.time)  # noqa: TID251 - this is the door
-    file = None
     try:
-        if options.call_log is not None:
-            file = stack.enter_context(options.call_log.open("ab", buffering=0))
+        calls = CallLog(file=options.call_log and options.call_log.open("a+b", buffering=0))
+        stack.callback(calls.close)
         if options.data is None:
-            return SqsServer(fresh(), clock, CallLog(file=file))
+            return SqsServer(fresh(), clock, calls)
         journal = Journal(options.data)
     except OSError as error:
         raise _CannotStart(f"{error.filename} cannot be used: {error.strerror}.") from error
     stack.callback(journal.close)
     core = journal.recover(fresh)
     clock.go_on_from(core.now)
-    return SqsServer(core, clock, CallLog(file=file), journal)
+    return SqsServer(core, clock, calls, journal)
 
 
 async def _run(server: SqsServer, host: str, port: int) -> int:
@@ -84,7 +84,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
     def trouble(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """What was written badly must not be answered as if it were kept: better no server than a lying one."""
         error = context.get("exception")
-        if isinstance(error, JournalIsUnusable):
+        if isinstance(error, JournalIsUnusable | CallLogIsUnusable):
             print(error, file=sys.stderr)  # noqa: T201 - a command says what is wrong
             stop(1)
         else:

@@ -18,8 +18,8 @@ _NAMESPACE: Final = "com.amazonaws.sqs#"
 class Exchange:
     """A call and whom to answer.
 
-    `fault` is the kind of the fault that struck it, `refused` are the entries that failed by it, and a `silent` call is
-    done but not answered.
+    `asked` is what the client sent and `parameters` what is done, as faults changed it. `fault` is the kind of the
+    fault that struck it, `refused` are the entries that failed by it, and a `silent` call is done but not answered.
     """
 
     connection: Connection
@@ -27,6 +27,7 @@ class Exchange:
     address: str
     body: bytes
     parameters: dict[str, object] = field(default_factory=dict)
+    asked: dict[str, object] = field(default_factory=dict)
     queue: str | None = None
     fault: str | None = None
     silent: bool = False

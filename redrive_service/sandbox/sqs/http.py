@@ -27,6 +27,10 @@ _MOST_LENGTH_DIGITS: Final = 15
 _OUR_VERSIONS: Final = (b"HTTP/1.1", b"HTTP/1.0")
 _REQUEST_LINE_PARTS: Final = 3
 _TOO_LARGE: Final = 413
+# A connection that is closed while its client still sends is reset, and the answer lost with it: so what comes after
+# the last answer is read away, this much of it and this long.
+LARGEST_REST: Final = LARGEST_BODY
+LONGEST_REST: Final = 5.0
 _PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS says it with POLLHUP
 
 
@@ -70,6 +74,8 @@ class Connection(asyncio.Protocol):
         self._looping = False
         self._full = False
         self._stuffed = False
+        self._rest: int | None = None  # how much may still come after the last answer
+        self._deadline: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self.gone = False
 
@@ -81,6 +87,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002, D102 - see asyncio.Protocol
         self.gone = True
         self._buffer.clear()
+        if self._deadline is not None:
+            self._deadline.cancel()
 
     def pause_writing(self) -> None:  # noqa: D102 - see asyncio.Protocol
         self._full = True
@@ -90,6 +98,9 @@ class Connection(asyncio.Protocol):
         self._work()
 
     def data_received(self, data: bytes) -> None:  # noqa: D102 - see asyncio.Protocol
+        if self._rest is not None:
+            self._pass_over(len(data))
+            return
         self._buffer += data
         self._work()
         if len(self._buffer) > LARGEST_BODY + LARGEST_HEAD and self._transport is not None:
@@ -111,12 +122,12 @@ class Connection(asyncio.Protocol):
             len(body),
             b"" if keep_alive else b"connection: close\r\n",
         )
-        transport.write(head + body)
+        wants_body = self._head is None or self._head.method != b"HEAD"
+        transport.write(head + body if wants_body else head)
         self._head = None
         self._busy = False
         if not keep_alive:
-            self._buffer.clear()
-            transport.close()
+            self._say_goodbye(transport)
             return
         if self._stuffed:
             self._stuffed = False
@@ -137,12 +148,28 @@ class Connection(asyncio.Protocol):
         poll.register(self._transport.get_extra_info("socket").fileno(), _PEER_LEFT)
         return bool(poll.poll(0))
 
+    def _say_goodbye(self, transport: asyncio.Transport) -> None:
+        """Nothing more is answered; the client closes, or has sent enough, or had its time."""
+        self._rest = LARGEST_REST
+        self._pass_over(len(self._buffer))
+        self._buffer.clear()
+        if self._stuffed:
+            transport.resume_reading()
+        if not transport.is_closing():
+            transport.write_eof()
+            self._deadline = asyncio.get_running_loop().call_later(LONGEST_REST, transport.abort)
+
+    def _pass_over(self, size: int) -> None:
+        self._rest = (self._rest or 0) - size
+        if self._rest < 0 and self._transport is not None:
+            self._transport.close()
+
     # -- parsing
 
     def _work(self) -> None:
         self._looping = True
         try:
-            while self._buffer and not self._busy and not self._full and not self.gone:
+            while self._buffer and not self._busy and not self._full and not self.gone and self._rest is None:
                 request = self._next_request()
                 if request is None:
                     break

@@ -6,29 +6,20 @@ before it is answered, and all are done again on start. A snapshot taken now and
 
 import contextlib
 import fcntl
-import io
 import os
-import pickle
 import re
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-import orjson
-
 from redrive_service.sandbox.sqs.core import LocalSqs
 from redrive_service.sandbox.sqs.errors import SqsError
 from redrive_service.sandbox.sqs.exchange import read_parameters
+from redrive_service.sandbox.sqs.frames import FrameIsDamaged, frame_of, read_frames
+from redrive_service.sandbox.sqs.snapshot import SnapshotIsUnusable, read_snapshot, write_snapshot
 
-_FRAME: Final = struct.Struct("<II")
-_HEADLINE: Final = b"local SQS snapshot 1\n"
 _SMALLEST_BOUND: Final = 64 * 1024 * 1024
 _FILE: Final = re.compile(r"(snapshot|journal)-(\d{8})")
-_UNREADABLE: Final = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, IndexError, TypeError, ValueError)
-_OURS: Final = "redrive_service.sandbox.sqs."
-_THEIRS: Final = frozenset({("collections", "deque"), ("random", "Random")})
 
 
 class JournalIsUnusable(Exception):
@@ -38,8 +29,9 @@ class JournalIsUnusable(Exception):
 class Journal:
     """The data folder of one server.
 
-    Files are numbered: snapshot N is the state before the calls in journal N. A snapshot only gets its name when it is
-    whole, so the highest number is always good; a record that was being written when the process died is dropped.
+    Files are numbered: snapshot N is the state before the calls in journal N. Journal N is there, and empty, before
+    snapshot N gets its name, which it only gets when it is whole: so the snapshot of the highest number is good, has
+    its journal beside it, and only empty journals have higher numbers. Every other folder is refused.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,23 +50,21 @@ class Journal:
             raise JournalIsUnusable(sentence) from None
 
     def recover(self, fresh: Callable[[], LocalSqs]) -> LocalSqs:
-        """The state that was last kept, or a fresh one in an empty folder."""
-        numbers = [number for kind, number in self._files() if kind == "snapshot"]
-        if not numbers and any(kind == "journal" for kind, _ in self._files()):
-            raise JournalIsUnusable(f"{self._folder} has a journal but no snapshot. Give the server another folder.")
-        core = fresh()
-        if numbers:
-            self._number = max(numbers)
-            core = self._load(self._path("snapshot"))
-            for now, action, body in self._records(self._path("journal")):
-                _do_again(core, now, action, body)
+        """The state that was last kept, or a fresh one in an empty folder.
+
+        Raises:
+            JournalIsUnusable: a file is missing or damaged, otherwise than by a torn last write.
+        """
+        numbers = self._numbers("snapshot")
+        self._number = max(numbers, default=0)
+        self._check_later_journals()
+        core = self._restore() if numbers else fresh()
         self.start_over(core)
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
         """Writes one call, with one write; without an action only the time has passed."""
-        content = orjson.dumps([now, action]) + b"\n" + body
-        record = _FRAME.pack(len(content), zlib.crc32(content)) + content
+        record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
         except OSError as error:
@@ -89,23 +79,23 @@ class Journal:
 
     def start_over(self, core: LocalSqs) -> None:
         """Writes the state as a snapshot and begins an empty journal."""
-        self._number += 1
-        path = self._path("snapshot")
+        number = self._number + 1
+        path = self._path("snapshot", number)
         unfinished = path.with_suffix(".unfinished")
         with unfinished.open("wb") as file:
-            file.write(_HEADLINE)
-            pickle.dump(core, file, protocol=pickle.HIGHEST_PROTOCOL)
+            self._bound = max(_SMALLEST_BOUND, 2 * write_snapshot(core, file))
             file.flush()
             os.fsync(file.fileno())
-            self._bound = max(_SMALLEST_BOUND, 2 * file.tell())
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        journal = os.open(self._path("journal", number), flags, 0o600)
         unfinished.rename(path)
         if self._file >= 0:
             os.close(self._file)
-        self._file = os.open(self._path("journal"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._size = 0
-        for kind, number in self._files():
-            if number < self._number:
-                (self._folder / f"{kind}-{number:08d}").unlink()
+        self._number, self._file, self._size = number, journal, 0
+        for kind in ("snapshot", "journal"):
+            for old in self._numbers(kind):
+                if old < number:
+                    self._path(kind, old).unlink()
 
     def close(self) -> None:
         """Lets another server use the folder."""
@@ -116,40 +106,48 @@ class Journal:
 
     # -- files
 
-    def _path(self, kind: str) -> Path:
-        return self._folder / f"{kind}-{self._number:08d}"
+    def _path(self, kind: str, number: int) -> Path:
+        return self._folder / f"{kind}-{number:08d}"
 
-    def _files(self) -> list[tuple[str, int]]:
+    def _numbers(self, kind: str) -> list[int]:
         matches = [_FILE.fullmatch(path.name) for path in self._folder.iterdir()]
-        return sorted((match[1], int(match[2])) for match in matches if match)
+        return sorted(int(match[2]) for match in matches if match and match[1] == kind)
 
-    def _load(self, path: Path) -> LocalSqs:
-        core: object = None
-        with path.open("rb") as file, contextlib.suppress(*_UNREADABLE):
-            if file.read(len(_HEADLINE)) == _HEADLINE:
-                core = _Unpickler(file).load()
-        if not isinstance(core, LocalSqs):
+    def _check_later_journals(self) -> None:
+        """A journal that was begun is empty until its snapshot is there; the first begins with nothing at all."""
+        for number in self._numbers("journal"):
+            path = self._path("journal", number)
+            begun = number == self._number + 1 and not path.stat().st_size
+            if number > self._number and not begun:
+                raise JournalIsUnusable(
+                    f"{path} has no snapshot: {self._path('snapshot', number).name} is missing. Put it back, or give "
+                    "the server another folder.",
+                )
+
+    def _restore(self) -> LocalSqs:
+        path = self._path("journal", self._number)
+        try:
+            core = read_snapshot(self._path("snapshot", self._number))
+        except SnapshotIsUnusable as trouble:
+            raise JournalIsUnusable(str(trouble)) from None
+        if not path.exists():
             raise JournalIsUnusable(
-                f"{path} was not written by this version of the local SQS. Give the server another folder, or delete "
-                "this one if its queues are not needed.",
+                f"{path} is missing, and with it the calls since the snapshot beside it. Put it back, give the server "
+                "another folder, or make an empty file of that name to go on without these calls.",
             )
+        for now, action, body in _calls_in(path):
+            _do_again(core, now, action, body)
         return core
 
-    def _records(self, path: Path) -> Iterator[tuple[float, str, bytes]]:
-        content = path.read_bytes() if path.exists() else b""
-        start = 0
-        while start + _FRAME.size <= len(content):
-            length, checksum = _FRAME.unpack_from(content, start)
-            end = start + _FRAME.size + length
-            record = content[start + _FRAME.size : end]
-            if zlib.crc32(record) != checksum or end > len(content):
-                if end >= len(content):
-                    return  # torn: the process died while it wrote this, so it was never answered
-                raise JournalIsUnusable(f"{path} is damaged at byte {start}. Give the server another folder.")
-            head, _, body = record.partition(b"\n")
-            now, action = orjson.loads(head)
-            yield now, action, body
-            start = end
+
+def _calls_in(path: Path) -> Iterator[tuple[float, str, bytes]]:
+    try:
+        yield from read_frames(path.read_bytes())
+    except FrameIsDamaged as damage:
+        raise JournalIsUnusable(
+            f"{path} is damaged at byte {damage.start}. Put a copy of it back, give the server another folder, or cut "
+            f"the file off there to go on with the calls before: truncate -s {damage.start} {path}",
+        ) from None
 
 
 def _do_again(core: LocalSqs, now: float, action: str, body: bytes) -> None:
@@ -158,19 +156,3 @@ def _do_again(core: LocalSqs, now: float, action: str, body: bytes) -> None:
         return
     with contextlib.suppress(SqsError):  # what was refused the first time is refused again
         core.handle(action, read_parameters(body), now=now)
-
-
-class _Unpickler(pickle.Unpickler):
-    """Makes only what a snapshot is made of, so that a file from elsewhere cannot run anything."""
-
-    def find_class(self, module: str, name: str) -> object:
-        if module.startswith(_OURS) or (module, name) in _THEIRS:
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} has no business in a snapshot.")
-
-
-def snapshot_of(core: LocalSqs) -> bytes:
-    """The state as bytes: equal states have equal bytes."""
-    buffer = io.BytesIO()
-    pickle.dump(core, buffer, protocol=pickle.HIGHEST_PROTOCOL)
-    return buffer.getvalue()

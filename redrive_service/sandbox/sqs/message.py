@@ -19,7 +19,8 @@ class Message:
     """One message. A move to another queue makes a new one of the same content; the old one is GONE.
 
     Times are seconds of the injected clock. `sent_at` is also what retention counts from: a standard dead-letter queue
-    keeps the original send, a FIFO one starts anew.
+    keeps the original send, a FIFO one starts anew. `promised_until` is when it should have become visible, where a
+    fault makes it visible earlier, else 0.
     """
 
     queue: "Queue"
@@ -36,6 +37,7 @@ class Message:
     state: int = READY
     handle: str = ""
     received_at: float = 0.0
+    promised_until: float = 0.0
     timer: int = 0
 
     def fire(self, due: float) -> None:  # noqa: ARG002 - other timers need it

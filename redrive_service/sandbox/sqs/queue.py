@@ -124,7 +124,7 @@ class Queue(ABC):
     def hand_out(self, message: Message, visibility: int, now: float) -> None:
         """Puts a taken message in flight for `visibility` seconds, under a new receipt handle."""
         self._receives += 1
-        message.handle = handle_for(self.tag, message.key, self._receives)
+        message.handle = handle_for(self.tag, message.key, self._receives, message.message_id)
         message.receive_count += 1
         message.received_at = now
         if message.first_received_at is None:
@@ -133,6 +133,7 @@ class Queue(ABC):
 
     def hide_again(self, message: Message, visibility: int, now: float) -> None:
         """Starts the visibility timeout of a message in flight anew; 0 makes it visible at once."""
+        message.promised_until = 0.0
         if visibility:
             self._hide(message, now + visibility)
         else:

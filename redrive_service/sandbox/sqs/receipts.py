@@ -1,7 +1,8 @@
 """Receipt handles: opaque to consumers, checkable by their queue.
 
-A handle holds the queue's tag, the message's key and the number of the receive, under a checksum. So a stale handle
-(its message was received again, or is gone) can be told from text that never was a handle of this queue.
+A handle holds the queue's tag, the message's key, the number of the receive and the message's id, under a checksum. So
+a stale handle (its message was received again, or is gone) can be told from text that never was a handle of this queue,
+and the call log can say which message it was for.
 """
 
 import zlib
@@ -12,14 +13,21 @@ _PREFIX: Final = "AQEB"
 _TAG_WIDTH: Final = 8
 _KEY_START: Final = len(_PREFIX) + _TAG_WIDTH
 _KEY_END: Final = _KEY_START + KEY_WIDTH
+_ID_START: Final = _KEY_END + KEY_WIDTH
+_ID_END: Final = _ID_START + 36
 _CHECK_WIDTH: Final = 8
-_LENGTH: Final = _KEY_END + KEY_WIDTH + _CHECK_WIDTH
+_LENGTH: Final = _ID_END + _CHECK_WIDTH
 
 
-def handle_for(tag: str, key: str, receive: int) -> str:
+def handle_for(tag: str, key: str, receive: int, message_id: str) -> str:
     """The handle of the `receive`th receive of this queue, which handed out the message `key`."""
-    head = f"{_PREFIX}{tag}{key}{receive:0{KEY_WIDTH}x}"
+    head = f"{_PREFIX}{tag}{key}{receive:0{KEY_WIDTH}x}{message_id}"
     return f"{head}{zlib.crc32(head.encode()):0{_CHECK_WIDTH}x}"
+
+
+def message_id_in(handle: str) -> str | None:
+    """The id of the message that this handle received, or None if it is no handle of any queue."""
+    return handle[_ID_START:_ID_END] if is_of("", handle) else None
 
 
 def key_in(handle: str) -> str:

@@ -19,6 +19,8 @@ from redrive_service.sandbox.sqs.parameters import (
 )
 from redrive_service.sandbox.sqs.queue import LONGEST_VISIBILITY, Queue
 
+# How long the messages are hidden in truth, where a fault makes that shorter than the caller was promised.
+HIDDEN_FOR: Final = "SandboxHiddenFor"
 _MOST_MESSAGES: Final = 10
 _LONGEST_WAIT: Final = 20
 _SENDER_ID: Final = "AIDASANDBOXSANDBOX000"
@@ -50,12 +52,18 @@ def receive_message(account: Account, request: Request) -> Answer:
     attribute_names = texts(request, "MessageAttributeNames")
     if visibility is None:
         visibility = queue.settings.visibility
-    messages = _hand_out(account, queue, min(most, _room(queue)), visibility, attempt_id)
+    hidden = whole(request, HIDDEN_FOR)
+    seconds = visibility if hidden is None else hidden
+    messages = _hand_out(account, queue, min(most, _room(queue)), seconds, attempt_id)
     if not messages:
         account.record.wait = queue.settings.wait if wait is None else wait
         return {}
     account.record.changed = True
-    account.record.received.extend((message.message_id, message.receive_count) for message in messages)
+    now = account.now
+    promised_until = now + visibility if seconds < visibility else 0.0
+    for message in messages:
+        account.record.received.append((message.message_id, message.receive_count, now < message.promised_until))
+        message.promised_until = promised_until
     return {"Messages": [_show(message, system_names, attribute_names) for message in messages]}
 
 

@@ -11,6 +11,7 @@ from redrive_service.sandbox.sqs.fifo import FifoQueue
 from redrive_service.sandbox.sqs.message import Message
 from redrive_service.sandbox.sqs.parameters import Answer, Request, identifier, required_text, text, whole_between
 from redrive_service.sandbox.sqs.queue import Queue
+from redrive_service.sandbox.sqs.record import Sent
 
 _LONGEST_DELAY: Final = 900
 # Body and attributes of all entries together, in bytes ([API] SendMessageBatch).
@@ -113,7 +114,7 @@ def _accept_loosely(account: Account, queue: Queue, entry: Request, content: Con
     )
     queue.put(message, now + seconds, now)
     account.record.changed = True
-    account.record.sent.append((message_id, message.group, None, None, content.md5, content.attributes))
+    account.record.sent.append(Sent(message_id, message.group, None, None, content.md5, content.attributes))
     return message_id
 
 
@@ -122,8 +123,8 @@ def _accept_in_order(account: Account, queue: FifoQueue, entry: Request, content
     group = required_text(entry, "MessageGroupId")
     deduplication_id = text(entry, "MessageDeduplicationId") or sha256(content.body.encode()).hexdigest()
     key = queue.deduplication_key(deduplication_id, group)
-    known = queue.deduplication.find(key, now)
-    if known is None:
+    first = queue.deduplication.find(key, now)
+    if first is None:
         message = Message(
             queue=queue,
             key=queue.next_key(),
@@ -138,5 +139,9 @@ def _accept_in_order(account: Account, queue: FifoQueue, entry: Request, content
         queue.put(message, now + queue.settings.delay, now)
         queue.deduplication.remember(key, *known, now)
         account.record.changed = True
-    account.record.sent.append((known[0], group, deduplication_id, known[1], content.md5, content.attributes))
+    else:
+        known = first
+    account.record.sent.append(
+        Sent(known[0], group, deduplication_id, known[1], content.md5, content.attributes, duplicate=first is not None),
+    )
     return known

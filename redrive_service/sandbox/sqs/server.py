@@ -6,7 +6,6 @@ from typing import Protocol
 
 import orjson
 
-from redrive_service.sandbox.sqs.account import Record
 from redrive_service.sandbox.sqs.batches import failure, read_entries
 from redrive_service.sandbox.sqs.calls import Call, CallLog
 from redrive_service.sandbox.sqs.clock import Clock
@@ -25,6 +24,9 @@ from redrive_service.sandbox.sqs.faults import RECEIVE, Fault, FaultPlan
 from redrive_service.sandbox.sqs.http import Connection, HttpRequest
 from redrive_service.sandbox.sqs.parameters import Answer
 from redrive_service.sandbox.sqs.polling import LongPolling
+from redrive_service.sandbox.sqs.receiving import HIDDEN_FOR
+from redrive_service.sandbox.sqs.record import Record
+from redrive_service.sandbox.sqs.undone import note_failed, note_undone
 
 
 class Memory(Protocol):
@@ -105,7 +107,7 @@ class SqsServer:
 
     def _open(self, exchange: Exchange) -> None:
         try:
-            exchange.parameters = read_parameters(exchange.body)
+            exchange.asked = exchange.parameters = read_parameters(exchange.body)
             exchange.queue = queue_named_in(exchange.parameters)
             fault = self.faults.on_arrival(exchange.action, exchange.queue) if self.faults else None
             wanted = fault is None or self._let_through(exchange, fault)
@@ -129,7 +131,9 @@ class SqsServer:
         if fault.kind == "accept_then_timeout":
             exchange.silent = True
             return True
-        self._log(exchange, None, None, Record())
+        record = Record(queue=exchange.queue)
+        note_undone(record, exchange.action, exchange.asked, None)
+        self._log(exchange, None, None, record)
         if fault.kind == "drop":
             exchange.connection.drop()
         else:
@@ -167,6 +171,8 @@ class SqsServer:
         record = self.core.record
         self._keep(exchange, now)
         if record.wait and not answer:
+            if record.dead_lettered:
+                self._log(exchange, None, None, record)
             return False
         self._reply(exchange, answer, record)
         return True
@@ -182,7 +188,7 @@ class SqsServer:
         if fault.kind == "false_empty":
             self.answer_empty(exchange)
             return True
-        exchange.rewrite({"VisibilityTimeout": fault.seconds})
+        exchange.rewrite({HIDDEN_FOR: fault.seconds})
         return False
 
     # -- answers
@@ -195,6 +201,9 @@ class SqsServer:
         if exchange.refused:
             failed = answer.get("Failed")
             answer["Failed"] = [*exchange.refused, *(failed if isinstance(failed, list) else [])]
+        failed = answer.get("Failed")
+        if isinstance(failed, list):
+            note_failed(record, exchange.action, exchange.asked, failed)
         request_id = self._log(exchange, 200, None, record)
         if exchange.silent:
             self._hang(exchange)
@@ -202,6 +211,7 @@ class SqsServer:
             exchange.connection.answer(200, orjson.dumps(answer), request_id)
 
     def _refuse(self, exchange: Exchange, error: SqsError, record: Record) -> None:
+        note_undone(record, exchange.action, exchange.asked, error.code)
         request_id = self._log(exchange, error.status, error.code, record)
         if exchange.silent:
             self._hang(exchange)

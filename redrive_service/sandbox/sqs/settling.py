@@ -11,6 +11,7 @@ from redrive_service.sandbox.sqs.errors import (
 from redrive_service.sandbox.sqs.message import IN_FLIGHT
 from redrive_service.sandbox.sqs.parameters import Answer, Request, required_text, whole
 from redrive_service.sandbox.sqs.queue import LONGEST_VISIBILITY, Queue
+from redrive_service.sandbox.sqs.receipts import message_id_in
 
 
 def delete_message(account: Account, request: Request) -> Answer:
@@ -49,6 +50,7 @@ def _delete(account: Account, queue: Queue, request: Request) -> Answer:
     handle = required_text(request, "ReceiptHandle")
     message = queue.find(handle)
     if message is None:
+        account.record.deleted.append((message_id_in(handle), False))
         return {}
     current = message.handle == handle
     if queue.fifo and not (current and message.state == IN_FLIGHT):
@@ -56,7 +58,7 @@ def _delete(account: Account, queue: Queue, request: Request) -> Answer:
     if current:
         queue.remove(message)
         account.record.changed = True
-        account.record.deleted.append(message.message_id)
+    account.record.deleted.append((message.message_id, current))
     return {}
 
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import pickle
+import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -11,6 +14,7 @@ import pytest
 
 from redrive_service.sandbox.sqs.core import LocalSqs
 from redrive_service.sandbox.sqs.journal import Journal, JournalIsUnusable
+from redrive_service.sandbox.sqs.snapshot import HEADLINE
 from tests.sandbox.sqs.world import START, World, arn
 
 OPEN: list[Journal] = []
@@ -21,6 +25,11 @@ def _close_journals() -> Iterator[None]:
     yield
     while OPEN:
         OPEN.pop().close()
+
+
+def snapshot(content: bytes) -> bytes:
+    """A file with this content that is whole as far as its checksum knows."""
+    return HEADLINE + b"%08x\n" % zlib.crc32(content) + content
 
 
 class KeptWorld(World):
@@ -120,7 +129,60 @@ def test_a_record_that_is_damaged_in_the_middle_is_not_passed_over(tmp_path: Pat
     world.journal.close()
     path = next(tmp_path.glob("journal-*"))
     content = bytearray(path.read_bytes())
-    content[20] ^= 1
+    content[30] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(JournalIsUnusable, match="is damaged at byte 0"):
+        KeptWorld(tmp_path)
+
+
+@pytest.mark.parametrize("zeros", [1, 11, 12, 13, 4096])
+@pytest.mark.parametrize("torn", [0, 1, 11, 12, 40])
+def test_zeros_that_a_torn_last_write_left_are_cut_off(tmp_path: Path, zeros: int, torn: int) -> None:
+    world = KeptWorld(tmp_path)
+    url = world.queue("q")
+    world.send(url, "kept")
+    path = tmp_path / "journal-00000001"
+    whole = path.stat().st_size
+    world.send(url, "torn")
+    world.journal.close()
+    path.write_bytes(path.read_bytes()[: whole + torn] + b"\0" * zeros)
+    again = KeptWorld(tmp_path)
+    assert again.bodies("q", VisibilityTimeout=0) == ["kept"]
+    again.journal.close()
+    assert KeptWorld(tmp_path).bodies("q") == ["kept"]
+
+
+@pytest.mark.parametrize("place", range(12))
+@pytest.mark.parametrize("record", [0, 1, 2])
+@pytest.mark.parametrize("flip", [1, 0x80])
+def test_no_damage_to_a_header_passes_for_a_torn_end(tmp_path: Path, record: int, place: int, flip: int) -> None:
+    world = KeptWorld(tmp_path)
+    path, starts = tmp_path / "journal-00000001", []
+    for name in "qrs":
+        starts.append(path.stat().st_size)
+        world.queue(name)
+    world.journal.close()
+    content = bytearray(path.read_bytes())
+    content[starts[record] + place] ^= flip
+    path.write_bytes(content)
+    sentence = (
+        f"{path} is damaged at byte {starts[record]}. Put a copy of it back, give the server another folder, or cut "
+        f"the file off there to go on with the calls before: truncate -s {starts[record]} {path}"
+    )
+    with pytest.raises(JournalIsUnusable, match=f"^{re.escape(sentence)}$"):
+        KeptWorld(tmp_path)
+    OPEN.pop().close()
+    os.truncate(path, starts[record])
+    assert len(KeptWorld(tmp_path).call("ListQueues").get("QueueUrls", [])) == record
+
+
+def test_a_last_record_that_is_long_enough_but_not_what_was_written_is_no_torn_end(tmp_path: Path) -> None:
+    world = KeptWorld(tmp_path)
+    world.queue("q")
+    world.journal.close()
+    path = tmp_path / "journal-00000001"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
     path.write_bytes(content)
     with pytest.raises(JournalIsUnusable, match="is damaged at byte 0"):
         KeptWorld(tmp_path)
@@ -136,9 +198,8 @@ def test_an_unfinished_snapshot_is_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"something else", b"local SQS snapshot 1\n", b"local SQS snapshot 1\n" + pickle.dumps(Path("x")),
-     b"local SQS snapshot 1\n" + pickle.dumps({})],
-)  # fmt: skip
+    [b"", b"something else", b"local SQS snapshot 1\n", snapshot(pickle.dumps(Path("x"))), snapshot(pickle.dumps({}))],
+)
 def test_a_snapshot_of_somebody_else_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "snapshot-00000001").write_bytes(content)
     with pytest.raises(JournalIsUnusable, match="was not written by this version of the local SQS"):
@@ -157,16 +218,82 @@ class Intruder:
 
 def test_a_snapshot_of_somebody_else_cannot_run_anything(tmp_path: Path) -> None:
     trace = tmp_path / "was here"
-    (tmp_path / "snapshot-00000001").write_bytes(b"local SQS snapshot 1\n" + pickle.dumps(Intruder(trace)))
-    with pytest.raises(JournalIsUnusable):
+    (tmp_path / "snapshot-00000001").write_bytes(snapshot(pickle.dumps(Intruder(trace))))
+    with pytest.raises(JournalIsUnusable, match="was not written by this version"):
         KeptWorld(tmp_path)
     assert not trace.exists()
 
 
-def test_a_journal_without_its_snapshot_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "journal-00000001").write_bytes(b"")
-    with pytest.raises(JournalIsUnusable, match="a journal but no snapshot"):
+def test_every_flipped_byte_of_a_snapshot_is_noticed(tmp_path: Path) -> None:
+    world = KeptWorld(tmp_path)
+    world.send(world.queue("q"), "x")
+    world.journal.start_over(world.sqs)
+    world.journal.close()
+    path = tmp_path / "snapshot-00000002"
+    content = path.read_bytes()
+    for place in range(0, len(content), 7):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        trouble = "was not written by this version" if place < len(HEADLINE) else "does not fit its checksum"
+        with pytest.raises(JournalIsUnusable, match=f"^{re.escape(str(path))} .*{trouble}"):
+            KeptWorld(tmp_path)
+        OPEN.pop().close()
+    path.write_bytes(content[:-1])
+    with pytest.raises(JournalIsUnusable, match="does not fit its checksum"):
         KeptWorld(tmp_path)
+
+
+def snapshots_of_two_lives(tmp_path: Path) -> dict[str, bytes]:
+    """The files of one server that started over once, each number with a queue more in its journal."""
+    world = KeptWorld(tmp_path)
+    world.queue("q")
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    world.journal.start_over(world.sqs)
+    world.queue("r")
+    world.journal.close()
+    return files | {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("there", "trouble"),
+    [
+        (["journal-00000002"], "journal-00000002 has no snapshot: snapshot-00000002 is missing"),
+        (["snapshot-00000001", "journal-00000001", "journal-00000002"], "snapshot-00000002 is missing"),
+        (["journal-00000001"], "snapshot-00000001 is missing"),
+        (["snapshot-00000002"], "journal-00000002 is missing, and with it the calls since the snapshot beside it"),
+        (["snapshot-00000001", "journal-00000001", "snapshot-00000002"], "journal-00000002 is missing"),
+    ],
+)
+def test_a_folder_that_lacks_a_file_is_refused(tmp_path: Path, there: list[str], trouble: str) -> None:
+    files = snapshots_of_two_lives(tmp_path / "before")
+    folder = tmp_path / "after"
+    folder.mkdir()
+    for name in there:
+        (folder / name).write_bytes(files[name])
+    with pytest.raises(JournalIsUnusable, match=trouble):
+        KeptWorld(folder)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*there, "lock"])
+
+
+def test_an_empty_journal_without_its_snapshot_is_refused_where_something_was_before_it(tmp_path: Path) -> None:
+    (tmp_path / "journal-00000002").write_bytes(b"")
+    with pytest.raises(JournalIsUnusable, match="snapshot-00000002 is missing"):
+        KeptWorld(tmp_path)
+
+
+def test_a_death_while_starting_over_loses_nothing_wherever_it_comes(tmp_path: Path) -> None:
+    files = snapshots_of_two_lives(tmp_path / "before")
+    old = ["snapshot-00000001", "journal-00000001"]
+    begun = {**{name: files[name] for name in old}, "journal-00000002": b""}
+    renamed = {**begun, "snapshot-00000002": files["snapshot-00000002"]}
+    half_removed = {name: content for name, content in renamed.items() if name != "snapshot-00000001"}
+    for number, state in enumerate([begun, renamed, half_removed, {"journal-00000001": b""}]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name, content in state.items():
+            (folder / name).write_bytes(content)
+        world = KeptWorld(folder)
+        names = [url.rpartition("/")[2] for url in world.call("ListQueues").get("QueueUrls", [])]
+        assert names == ([] if number == 3 else ["q"])
 
 
 def test_a_journal_that_has_grown_is_replaced_by_a_snapshot(tmp_path: Path) -> None:

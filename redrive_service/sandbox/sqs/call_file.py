@@ -1,0 +1,55 @@
+"""Calls on disk: JSON lines, found again by their number."""
+
+import os
+from array import array
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+# Every so many lines the place of one is kept: 64 KiB of memory for a million lines.
+_EVERY: Final = 128
+
+
+class CallLogIsUnusable(Exception):
+    """The call log cannot be written; a server that cannot tell what it did does nothing more."""
+
+
+class Stretch:
+    """The calls from number `first` on, one line each, behind what the file held before."""
+
+    def __init__(self, file: BinaryIO, first: int) -> None:
+        self._file = file
+        self._end = self.size_before = file.seek(0, os.SEEK_END)
+        self._places = array("Q")
+        self.first = first
+        self.count = 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes its lines have."""
+        return self._end - self.size_before
+
+    def append(self, line: bytes) -> None:
+        """Writes the next call; the line ends in a newline and has no other."""
+        if self.count % _EVERY == 0:
+            self._places.append(self._end)
+        try:
+            written = self._file.write(line)
+        except OSError as error:
+            raise CallLogIsUnusable(f"The call log cannot be written: {error.strerror}.") from error
+        if written < len(line):
+            raise CallLogIsUnusable("The call log cannot be written: the disk is full.")
+        self._end += written
+        self.count += 1
+
+    def lines(self, since: int) -> Iterator[bytes]:
+        """The calls numbered `since` or later, without their newlines; what is before them is not read."""
+        self._file.flush()
+        block, skipped = divmod(max(0, since - self.first), _EVERY)
+        ends = [*self._places[block + 1 :], self._end]
+        for start, end in zip(self._places[block:], ends, strict=False):
+            yield from os.pread(self._file.fileno(), end - start, start).splitlines()[skipped:]
+            skipped = 0
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()

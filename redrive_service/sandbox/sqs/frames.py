@@ -1,0 +1,61 @@
+"""The form of the journal: calls in frames, so that a torn end can be told from damage.
+
+A frame is a header and a content. The header holds the content's length, its checksum and a checksum of these two, so
+no damage to a length can pass for the end of the file. The content is a line of JSON, [time, action], and the body of
+the call; it never ends in a zero byte, so zeros at the end of the file are no part of a frame that was written whole.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+import orjson
+
+_SUMMED: Final = struct.Struct("<II")
+_CHECK: Final = struct.Struct("<I")
+_HEADER_SIZE: Final = _SUMMED.size + _CHECK.size
+
+
+class FrameIsDamaged(Exception):
+    """The frame at byte `start` is neither whole nor the beginning of one."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(f"The frame at byte {start} is neither whole nor the beginning of one.")
+        self.start = start
+
+
+def frame_of(now: float, action: str, body: bytes) -> bytes:
+    """One call as the journal holds it."""
+    content = orjson.dumps([now, action]) + b"\n" + body
+    summed = _SUMMED.pack(len(content), zlib.crc32(content))
+    return summed + _CHECK.pack(zlib.crc32(summed)) + content
+
+
+def read_frames(content: bytes) -> Iterator[tuple[float, str, bytes]]:
+    """Time, action and body of every whole call.
+
+    A torn end - the beginning of a frame, and at most zeros after it - is passed over: the process or the machine died
+    while it was written.
+
+    Raises:
+        FrameIsDamaged: anything else is there.
+    """
+    start, written = 0, len(content.rstrip(b"\0"))
+    while start < written:
+        begin = start + _HEADER_SIZE
+        if begin > written:
+            return
+        summed = content[start : start + _SUMMED.size]
+        length, checksum = _SUMMED.unpack(summed)
+        if content[start + _SUMMED.size : begin] != _CHECK.pack(zlib.crc32(summed)):
+            raise FrameIsDamaged(start)
+        end = begin + length
+        if end > written:
+            return
+        if zlib.crc32(content[begin:end]) != checksum:
+            raise FrameIsDamaged(start)
+        head, _, body = content[begin:end].partition(b"\n")
+        now, action = orjson.loads(head)
+        yield now, action, body
+        start = end
