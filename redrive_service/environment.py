@@ -6,16 +6,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import environ
+import redis
 from django.core.exceptions import ImproperlyConfigured
+from psycopg.pq import Conninfo
 
 Mode = Literal["production", "sandbox"]
 QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
 HOST_OF_A_REGION = re.compile(r"sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, QueueName
+_INVISIBLE = "a space, a line break or another character that nobody sees"
+_OPTIONS_OF_LIBPQ = frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
 SHORTEST_SECRET = 50  # characters, as Django's deployment check asks for
 
 
@@ -111,14 +115,18 @@ class _Reader:
             self.problems.append(f"ALLOWED_HOSTS admits every host (*). {cure}")
         elif any("/" in host for host in hosts):
             self.problems.append(f"ALLOWED_HOSTS holds a URL, not a host name. {cure}")
+        elif not all(_is_visible(host) for host in hosts):
+            self.problems.append(f"ALLOWED_HOSTS holds {_INVISIBLE}. Separate the names with commas alone. {cure}")
         return hosts
 
     def trusted_origins(self) -> tuple[str, ...]:
         origins = self.words("CSRF_TRUSTED_ORIGINS")
-        if not all(_parts(origin, ("https", "http")) for origin in origins):
-            self.problems.append(
-                "CSRF_TRUSTED_ORIGINS holds something else than https://HOST. Begin each with https://"
-            )
+        cure = "Begin each with https:// and separate them with commas alone."
+        parts = [_parts(origin, ("https", "http")) for origin in origins]
+        if not all(map(_is_visible, origins)):
+            self.problems.append(f"CSRF_TRUSTED_ORIGINS holds {_INVISIBLE}. {cure}")
+        elif not all(part and part.netloc for part in parts):
+            self.problems.append(f"CSRF_TRUSTED_ORIGINS holds something else than https://HOST. {cure}")
         return origins
 
     def database(self) -> dict[str, Any]:
@@ -126,6 +134,12 @@ class _Reader:
         # The scheme first: of one it does not know the parser tells the whole address, password and all.
         value = self.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))
         if not value:
+            return {}
+        if not _OPTIONS_OF_LIBPQ.issuperset(_options(value)):
+            example = "sslmode or connect_timeout"
+            self.problems.append(
+                f"DATABASE_URL has an option that is none of libpq's, such as {example}. Correct or remove it. {cure}"
+            )
             return {}
         database: dict[str, Any] = environ.Env.db_url_config(value)
         if not database["NAME"]:
@@ -137,6 +151,10 @@ class _Reader:
         value = self.url("REDIS_URL", cure, schemes=("redis", "rediss", "unix"))
         if value and not value.startswith("unix:") and not re.fullmatch(r"/?\d*", urlsplit(value).path):
             self.problems.append(f"REDIS_URL does not end with the number of a database. {cure}")
+        elif value and not _redis_takes(value):
+            self.problems.append(
+                f"REDIS_URL has an option, or a value of one, that redis-py does not take. Correct or remove it. {cure}"
+            )
         return value
 
     def region(self) -> str:
@@ -172,10 +190,12 @@ class _Reader:
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
         """The URL, or nothing when it is missing or cannot be used."""
         value = self.text(name, cure)
-        if not value or _parts(value, schemes):
+        if not value or (_is_visible(value) and _parts(value, schemes)):
             return value
-        if value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
-            hint = "Its port must be a number, and what is special in a password percent-encoded."
+        if not _is_visible(value):
+            self.problems.append(f"{name} holds {_INVISIBLE}. Remove it, or percent-encode it in a password. {cure}")
+        elif value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+            hint = "Its port must be a number from 1 to 65535, and what is special in a password percent-encoded."
             self.problems.append(f"{name} cannot be read. {hint} {cure}")
         else:
             self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")
@@ -186,8 +206,27 @@ def _parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
     """The parts of a URL that can be used, else nothing."""
     try:
         parts = urlsplit(value)
-        parts.port  # noqa: B018  # reading it is what checks it
+        port = parts.port  # reading it is what checks it
     except ValueError:
         return None
-    usable = parts.scheme in schemes and value.startswith(f"{parts.scheme}://") and not parts.fragment
+    usable = parts.scheme in schemes and value.startswith(f"{parts.scheme}://") and not parts.fragment and port != 0
     return parts if usable and (parts.netloc or parts.path.strip("/")) else None
+
+
+def _is_visible(value: str) -> bool:
+    """Whether it can be seen whole. What cannot, urlsplit drops unsaid and others send on."""
+    return value.isprintable() and " " not in value and "%00" not in value
+
+
+def _options(url: str) -> set[str]:
+    """The names after the question mark, as they are written."""
+    return {name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+
+
+def _redis_takes(url: str) -> bool:
+    """Whether redis-py makes a connection of it; nothing is connected."""
+    try:
+        redis.ConnectionPool.from_url(url).make_connection()
+    except (TypeError, ValueError, redis.RedisError):
+        return False
+    return True

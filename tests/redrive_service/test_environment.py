@@ -61,6 +61,10 @@ def test_everything_that_is_missing_is_told_at_once() -> None:
 
 POSTGRES = "DATABASE_URL is not a URL that begins with postgres://"
 REDIS = "REDIS_URL is not a URL that begins with redis://"
+ORIGINS = "CSRF_TRUSTED_ORIGINS holds something else than https://HOST"
+INVISIBLE = "a space, a line break or another character that nobody sees"
+UNKNOWN_TO_LIBPQ = "DATABASE_URL has an option that is none of libpq's, such as sslmode or connect_timeout"
+UNKNOWN_TO_REDIS = "REDIS_URL has an option, or a value of one, that redis-py does not take"
 UNUSABLE = [
     ("DATABASE_URL", "sqlite:///db.sqlite3", POSTGRES),
     ("DATABASE_URL", "mysql://user@db/redrive", POSTGRES),
@@ -68,11 +72,29 @@ UNUSABLE = [
     ("DATABASE_URL", "nonsense", POSTGRES),
     ("DATABASE_URL", "postgres://user@db:port/redrive", "DATABASE_URL cannot be read"),
     ("DATABASE_URL", "postgres://user:pa#ss@db/redrive", "DATABASE_URL cannot be read"),
+    ("DATABASE_URL", "postgres://user@db:0/redrive", "DATABASE_URL cannot be read"),
+    ("DATABASE_URL", "postgres://user@db:65536/redrive", "DATABASE_URL cannot be read"),
     ("DATABASE_URL", "postgres://user@db", "DATABASE_URL names no database"),
+    *[
+        ("DATABASE_URL", f"postgres://user@db/redrive?{option}", UNKNOWN_TO_LIBPQ)
+        for option in ("engine=sqlite3", "conn_max_age=0", "SSLMODE=require", "sslmode=require&pool=true", "pool=")
+    ],
+    *[
+        (name, COMPLETE[name].replace("e", hidden + "e"), f"{name} holds {INVISIBLE}")
+        for name in ("DATABASE_URL", "REDIS_URL", "REDRIVE_REPLAY_QUEUE_URL", "ALLOWED_HOSTS")
+        for hidden in ("\n", "\t", "\x1b", "\u2028", "\udcff")
+    ],
+    ("DATABASE_URL", "postgres://user:p%00@db/redrive", f"DATABASE_URL holds {INVISIBLE}"),
+    ("DATABASE_URL", "postgres://user:pass word@db/redrive", f"DATABASE_URL holds {INVISIBLE}"),
     ("REDIS_URL", "http://cache", REDIS),
     ("REDIS_URL", "cache:6379", REDIS),
     ("REDIS_URL", "redis:cache", REDIS),
     ("REDIS_URL", "redis://", "REDIS_URL cannot be read"),
+    ("REDIS_URL", "redis://cache:0/1", "REDIS_URL cannot be read"),
+    ("REDIS_URL", "redis://cache:65536/1", "REDIS_URL cannot be read"),
+    ("REDIS_URL", "redis://cache/1?engine=any", UNKNOWN_TO_REDIS),
+    ("REDIS_URL", "redis://cache/1?socket_timeout=soon", UNKNOWN_TO_REDIS),
+    ("REDIS_URL", "rediss://cache/1?ssl_cert_reqs=any", UNKNOWN_TO_REDIS),
     ("REDIS_URL", "redis://cache/one", "REDIS_URL does not end with the number of a database"),
     ("AWS_DEFAULT_REGION", "Europe", "AWS_DEFAULT_REGION is not the name of a region"),
     (
@@ -103,7 +125,11 @@ UNUSABLE = [
     ("SECRET_KEY", "short", "SECRET_KEY is shorter than 50 characters"),
     ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS admits every host (*)"),
     ("ALLOWED_HOSTS", "https://redrive.example.com", "ALLOWED_HOSTS holds a URL, not a host name"),
-    ("CSRF_TRUSTED_ORIGINS", "redrive.example.com", "CSRF_TRUSTED_ORIGINS holds something else than https://HOST"),
+    ("CSRF_TRUSTED_ORIGINS", "redrive.example.com", ORIGINS),
+    ("CSRF_TRUSTED_ORIGINS", "https://", ORIGINS),
+    ("CSRF_TRUSTED_ORIGINS", "https:///redrive", ORIGINS),
+    ("CSRF_TRUSTED_ORIGINS", "https://redrive.example.com:0", ORIGINS),
+    ("CSRF_TRUSTED_ORIGINS", "https://redrive\n.example.com", f"CSRF_TRUSTED_ORIGINS holds {INVISIBLE}"),
     ("REDRIVE_MODE", "debug", "REDRIVE_MODE is neither production (the default) nor sandbox"),
     ("BEHIND_TLS_PROXY", "perhaps", "BEHIND_TLS_PROXY must be yes or no"),
 ]
@@ -113,7 +139,9 @@ UNUSABLE = [
 def test_what_cannot_be_used_is_refused_in_a_sentence(name: str, value: str, sentence: str) -> None:
     (problem,) = problems({**COMPLETE, name: value})
 
-    assert problem.split(". ")[0].rstrip(".") == sentence
+    said, cure = problem.split(". ", 1) if ". " in problem else (problem, "")
+    assert said.rstrip(".") == sentence
+    assert cure or name in {"REDRIVE_MODE", "BEHIND_TLS_PROXY"}
 
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "SECRET_KEY"])
@@ -133,7 +161,10 @@ def test_what_is_optional_may_be_empty(name: str) -> None:
     ("name", "value"),
     [
         ("DATABASE_URL", "postgresql:///redrive"),
+        ("DATABASE_URL", "postgres://user@db:65535/redrive?sslmode=require&connect_timeout=3"),
+        ("DATABASE_URL", "postgres://user:pass%20w%C3%B6rd%0A@db/redrive"),
         ("REDIS_URL", "redis://cache"),
+        ("REDIS_URL", "rediss://cache:1/0?ssl_cert_reqs=none&socket_timeout=3"),
         ("REDIS_URL", "unix:///run/valkey.sock"),
         ("AWS_DEFAULT_REGION", "eu-west-1"),
         ("REDRIVE_CONTROL_QUEUE_URL", "http://sqs:9324/000000000000/redrive-control"),
