@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import models
+from django.db.models import QuerySet
+
+# As it is read, not as the statement began: what another session committed meanwhile is not of its future.
+_DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
 
 
 class Pulse(models.Model):
@@ -26,13 +30,26 @@ class Pulse(models.Model):
         return self.queue
 
     @staticmethod
-    def beat(queue: str, *, now: datetime) -> None:
-        """Remember that a task of this queue was consumed `now`; an earlier instant never overwrites a later one."""
-        Pulse.objects.bulk_create([Pulse(queue=queue, beaten_at=now)], ignore_conflicts=True)
-        Pulse.objects.filter(queue=queue, beaten_at__lt=now).update(beaten_at=now)
+    def beat(queue: str, **_earlier: object) -> None:
+        """Remember that a task of this queue is consumed now.
+
+        The database's clock says when, as it also says how long ago: a machine whose clock is wrong can neither
+        feign a pulse nor hide one. (Callers that still hand in their own clock are not heard.)
+        """
+        Pulse.objects.bulk_create(
+            [Pulse(queue=queue, beaten_at=_DATABASE_CLOCK)],
+            update_conflicts=True,
+            unique_fields=["queue"],
+            update_fields=["beaten_at"],
+        )
 
     @staticmethod
-    def age(queue: str, *, now: datetime) -> timedelta | None:
-        """How long ago a task of this queue was last consumed; None if never."""
-        beaten_at = Pulse.objects.filter(queue=queue).values_list("beaten_at", flat=True).first()
-        return None if beaten_at is None else now - beaten_at
+    def ages(queue: str) -> QuerySet[Pulse, timedelta]:
+        """How long ago a task of this queue was last consumed, by the database's clock; no row if never."""
+        age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("beaten_at"), output_field=models.DurationField())
+        return Pulse.objects.filter(queue=queue).values_list(age, flat=True)
+
+    @staticmethod
+    def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
+        """Whether a pulse of this age shows that tasks are consumed. One of the future, or none, shows nothing."""
+        return age is not None and timedelta(0) <= age <= within

@@ -1,0 +1,63 @@
+"""One counted try to deliver one letter. History is never rewritten."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from reprocessing.domain.lifecycle import AttemptOutcome
+from reprocessing.models.lane import Lane
+from reprocessing.models.letter import DeadLetter
+from reprocessing.models.run import Run
+from reprocessing.models.target import Target
+
+OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
+
+
+class Attempt(models.Model):
+    """One attempt; every column is written once (a trigger sees to it), `holds_lane` falls once.
+
+    An attempt whose letter comes back after it was closed keeps its outcome and says so in `returned_at`.
+    `deadline`: until when it may come back; `taken_at`: when the target took it.
+    """
+
+    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="history")
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="attempts")
+    no = models.IntegerField()
+    epoch = models.IntegerField()
+    fence = models.BigIntegerField()
+    opened_at = models.DateTimeField()
+    taken_at = models.DateTimeField(null=True, blank=True)
+    deadline = models.DateTimeField(null=True, blank=True)
+    sent_message_id = models.TextField(null=True, blank=True)
+    outcome = models.TextField(choices=OUTCOMES, null=True, blank=True)
+    detail = models.TextField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    returned_at = models.DateTimeField(null=True, blank=True)
+    holds_lane = models.BooleanField()
+
+    class Meta:
+        db_table = "redrive_attempt"
+        constraints = [
+            models.UniqueConstraint(fields=["letter", "no"], name="an_attempt_number_is_never_reused"),
+            models.UniqueConstraint(fields=["lane"], condition=Q(holds_lane=True), name="one_attempt_holds_a_lane"),
+            models.CheckConstraint(
+                condition=Q(outcome=None, closed_at=None) | Q(outcome__isnull=False, closed_at__isnull=False),
+                name="a_closed_attempt_has_an_outcome",
+            ),
+            models.CheckConstraint(
+                condition=Q(holds_lane=False) | Q(closed_at=None), name="a_closed_attempt_holds_no_lane"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                F("sent_message_id"), condition=Q(sent_message_id__isnull=False), name="attempts_by_the_id_they_got"
+            ),
+            models.Index(F("target"), F("lane"), condition=Q(closed_at=None), name="attempts_still_open"),
+            models.Index(F("run"), F("outcome"), name="attempts_of_a_run"),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.no} of {self.letter_id}"

@@ -1,0 +1,53 @@
+"""The copies of letters that lie in a dlq, and which of them are to be deleted there."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from reprocessing.models.attempt import Attempt
+from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.letter import DeadLetter
+
+
+class CustodyState(models.TextChoices):
+    """What is to become of a copy."""
+
+    HELD = "held", "held: invisible in the dlq until its letter is finished"
+    DELETE = "delete", "to be deleted"
+    GONE = "gone", "deleted; remembered, because identity outlives history"
+
+
+class Custody(models.Model):
+    """One copy, by the id under which the dlq handed it over. `attempt` null: the copy that became the letter."""
+
+    pk = models.CompositePrimaryKey("dlq_id", "message_id")
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+")
+    message_id = models.TextField()
+    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="copies")
+    attempt = models.ForeignKey(Attempt, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    state = models.TextField(choices=CustodyState.choices)
+    handle = models.TextField()
+    visible_until = models.DateTimeField()
+    extended = models.BooleanField(db_default=False)
+    receives = models.IntegerField(db_default=1)
+    gone_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_custody"
+        verbose_name_plural = "custody"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state=CustodyState.GONE, gone_at__isnull=False)
+                | (~Q(state=CustodyState.GONE) & Q(gone_at=None)),
+                name="a_copy_that_is_gone_says_since_when",
+            ),
+        ]
+        indexes = [
+            models.Index(F("dlq"), condition=Q(state=CustodyState.DELETE), name="copies_to_be_deleted"),
+            models.Index(F("dlq"), F("visible_until"), condition=Q(state=CustodyState.HELD), name="copies_held"),
+            models.Index(F("gone_at"), condition=Q(state=CustodyState.GONE), name="copies_gone"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} ({self.state})"

@@ -1,0 +1,143 @@
+"""A dead-letter queue that is watched, with its policy, and the queues whose messages die into it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule
+
+from reprocessing.models.target import Target
+
+
+class Mode(models.TextChoices):
+    """What may happen to a dlq without a person."""
+
+    OBSERVE = "observe", "observe: its attributes are read, nothing is received"
+    MANUAL = "manual", "manual: captured and replayed when a person says so"
+    AUTOMATIC = "automatic", "automatic: beat captures and replays it"
+
+
+class DeleteWhen(models.TextChoices):
+    """When the copy in the dlq is deleted."""
+
+    TERMINAL = "terminal", "when its letter is finished"
+    CAPTURED = "captured", "as soon as its snapshot is committed"
+
+
+class MissingKey(models.TextChoices):
+    """What becomes of a letter that lacks a configured ordering key."""
+
+    PARK = "park", "it is parked"
+    LANE = "lane", "it gets a lane of its own"
+
+
+class Jitter(models.TextChoices):
+    """How a backoff is spread."""
+
+    FULL = "full", "anywhere between nothing and the whole delay"
+    NONE = "none", "the whole delay, always"
+
+
+class ParkedHead(models.TextChoices):
+    """What a parked letter does to its lane."""
+
+    ASIDE = "aside", "it steps aside, the lane goes on"
+    HOLD = "hold", "its lane waits for a person"
+
+
+class StalePolicy(models.TextChoices):
+    """What becomes of a letter that turns up after a later one of its lane was delivered."""
+
+    PARK = "park", "it is parked"
+    DELIVER = "deliver", "it is delivered late"
+
+
+class DeadLetterQueue(models.Model):
+    """One watched dlq. Adding one never redrives it.
+
+    Durations are seconds. `quiet_for` null: the visibility timeout of the letter's origin. `receive_ceiling` null: off.
+    """
+
+    name = models.SlugField(unique=True, max_length=100)
+    url = models.TextField(unique=True)
+    arn = models.TextField(unique=True)
+    region = models.TextField()
+    fifo = models.BooleanField(default=False)
+    retention = models.IntegerField(default=345_600)
+    mode = models.TextField(choices=Mode.choices, default=Mode.MANUAL)
+
+    ordering_key = models.TextField(default="none")
+    sequence = models.TextField(default="system:SentTimestamp")
+    idempotency_key = models.TextField(default="message-id")
+    missing_key = models.TextField(choices=MissingKey.choices, default=MissingKey.PARK)
+    default_origin = models.ForeignKey(
+        "Origin", null=True, blank=True, on_delete=models.SET_NULL, related_name="default_of"
+    )
+
+    delete_when = models.TextField(choices=DeleteWhen.choices, default=DeleteWhen.TERMINAL)
+    max_attempts = models.PositiveIntegerField(default=3)
+    backoff_base = models.FloatField(default=60)
+    backoff_cap = models.FloatField(default=21_600)
+    backoff_jitter = models.TextField(choices=Jitter.choices, default=Jitter.FULL)
+    quiet_for = models.FloatField(null=True, blank=True)
+    parked_head = models.TextField(choices=ParkedHead.choices, default=ParkedHead.ASIDE)
+    stale = models.TextField(choices=StalePolicy.choices, default=StalePolicy.PARK)
+    receive_ceiling = models.PositiveIntegerField(null=True, blank=True)
+    custody_limit = models.PositiveIntegerField(default=20_000)
+    parking_url = models.TextField(default="", blank=True)
+
+    interval = models.ForeignKey(IntervalSchedule, null=True, blank=True, on_delete=models.PROTECT)
+    crontab = models.ForeignKey(CrontabSchedule, null=True, blank=True, on_delete=models.PROTECT)
+    at_once = models.BooleanField(default=False)
+
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    stopped_by = models.TextField(default="", blank=True)
+    stop_reason = models.TextField(default="", blank=True)
+
+    next_poll_at = models.DateTimeField(null=True, blank=True)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    fence = models.BigIntegerField(default=0)
+    unclean_until = models.DateTimeField(null=True, blank=True)
+    drained_through = models.DateTimeField(null=True, blank=True)
+    depth_visible = models.BigIntegerField(null=True, blank=True)
+    depth_in_flight = models.BigIntegerField(null=True, blank=True)
+    depth_at = models.DateTimeField(null=True, blank=True)
+    trouble = models.TextField(default="", blank=True)
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "redrive_dlq"
+        verbose_name = "dead-letter queue"
+        constraints = [
+            models.CheckConstraint(condition=Q(max_attempts__gte=1), name="a_dlq_allows_one_attempt"),
+            models.CheckConstraint(
+                condition=Q(backoff_base__gte=0, backoff_cap__gte=0), name="a_backoff_is_a_duration"
+            ),
+            models.CheckConstraint(condition=Q(interval=None) | Q(crontab=None), name="a_dlq_has_one_schedule_at_most"),
+            models.CheckConstraint(
+                condition=~Q(fifo=True) | Q(delete_when=DeleteWhen.CAPTURED), name="a_fifo_dlq_is_emptied_at_capture"
+            ),
+            models.CheckConstraint(
+                condition=Q(stopped_at=None, stopped_by="", stop_reason="")
+                | (Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")),
+                name="a_stop_says_who_and_why",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Origin(models.Model):
+    """A queue whose messages die into a dlq, and where they go back to."""
+
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="origins")
+    arn = models.TextField()
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="origins")
+
+    class Meta:
+        db_table = "redrive_origin"
+        constraints = [models.UniqueConstraint(fields=["dlq", "arn"], name="an_origin_is_named_once_a_dlq")]
+
+    def __str__(self) -> str:
+        return self.arn.rsplit(":", 1)[-1]

@@ -1,0 +1,52 @@
+"""The letters of one dlq, one origin and one ordering key: replayed in order, one at a time."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from reprocessing.domain.lifecycle import LanePhase
+from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.run import Run
+
+PHASES = [(phase.value, phase.value) for phase in LanePhase]
+
+
+class Lane(models.Model):
+    """One lane.
+
+    `due_at` is when a ready lane may be leased, and until when a leased one is: a dead worker's lane is due again.
+    `fence` rises with every lease; only its owner moves a leased lane. `passed_sequence` is the highest that was
+    delivered, or sent with an unknown fate.
+    """
+
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes")
+    origin = models.ForeignKey(Origin, on_delete=models.PROTECT, related_name="lanes")
+    key_hash = models.BinaryField()
+    key = models.TextField(null=True, blank=True)
+    single = models.BooleanField(db_default=False)
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    phase = models.TextField(choices=PHASES, db_default=LanePhase.IDLE.value)
+    due_at = models.DateTimeField(null=True, blank=True)
+    fence = models.BigIntegerField(db_default=0)
+    owner = models.TextField(db_default="", blank=True)
+    passed_sequence = models.TextField(null=True, blank=True, db_collation="C")
+    hinted_until = models.DateTimeField(null=True, blank=True)
+    why = models.TextField(db_default="", blank=True)
+
+    class Meta:
+        db_table = "redrive_lane"
+        constraints = [
+            models.UniqueConstraint(fields=["dlq", "origin", "key_hash"], name="a_key_has_one_lane"),
+            models.CheckConstraint(
+                condition=Q(phase__in=[LanePhase.READY, LanePhase.LEASED], due_at__isnull=False)
+                | (~Q(phase__in=[LanePhase.READY, LanePhase.LEASED]) & Q(due_at=None)),
+                name="a_lane_is_due_when_ready_or_leased",
+            ),
+        ]
+        indexes = [
+            models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key or f"lane {self.pk}"

@@ -1,0 +1,122 @@
+"""One dead message, captured, and where it stands. Its bytes lie in a table of their own and never change."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
+from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.lane import Lane
+from reprocessing.models.run import Run
+from reprocessing.models.target import Target
+
+STATES = [(state.value, state.value) for state in LetterState]
+REASONS = [(reason.value, reason.sentence) for reason in ParkedReason]
+_IN_LANE = [LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING]
+
+
+class DeadLetter(models.Model):
+    """One letter.
+
+    `public_id` is its redrive id: the same on every attempt. `sequence` is a sort key (domain.lane), compared by bytes.
+    `attempts` counts against the dlq's limit, `not_sent` those that never left. `epoch` rises with every known failure.
+    `objection` is why a captured letter could not be enlisted: it becomes the reason when a run parks it.
+    `lets_pass`: sent, not yet settled, and the next letter of its lane need not wait for that.
+    """
+
+    public_id = models.UUIDField(unique=True, default=uuid.uuid4)
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters")
+    message_id = models.TextField()
+    origin = models.ForeignKey(Origin, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    lane = models.ForeignKey(Lane, null=True, blank=True, on_delete=models.PROTECT, related_name="letters")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="letters")
+    state = models.TextField(choices=STATES, db_default=LetterState.CAPTURED.value)
+    due_at = models.DateTimeField(null=True, blank=True)
+    attempts = models.IntegerField(db_default=0)
+    not_sent = models.IntegerField(db_default=0)
+    epoch = models.IntegerField(db_default=0)
+    planned = models.BooleanField(db_default=False)
+    objection = models.TextField(db_default="", blank=True)
+    ordering_key = models.TextField(null=True, blank=True)
+    key_hash = models.BinaryField(null=True, blank=True)
+    single = models.BooleanField(db_default=True)
+    sequence = models.TextField(null=True, blank=True, db_collation="C")
+    idempotency_key = models.TextField(null=True, blank=True)
+    body_hash = models.BinaryField()
+    size = models.IntegerField()
+    lets_pass = models.BooleanField(db_default=False)
+    presumed = models.BooleanField(db_default=False)
+    reason = models.TextField(choices=REASONS, db_default="", blank=True)
+    detail = models.TextField(db_default="", blank=True)
+    released_by = models.TextField(null=True, blank=True)
+    duplicate_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="duplicates")
+    died_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    captured_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_letter"
+        constraints = [
+            models.UniqueConstraint(fields=["dlq", "message_id"], name="a_message_is_one_letter"),
+            models.CheckConstraint(
+                condition=~Q(state__in=_IN_LANE)
+                | Q(lane__isnull=False, target__isnull=False, sequence__isnull=False, planned=True),
+                name="a_letter_under_way_has_lane_target_and_sequence",
+            ),
+            models.CheckConstraint(
+                condition=(Q(state=LetterState.PARKED) & ~Q(reason="")) | (~Q(state=LetterState.PARKED) & Q(reason="")),
+                name="a_parked_letter_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=LetterState.DUPLICATE, duplicate_of__isnull=False)
+                | (~Q(state=LetterState.DUPLICATE) & Q(duplicate_of=None)),
+                name="a_duplicate_names_the_letter_that_was_delivered",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=FINISHED, finished_at__isnull=False)
+                | (~Q(state__in=FINISHED) & Q(finished_at=None)),
+                name="a_finished_letter_says_since_when",
+            ),
+            models.CheckConstraint(
+                condition=Q(lets_pass=False) | Q(state=LetterState.AWAITING), name="only_a_sent_letter_lets_pass"
+            ),
+            models.CheckConstraint(condition=Q(attempts__gte=0, not_sent__gte=0), name="attempts_are_counted_upwards"),
+        ]
+        indexes = [
+            models.Index(
+                F("lane"),
+                F("sequence"),
+                F("message_id"),
+                condition=Q(state__in=_IN_LANE, lets_pass=False),
+                name="letters_in_the_order_of_a_lane",
+            ),
+            models.Index(F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED), name="letters_nobody_asked_for"),
+            models.Index(F("run"), F("state"), name="letters_of_a_run"),
+            models.Index(
+                F("dlq"), F("finished_at"), condition=Q(state=LetterState.PARKED), name="letters_in_the_parking_lot"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} ({self.state})"
+
+
+class Payload(models.Model):
+    """A letter's bytes, as they were received; attributes packed by domain.envelope."""
+
+    letter = models.OneToOneField(DeadLetter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
+    body = models.BinaryField()
+    attributes = models.BinaryField()
+    system = models.JSONField()
+
+    class Meta:
+        db_table = "redrive_payload"
+
+    def __str__(self) -> str:
+        return f"payload of {self.letter_id}"

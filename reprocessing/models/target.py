@@ -1,0 +1,83 @@
+"""Where letters go back to, what it bears, and when it was last seen consumed."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+
+class TargetKind(models.TextChoices):
+    """How letters reach a target."""
+
+    SQS = "sqs", "SQS queue"
+
+
+class Proof(models.TextChoices):
+    """What it takes to call a letter delivered: the outcome that a target is judged by."""
+
+    ACCEPTED = "accepted", "accepted: the target took it"
+    ABSENCE = "absence", "absence: it has not come back, with evidence (presumed)"
+
+
+class Advance(models.TextChoices):
+    """When the next letter of a lane may go."""
+
+    ACCEPTED = "accepted", "as soon as the target took the one before"
+    SETTLED = "settled", "when the outcome of the one before is known"
+
+
+class Target(models.Model):
+    """A place that letters go back to.
+
+    Fields whose unit matters: `rate` letters a second over all workers (null: no limit), `burst` letters (null: one
+    second of rate), `window` seconds within which a failed letter comes back, `size_limit` bytes with attributes.
+    """
+
+    kind = models.TextField(choices=TargetKind.choices, default=TargetKind.SQS)
+    arn = models.TextField(unique=True)
+    url = models.TextField()
+    region = models.TextField()
+    fifo = models.BooleanField(default=False)
+    proof = models.TextField(choices=Proof.choices, default=Proof.ACCEPTED)
+    advance = models.TextField(choices=Advance.choices, default=Advance.ACCEPTED)
+    rate = models.FloatField(null=True, blank=True)
+    burst = models.FloatField(null=True, blank=True)
+    window = models.FloatField(default=0)
+    visibility = models.IntegerField(default=30)
+    size_limit = models.IntegerField(default=1_048_576)
+    watched_by = models.ForeignKey(
+        "DeadLetterQueue", null=True, blank=True, on_delete=models.PROTECT, related_name="watched_targets"
+    )
+
+    class Meta:
+        db_table = "redrive_target"
+        constraints = [
+            models.CheckConstraint(condition=Q(rate=None) | Q(rate__gt=0), name="a_rate_is_above_zero_or_none"),
+            models.CheckConstraint(condition=Q(burst=None) | Q(burst__gte=1), name="a_burst_holds_one_letter"),
+            models.CheckConstraint(condition=Q(window__gte=0), name="a_window_is_a_duration"),
+            models.CheckConstraint(
+                condition=~Q(proof=Proof.ABSENCE) | Q(watched_by__isnull=False), name="absence_needs_a_watched_dlq"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.arn.rsplit(":", 1)[-1]
+
+    @property
+    def allowed_burst(self) -> float:
+        """Letters that may go at once: what was set, else one second of rate, and never less than one."""
+        return self.burst if self.burst is not None else max(1.0, self.rate or 1.0)
+
+
+class Sighting(models.Model):
+    """A moment at which a target had nothing visible: whatever was sent well before had been taken by its consumer."""
+
+    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "redrive_sighting"
+        indexes = [models.Index(F("target"), F("seen_at").desc(), name="sightings_newest_first")]
+
+    def __str__(self) -> str:
+        return f"{self.target} at {self.seen_at}"
