@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import socket
+import time
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
-from django.db import OperationalError, connection
+from django.db import connection, models
+from django.db.models.functions import Now
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from redrive_service import health
 from reprocessing.models import Pulse
 from reprocessing.tasks import CONTROL
+from tests.conditions import eventually
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)  # the pages look through a connection of their own
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    now = datetime(2030, 1, 1, tzinfo=UTC)
-    monkeypatch.setattr("redrive_service.health.timezone.now", lambda: now)
-    return now
+def silent_port() -> Iterator[int]:
+    """A port like that of a server that was stopped: it accepts, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def beat(ago: timedelta) -> None:
+    Pulse.beat(CONTROL)
+    Pulse.objects.update(beaten_at=models.ExpressionWrapper(Now() - ago, output_field=models.DateTimeField()))
 
 
 def ask(client: Client, question: str) -> tuple[int, dict[str, Any]]:
@@ -50,23 +62,85 @@ def test_a_question_nobody_knows_is_not_found(client: Client) -> None:
 
 @pytest.mark.parametrize("question", ["live", "ready", "work"])
 def test_health_is_asked_and_not_told(client: Client, question: str) -> None:
-    assert client.post(f"/health/{question}").status_code == 405
+    told = client.post(f"/health/{question}")
+
+    assert (told.status_code, told.headers["Allow"]) == (405, "GET, HEAD")
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("ready", {"postgres": False, "redis": True}),
-        ("work", {"consuming": False, "age_seconds": None}),
-    ],
-)
-def test_without_postgres_the_answer_is_still_an_answer(client: Client, question: str, answer: dict[str, Any]) -> None:
-    with connection.execute_wrapper(refused):
-        assert ask(client, question) == (503, answer)
+WITHOUT_POSTGRES = [
+    ("ready", {"postgres": False, "redis": True}),
+    ("work", {"consuming": False, "age_seconds": None}),
+]
 
 
-def refused(*_: object) -> None:
-    raise OperationalError("connection refused")
+@pytest.mark.parametrize(("question", "answer"), WITHOUT_POSTGRES)
+def test_without_postgres_the_answer_is_still_an_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch, question: str, answer: dict[str, Any]
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "PORT", 1)
+
+    assert ask(client, question) == (503, answer)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("question", "answer"), WITHOUT_POSTGRES)
+def test_a_postgres_that_accepts_and_says_nothing_is_waited_for_two_seconds(
+    client: Client, monkeypatch: pytest.MonkeyPatch, silent_port: int, question: str, answer: dict[str, Any]
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "PORT", silent_port)
+    began = time.monotonic()
+
+    assert ask(client, question) == (503, answer)
+    assert round(time.monotonic() - began) == health.PATIENCE == 2
+
+
+@pytest.mark.timeout(20)
+def test_a_postgres_that_falls_silent_after_the_question_is_waited_for_two_seconds(client: Client) -> None:
+    beat(timedelta(0))
+    with psycopg.connect(**connection.get_connection_params()) as other:
+        other.execute("LOCK TABLE reprocessing_pulse")
+        began = time.monotonic()
+
+        assert ask(client, "work") == (503, {"consuming": False, "age_seconds": None})
+        assert round(time.monotonic() - began) == 2
+
+
+@pytest.mark.timeout(20)
+def test_a_redis_that_accepts_and_says_nothing_is_waited_for_two_seconds_whatever_its_url_says(
+    client: Client, settings: Settings, silent_port: int
+) -> None:
+    settings.REDIS_URL = f"redis://127.0.0.1:{silent_port}/0?socket_timeout=60&retry_on_timeout=yes"
+    began = time.monotonic()
+
+    assert ask(client, "ready") == (503, {"postgres": True, "redis": False})
+    assert time.monotonic() - began < 2.5
+
+
+def test_connecting_to_redis_has_its_limit_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float | None] = []
+    connect = socket.socket.connect
+
+    class Watched(socket.socket):
+        def connect(self, address: tuple[str, int]) -> None:
+            limits.append(self.gettimeout())
+            connect(self, address)
+
+    monkeypatch.setattr("socket.socket", Watched)
+
+    assert ask(client, "ready") == (200, {"postgres": True, "redis": True})
+    assert limits == [1.0]
+
+
+def test_the_pages_leave_no_connection_behind(client: Client) -> None:
+    def connections_there() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+            return int(cursor.fetchone()[0])
+
+    before = connections_there()
+    for question in ("ready", "work"):
+        ask(client, question)
+    assert eventually(lambda: connections_there() == before, within=5)
 
 
 def test_it_is_not_ready_without_redis(client: Client, settings: Settings) -> None:
@@ -75,14 +149,21 @@ def test_it_is_not_ready_without_redis(client: Client, settings: Settings) -> No
     assert ask(client, "ready") == (503, {"postgres": True, "redis": False})
 
 
-def test_work_is_not_done_before_the_first_task(client: Client, clock: datetime) -> None:
+def test_work_is_not_done_before_the_first_task(client: Client) -> None:
     assert ask(client, "work") == (503, {"consuming": False, "age_seconds": None})
 
 
-@pytest.mark.parametrize(("age", "status", "consuming"), [(60.0, 200, True), (60.1, 503, False)])
+@pytest.mark.parametrize(
+    ("age", "status", "consuming"),
+    [(timedelta(seconds=55), 200, True), (timedelta(seconds=61), 503, False), (timedelta(hours=-1), 503, False)],
+    ids=["recent", "old", "of the future"],
+)
 def test_work_is_done_while_the_last_task_is_a_minute_old_at_most(
-    client: Client, clock: datetime, age: float, status: int, consuming: bool
+    client: Client, age: timedelta, status: int, consuming: bool
 ) -> None:
-    Pulse.beat(CONTROL, now=clock - timedelta(seconds=age))
+    beat(age)
 
-    assert ask(client, "work") == (status, {"consuming": consuming, "age_seconds": age})
+    code, answer = ask(client, "work")
+
+    assert (code, answer["consuming"]) == (status, consuming)
+    assert 0 <= answer["age_seconds"] - age.total_seconds() < 5

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
 from reprocessing.models import Pulse
 from reprocessing.tasks import CONTROL
@@ -25,8 +24,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        age = Pulse.age(CONTROL, now=timezone.now())  # noqa: TID251  # a door reads the clock
-        alive = age is not None and age <= timedelta(seconds=options["max_age"])
+        age = Pulse.ages(CONTROL).first()
+        alive = Pulse.is_recent(age, within=timedelta(seconds=options["max_age"]))
         seconds = None if age is None else round(age.total_seconds(), 1)
         if options["json"]:
             self.stdout.write(json.dumps({"queue": CONTROL, "age_seconds": seconds, "alive": alive}))
