@@ -33,8 +33,9 @@ class TickWasTaken(Exception):  # named for what happened
 class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery-beat is untyped
     """django-celery-beat's scheduler, for as many beats as one likes.
 
-    Every tick is claimed by its row's run count, then sent, and owed until it was sent. A beat that dies in between
-    loses that one tick; its tasks must bear that, and a repetition, as every Celery message here is only a hint.
+    Every tick is claimed by its row's run count, then sent, and owed until it was sent or the next one is due. A beat
+    that dies in between loses that one tick; its tasks must bear that, and a repetition, as every Celery message here
+    is only a hint.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:
@@ -54,8 +55,9 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
             close_old_connections()
             if not self._schedule_is_known:
                 self._learn_schedule()
-            self._send_owed()
             until_next: float = super().tick()
+            if until_next > 0:  # first what is due: a new tick of the same entry takes the owed one's place
+                self._send_owed()
             return min(until_next, _WAKES_EVERY)
         except TickWasTaken:
             logger.warning("redrive.beat.tick_was_taken: reading the schedule again")

@@ -145,6 +145,17 @@ def test_a_tick_that_could_not_be_sent_is_sent_once_the_broker_is_back(scheduler
     assert scheduler.work() == ["entry"]
 
 
+def test_an_owed_tick_gives_way_to_the_next_one_of_its_entry(scheduler: Scheduler) -> None:
+    scheduler.broker_is_away = True
+    assert scheduler.work() == []
+    scheduler.broker_is_away = False
+    PeriodicTask.objects.update(last_run_at=LONG_AGO)  # due again before the owed one could go
+    PeriodicTasks.update_changed()
+    assert scheduler.work() == ["entry"]
+    assert scheduler.work() == ["entry"]
+    assert PeriodicTask.objects.get().total_run_count == 2
+
+
 @pytest.mark.parametrize("done", [False, True], ids=["was not carried out", "was carried out"])
 def test_a_tick_is_sent_once_when_the_database_failed_at_its_claim_which(scheduler: Scheduler, *, done: bool) -> None:
     failure = DatabaseThatFails(_is_claim, done=done)
@@ -171,6 +182,53 @@ def test_a_change_is_seen_though_the_database_failed_when_it_was_read(scheduler:
     with connections["default"].execute_wrapper(DatabaseThatFails(_is_reading)):
         assert scheduler.work() == ["entry"]
     assert scheduler.work() == ["entry", "entry"]
+
+
+def test_an_outage_of_the_database_ends_for_beat_when_it_ends(scheduler: Scheduler) -> None:
+    scheduler.work()
+    PeriodicTask.objects.update(last_run_at=LONG_AGO)
+    PeriodicTasks.update_changed()
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (backend,) = cursor.fetchone()
+    with psycopg.connect(**connections["default"].get_connection_params()) as connection:
+        connection.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
+    assert scheduler.work() == ["entry", "entry"]
+
+
+def test_a_tick_that_somebody_else_claimed_is_read_again_and_the_next_is_sent(scheduler: Scheduler) -> None:
+    scheduler._leadership.is_held()
+    scheduler._learn_schedule()
+    PeriodicTask.objects.update(total_run_count=5)  # it leaves no word for beat
+    assert scheduler.work() == []
+    assert scheduler.work() == ["entry"]
+    assert PeriodicTask.objects.get().total_run_count == 6
+
+
+def test_who_leads_again_reads_again_what_happened_meanwhile(
+    scheduler: Scheduler, other: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler.work()
+    scheduler._leadership.release()
+    other.work()
+    assert scheduler.work() == ["entry"]  # a standby now
+    PeriodicTask.objects.update(last_run_at=LONG_AGO, total_run_count=5)  # it leaves no word for beat
+    other._leadership.release()
+    assert scheduler.work() == ["entry", "entry"]
+    assert "tick_was_taken" not in caplog.text
+
+
+def test_an_error_nobody_foresaw_is_logged_and_outlived(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_entry: BeatValue) -> None:
+        raise LookupError("nobody foresaw this")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(scheduler, "reserve", fail)
+        assert scheduler.tick() == 1.0
+    assert "redrive.beat.tick_failed" in caplog.messages
+    assert scheduler.work() == ["entry"]
 
 
 def test_an_entry_that_cannot_be_understood_takes_no_other_with_it(scheduler: Scheduler) -> None:

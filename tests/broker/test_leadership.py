@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -98,9 +100,31 @@ def test_giving_up_twice_is_harmless(first: Leadership) -> None:
     assert first.is_held()
 
 
-def test_a_dead_peer_is_noticed_by_both_ends(first: Leadership) -> None:
+PROBING = {"idle": "4", "interval": "2", "count": "3"}
+
+
+@pytest.mark.parametrize(("name", "value"), PROBING.items())
+def test_a_dead_leader_is_noticed_by_the_server_in_ten_seconds(first: Leadership, name: str, value: str) -> None:
     assert first.is_held()
     assert first._session is not None
-    idle = first._session.execute("SELECT current_setting('tcp_keepalives_idle')").fetchone()
-    assert idle == ("4",)
-    assert first._session.info.get_parameters()["keepalives_idle"] == "4"
+    told = first._session.execute("SELECT current_setting(%s)", [f"tcp_keepalives_{name}"]).fetchone()
+    assert told == (value,)
+
+
+def test_a_dead_server_is_noticed_by_the_leader_in_ten_seconds() -> None:
+    parameters = {**connections["default"].get_connection_params(), "keepalives": 0, "connect_timeout": 60}
+    with dedicated_connection(parameters) as session:
+        told = session.info.get_parameters()
+        probes = socket.socket(fileno=os.dup(session.fileno()))
+    with probes:
+        assert {name: told[f"keepalives_{name}"] for name in PROBING} == PROBING
+        assert (told["tcp_user_timeout"], told["connect_timeout"]) == ("10000", "3")
+        assert probes.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert probes.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10000
+
+
+def test_what_the_database_url_tells_the_server_is_told_to_it_too() -> None:
+    parameters = {**connections["default"].get_connection_params(), "options": "-c work_mem=5MB"}
+    with dedicated_connection(parameters) as session:
+        assert session.execute("SELECT current_setting('work_mem')").fetchone() == ("5MB",)
+        assert session.execute("SELECT current_setting('tcp_keepalives_count')").fetchone() == ("3",)

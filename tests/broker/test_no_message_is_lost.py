@@ -90,6 +90,7 @@ FOREIGN = {
     "a shadow that is no name": envelope(headers={"task": "tiny.mark", "id": "7", "shadow": [SECRET]}),
     "an id that is no name": envelope(headers={"task": "tiny.mark", "id": [SECRET]}),
     "a far ETA": envelope(headers={"task": "tiny.mark", "id": "8", "eta": "2100-01-01T00:00:00+00:00"}),
+    "a compression nobody knows": envelope(headers={"task": "tiny.mark", "id": SECRET, "compression": SECRET}),
     "what follows is junk": envelope(headers={"task": "tiny.mark", "id": "9"}, body=[[], {}, SECRET]),
     "callbacks": envelope(headers={"task": "tiny.mark", "id": "10"}, body=[[], {}, {"callbacks": [SECRET]}]),
 }
