@@ -15,7 +15,7 @@ MOST_CALLS: Final = 1_000_000
 MOST_BYTES: Final = 1024 * 1024 * 1024
 # One answer holds at most this many calls, and stops after this many bytes.
 PAGE: Final = 20_000
-_PAGE_BYTES: Final = 32 * 1024 * 1024
+PAGE_BYTES: Final = 32 * 1024 * 1024
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class CallLog:
                 calls.append(orjson.Fragment(line))
             seen += 1
             size += len(line)
-            if seen >= PAGE or size >= _PAGE_BYTES:
+            if seen >= PAGE or size >= PAGE_BYTES:
                 break
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 

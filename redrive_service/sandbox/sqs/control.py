@@ -88,8 +88,7 @@ def _read(request: HttpRequest) -> object:
 
 def _read_seconds(content: object) -> float:
     seconds = content.get("advance") if isinstance(content, dict) else None
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 <= seconds <= _LONGEST_ADVANCE:
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST_ADVANCE:
         raise ControlIsUnusable(
             f'Send {{"advance": seconds}}, with seconds from 0 to {_LONGEST_ADVANCE} (100 years): the clock never goes '
             "back.",

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
-from redrive_service.sandbox.sqs.http import LARGEST_BODY
+from redrive_service.sandbox.sqs import http
+from redrive_service.sandbox.sqs.http import LARGEST_BODY, LARGEST_REST, Connection
 from tests.sandbox.sqs.world import Client, Server, call_bytes, url_of
 
 HEALTH = b"GET /_sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -80,6 +82,60 @@ def test_other_targets_and_methods_are_refused_like_calls(client: Client) -> Non
     client.write(b"GET /_sandbox/nonsense HTTP/1.1\r\n\r\n")
     status, answer = client.read()
     assert (status, answer["error"].startswith("There is no GET /_sandbox/nonsense.")) == (404, True)
+
+
+@pytest.mark.parametrize("target", [b"/_sandbox/health", b"/_sandbox/nonsense", b"/", b"/_sandbox/calls"])
+def test_head_is_answered_like_get_without_a_body(client: Client, target: bytes) -> None:
+    answers = []
+    for method in (b"HEAD", b"GET"):
+        client.write(method + b" " + target + b" HTTP/1.1\r\n\r\n" + HEALTH)
+        answers.append(b"")
+        while not answers[-1].endswith(b'{"status":"ok"}'):
+            answers[-1] += client.socket.recv(65_536)
+    assert answers[0].split()[1] == answers[1].split()[1]
+    assert answers[0].count(b"\r\n\r\n") == 2
+    assert answers[0].split(b"\r\n\r\n")[1].startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("size", [65_537, 1_000_000, 7_000_000])
+def test_a_head_that_is_too_large_gets_its_answer(client: Client, size: int) -> None:
+    client.write(b"POST / HTTP/1.1\r\nX: " + b"x" * size)
+    status, error = client.read()
+    assert (status, error["__type"]) == (431, "com.amazonaws.sqs#MalformedHttpRequest")
+    assert client.is_closed()
+
+
+def test_a_client_that_never_stops_sending_is_cut_off(client: Client) -> None:
+    client.write(b"POST / HTTP/1.1\r\nX: ")
+    with pytest.raises(ConnectionError):
+        client.write(b"x" * 5 * LARGEST_REST)
+
+
+def test_a_client_that_never_leaves_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LONGEST_REST", 0.01)
+
+    async def meet() -> bytes:
+        cut_off = asyncio.Event()
+
+        class Watched(Connection):
+            def connection_lost(self, exc: Exception | None) -> None:
+                super().connection_lost(exc)
+                cut_off.set()
+
+        def connect() -> Connection:
+            return Watched(lambda connection, request: connection.answer(request.head.status, b""))
+
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(connect, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())
+        writer.write(b"GARBAGE\r\n\r\n")
+        answer = await reader.read()
+        await asyncio.wait_for(cut_off.wait(), timeout=10)
+        writer.close()
+        listener.close()
+        return answer
+
+    assert asyncio.run(meet()).startswith(b"HTTP/1.1 400 Bad Request\r\n")
 
 
 def test_bytes_may_arrive_one_by_one(client: Client) -> None:

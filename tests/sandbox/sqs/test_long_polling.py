@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+from contextlib import closing
 from random import Random
 
 import pytest
@@ -163,16 +164,35 @@ def test_waiting_receives_block_nobody(server: Server, client: Client, url: str)
 
 
 def test_the_clock_does_not_go_back(client: Client) -> None:
-    answer = client.control("POST", "clock", {"advance": -1})
-    assert answer == {"error": 'Send {"advance": seconds}, with seconds of 0 or more: the clock never goes back.'}
+    client.post_control("POST", "clock", {"advance": -1})
+    sentence = 'Send {"advance": seconds}, with seconds from 0 to 3153600000 (100 years): the clock never goes back.'
+    assert client.read() == (400, {"error": sentence})
     before = client.control("POST", "clock", {"advance": 0})["now"]
     assert client.control("POST", "clock", {"advance": 100})["now"] >= before + 100
 
 
+@pytest.mark.parametrize("advance", ["1e308", "3153600000.1", "true", '"1"', "null", "1" + "0" * 400])
+def test_the_clock_goes_no_further_than_a_hundred_years_at_a_time(client: Client, advance: str) -> None:
+    body = f'{{"advance": {advance}}}'
+    before = client.control("POST", "clock", {"advance": 0})["now"]
+    client.write(f"POST /_sandbox/clock HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    status, answer = client.read()
+    assert (status, list(answer)) == (400, ["error"])
+    assert client.control("POST", "clock", {"advance": 0})["now"] < before + 1_000
+
+
+@pytest.mark.parametrize("advance", ["NaN", "Infinity", "1e400"])
+def test_the_clock_takes_no_number_that_is_none(client: Client, advance: str) -> None:
+    body = f'{{"advance": {advance}}}'
+    client.write(f"POST /_sandbox/clock HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    assert client.read() == (400, {"error": "The body is not JSON; JSON has no NaN and no Infinity either."})
+
+
 def test_a_room_is_empty_when_everybody_has_left() -> None:
     room = WaitingRoom()
-    server = SqsServer(LocalSqs(Random(1)), Clock(lambda: 0.0), CallLog())
-    exchange = Exchange(connection=server.connect(), action="ReceiveMessage", address="", body=b"{}")
+    with closing(CallLog()) as calls:
+        connection = SqsServer(LocalSqs(Random(1)), Clock(lambda: 0.0), calls).connect()
+    exchange = Exchange(connection=connection, action="ReceiveMessage", address="", body=b"{}")
     for deadline in (1.0, 2.0, 3.0):
         room.enter(exchange, "q", deadline)
     first = room.first("q")

@@ -1,0 +1,125 @@
+"""What the call log keeps, and what a reader gets of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from redrive_service.sandbox.sqs import calls as module
+from redrive_service.sandbox.sqs.calls import MOST_CALLS, PAGE, Call, CallLog
+from redrive_service.sandbox.sqs.record import Record
+
+
+@pytest.fixture
+def log() -> Iterator[CallLog]:
+    made = CallLog(most=300)
+    yield made
+    made.close()
+
+
+def add(log: CallLog, count: int, action: str = "A") -> None:
+    for _ in range(count):
+        log.add(
+            Call(at=0, action=action, queue=None, status=200, code=None, fault=None, answered=True, record=Record())
+        )
+
+
+def read(log: CallLog, since: int | None = None, action: str | None = None) -> tuple[list[int], int, int, int]:
+    """Numbers of the calls, next, first and end."""
+    shown = orjson.loads(orjson.dumps(log.shown(since=since, action=action)))
+    return [call["n"] for call in shown["calls"]], shown["next"], shown["first"], shown["end"]
+
+
+def test_a_call_is_shown_as_it_was(log: CallLog) -> None:
+    add(log, 1)
+    about: dict[str, object] = {"sent": [], "received": [], "deleted": [], "dead_lettered": []}
+    common = {"n": 0, "at": 0, "action": "A", "queue": None, "status": 200, "code": None, "fault": None}
+    assert orjson.loads(orjson.dumps(log.shown()))["calls"] == [{**common, **about, "answered": True}]
+
+
+@pytest.mark.parametrize("since", [0, 1, 127, 128, 129, 255, 256, 299, 300, 301, 400, 10_000])
+def test_the_log_is_read_from_any_number_on(log: CallLog, since: int) -> None:
+    add(log, 400)
+    assert read(log, since=since) == (list(range(min(since, 400), 400)), 400, 0, 400)
+
+
+def test_the_oldest_calls_make_room(log: CallLog) -> None:
+    add(log, 1_000)
+    assert read(log, since=0) == (list(range(600, 1_000)), 1_000, 600, 1_000)
+
+
+def test_without_a_file_a_million_calls_are_kept() -> None:
+    assert MOST_CALLS == 1_000_000
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
+def test_full_files_are_closed_and_memory_does_not_grow(log: CallLog) -> None:
+    before = open_files()
+    add(log, 3_000)
+    after = open_files()
+    assert after <= before + 1
+
+
+def test_too_many_bytes_make_room_too(log: CallLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 1)
+    add(log, 5)
+    assert read(log, since=0) == ([3, 4], 5, 3, 5)
+
+
+def test_a_given_file_keeps_all(tmp_path: Path) -> None:
+    with (tmp_path / "calls").open("a+b", buffering=0) as file:
+        log = CallLog(file=file, most=300)
+        add(log, 1_000)
+        assert read(log, since=0) == (list(range(1_000)), 1_000, 0, 1_000)
+        log.clear()
+        add(log, 1)
+        assert read(log, since=0) == ([1_000], 1_001, 1_000, 1_001)
+    assert len((tmp_path / "calls").read_bytes().splitlines()) == 1_001
+
+
+def test_a_page_ends_when_it_is_full_and_the_next_goes_on() -> None:
+    log = CallLog()
+    add(log, PAGE + 5)
+    assert read(log, since=0)[1:] == (PAGE, 0, PAGE + 5)
+    assert read(log, since=PAGE) == (list(range(PAGE, PAGE + 5)), PAGE + 5, 0, PAGE + 5)
+    assert read(log)[0][0] == 5
+    add(log, 1, "B")
+    assert read(log, since=0, action="B") == ([], PAGE, 0, PAGE + 6)
+    assert read(log, since=PAGE, action="B") == ([PAGE + 5], PAGE + 6, 0, PAGE + 6)
+    log.close()
+
+
+def test_a_page_of_large_calls_ends_early(log: CallLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAGE_BYTES", 1)
+    add(log, 3)
+    assert read(log, since=1) == ([1], 2, 0, 3)
+
+
+def test_reading_on_reads_nothing_of_what_was_before(log: CallLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(log, 290)
+    places = []
+    pread = os.pread
+
+    def watched(number: int, size: int, place: int) -> bytes:
+        content = pread(number, size, place)
+        places.append(orjson.loads(content.splitlines()[0])["n"])
+        return content
+
+    monkeypatch.setattr(os, "pread", watched)
+    assert read(log, since=260)[0] == list(range(260, 290))
+    assert places == [256]
+
+
+def test_forgotten_calls_are_gone_and_numbers_go_on(log: CallLog) -> None:
+    add(log, 700)
+    log.clear()
+    assert read(log, since=0) == ([], 700, 700, 700)
+    add(log, 2)
+    assert read(log, since=0) == ([700, 701], 702, 700, 702)
