@@ -1,0 +1,23 @@
+"""Floor 2, reaches: the only package that speaks to AWS. What it returns and raises is in the domain's words."""
+
+from reprocessing.sqs.address import QueueAddress
+from reprocessing.sqs.clients import forget
+from reprocessing.sqs.handles import Deleted, Extended, delete, extend, release
+from reprocessing.sqs.loads import LARGEST, size_of
+from reprocessing.sqs.receiving import receive
+from reprocessing.sqs.sending import Outcomes, send
+
+__all__ = [
+    "LARGEST",
+    "Deleted",
+    "Extended",
+    "Outcomes",
+    "QueueAddress",
+    "delete",
+    "extend",
+    "forget",
+    "receive",
+    "release",
+    "send",
+    "size_of",
+]

@@ -1,0 +1,75 @@
+"""The clients of this process: each made once, asked by many threads, never shared over a fork.
+
+A session and a client cost some 70 ms, so they are kept. They try nothing twice: whether a request may be repeated is
+decided where it is known what it carried.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Final
+
+import boto3
+from botocore.config import Config
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+CONNECT_SECONDS: Final = 3.0
+READ_SECONDS: Final = 10.0  #: how long an answer may take, on top of a long poll's wait
+_POOL: Final = 50
+
+
+class _Clients:
+    """The session and the clients of one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._session: boto3.session.Session | None = None
+        self._made: dict[tuple[str, float], SQSClient] = {}
+
+    def get(self, region: str, read_seconds: float) -> SQSClient:
+        known = self._made.get((region, read_seconds))
+        if known is not None:
+            return known
+        with self._lock:  # a session is not made for two threads at a time
+            if (region, read_seconds) not in self._made:
+                self._made[region, read_seconds] = self._make(region, read_seconds)
+            return self._made[region, read_seconds]
+
+    def _make(self, region: str, read_seconds: float) -> SQSClient:
+        if self._session is None:
+            self._session = boto3.session.Session()
+        return self._session.client(
+            "sqs",
+            region_name=region,
+            config=Config(
+                connect_timeout=CONNECT_SECONDS,
+                read_timeout=read_seconds,
+                max_pool_connections=_POOL,
+                tcp_keepalive=True,
+                retries={"mode": "standard", "total_max_attempts": 1},
+            ),
+        )
+
+
+_clients = _Clients()
+
+
+def client(region: str, *, wait: float = 0) -> SQSClient:
+    """The client for a region, whose answers may take `wait` seconds more than others.
+
+    Raises:
+        botocore.exceptions.BotoCoreError: the AWS configuration of this process cannot be used.
+    """
+    return _clients.get(region, READ_SECONDS + wait)
+
+
+def forget() -> None:
+    """Begin anew with the next call: in a forked child, after rotated credentials, or for another endpoint."""
+    global _clients  # noqa: PLW0603  one per process is what it is for
+    _clients = _Clients()
+
+
+os.register_at_fork(after_in_child=forget)

@@ -1,0 +1,186 @@
+"""What a failed call means: did SQS get it, would another attempt end otherwise, and what is to be done."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Final
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ProxyConnectionError,
+    SSLError,
+    TokenRetrievalError,
+)
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
+from reprocessing.sqs.address import QueueAddress
+from reprocessing.sqs.clients import forget
+
+#: Refusals that speak of what one entry carries. SQS may name them for a batch as a whole.
+_OF_AN_ENTRY: Final = frozenset(
+    {
+        "BatchRequestTooLong",
+        "InvalidAttributeName",
+        "InvalidAttributeValue",
+        "InvalidMessageContents",
+        "InvalidParameterCombination",
+        "InvalidParameterValue",
+        "MissingParameter",
+        "RequestEntityTooLarge",
+        "SerializationException",
+    }
+)
+#: SQS says of itself that it failed. What it did before that it does not say.
+_OF_SQS_ITSELF: Final = frozenset(
+    {"InternalError", "InternalFailure", "InternalServerError", "RequestTimeout", "ServiceUnavailable"}
+)
+#: SQS turned it away before it looked at it, whatever the status.
+_THROTTLED: Final = frozenset(
+    {
+        "KMS.ThrottlingException",
+        "KmsThrottled",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "Throttling",
+        "ThrottledException",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+_STALE_CREDENTIALS: Final = frozenset(
+    {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
+)
+#: The connection never came to be, or nothing was ready to be written to it.
+_BEFORE_ANYTHING_WENT_OUT: Final = (
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    PartialCredentialsError,
+    ProxyConnectionError,
+    TokenRetrievalError,
+)
+_SERVER_FAULT: Final = 500
+_TOO_LARGE: Final = 413
+_TIMED_OUT: Final = 408
+_LONGEST_MESSAGE: Final = 500
+NOTHING_OF_IT: Final = "nothing was sent: "
+
+
+def code_of(error: ClientError) -> str:
+    """The refusal's name, without the prefix that some of SQS's have."""
+    code = str(error.response.get("Error", {}).get("Code", "Unknown"))
+    return _bare(code)
+
+
+def _bare(code: str) -> str:
+    return code.rpartition("AWS.SimpleQueueService.")[2]
+
+
+def code_in_words(code: str) -> str:
+    """One failed entry's code, for a reason that people read."""
+    return f"SQS refused it: {_bare(code) or 'it did not say why'}"
+
+
+def is_of_an_entry(error: Exception) -> bool:
+    """Whether one entry can be to blame for what befell its whole batch, so that the others deserve another try."""
+    if isinstance(error, ParamValidationError):
+        return True
+    return isinstance(error, ClientError) and (code_of(error) in _OF_AN_ENTRY or _status(error) == _TOO_LARGE)
+
+
+def outcome_of(error: Exception) -> Outcome:
+    """What a failed request means for every letter in it.
+
+    Refused: SQS has nothing of it. NotSent: nothing was written. Unknown: everything else, so that a letter is never
+    called refused while it may be in the queue.
+    """
+    if isinstance(error, ParamValidationError):
+        # The error's own text shows what the letter carries.
+        return Refused("ParamValidation", "It has a part that SQS has no form for.", poison=True)
+    if isinstance(error, ClientError):
+        return _outcome_of_answer(error)
+    if isinstance(error, _BEFORE_ANYTHING_WENT_OUT) or _is_bad_certificate(error):
+        return NotSent(f"{NOTHING_OF_IT}{in_words(error)}")
+    return Unknown(f"no answer of SQS was had: {in_words(error)}")
+
+
+def _outcome_of_answer(error: ClientError) -> Outcome:
+    code, message, status = code_of(error), _message(error), _status(error)
+    if code in _STALE_CREDENTIALS:
+        forget()  # botocore reads a credentials file once; the next call's client reads it again
+    if code not in _THROTTLED and (status >= _SERVER_FAULT or status == _TIMED_OUT or code in _OF_SQS_ITSELF):
+        return Unknown(f"SQS failed: {code} ({status})")
+    return Refused(code, message, poison=is_of_an_entry(error))
+
+
+def outcome_of_entry(code: str, message: str) -> Outcome:
+    """What SQS says of one failed entry of a batch it otherwise took.
+
+    The code decides: SenderFault is true of throttling too. A failure of SQS itself is Unknown, since the same
+    letter sent again under its old deduplication id is the cheaper mistake.
+    """
+    code = _bare(code)
+    if code in _OF_SQS_ITSELF:
+        return Unknown(f"SQS failed: {code}")
+    return Refused(code, message[:_LONGEST_MESSAGE], poison=code in _OF_AN_ENTRY)
+
+
+def out_of_reach(queue: QueueAddress | str, action: str, error: Exception) -> QueueIsOutOfReach:
+    """The exception for a call that could not be done: which queue, what for, and how to cure it."""
+    name = queue if isinstance(queue, str) else queue.url
+    if isinstance(error, ClientError):
+        outcome_of(error)  # for stale credentials
+    return QueueIsOutOfReach(f"{name}: {action} failed: {in_words(error)}. {_cure(action, error)}")
+
+
+def in_words(error: Exception) -> str:
+    """The error in a few words that hold nothing of a letter."""
+    if isinstance(error, ClientError):
+        return f"{code_of(error)} ({_message(error)})" if _message(error) else code_of(error)
+    if isinstance(error, ParamValidationError) or not isinstance(error, BotoCoreError):
+        return type(error).__name__
+    return str(error)[:_LONGEST_MESSAGE].rstrip(".")
+
+
+def _cure(action: str, error: Exception) -> str:
+    if not isinstance(error, ClientError):
+        return "Check the endpoint, the network and the credentials of this process."
+    code = code_of(error)
+    if "AccessDenied" in code:
+        return f"Allow sqs:{action} on it, and on its KMS key what the action needs, to the role of this process."
+    if code in {"NonExistentQueue", "QueueDoesNotExist", "InvalidAddress", "ResourceNotFoundException"}:
+        return "Check its name, account and region."
+    if code in _STALE_CREDENTIALS or "Signature" in code:
+        return "Renew the credentials of this process."
+    if code.startswith(("KMS.", "Kms")) and code not in _THROTTLED:
+        return "Check the state and the policy of its KMS key."
+    return "It is tried again with the next call; when it lasts, look at AWS's health page."
+
+
+def _message(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Message", ""))[:_LONGEST_MESSAGE].rstrip(".")
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _is_bad_certificate(error: Exception) -> bool:
+    """Whether the handshake failed; another TLS error may come after something was written."""
+    inner: object = error.kwargs.get("error") if isinstance(error, SSLError) else None
+    while isinstance(inner, BaseException):
+        if isinstance(inner, ssl.SSLCertVerificationError):
+            return True
+        inner = inner.args[0] if inner.args else None
+    return False

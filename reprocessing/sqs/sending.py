@@ -1,0 +1,136 @@
+"""Sending: each letter's fate is told as it is known, and never as more than that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import md5
+from typing import Any
+
+from reprocessing.domain.envelope import Departure
+from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.sqs.address import QueueAddress
+from reprocessing.sqs.clients import client
+from reprocessing.sqs.loads import LARGEST, Load, Parcel, chains, parcel
+from reprocessing.sqs.parallel import THREADS, side_by_side
+from reprocessing.sqs.refusals import is_of_an_entry, outcome_of, outcome_of_entry
+
+Outcomes = dict[int, Outcome]
+
+
+def send(
+    address: QueueAddress,
+    departures: Iterable[Departure],
+    *,
+    may_start: Callable[[], bool],
+    largest: int = LARGEST,
+    threads: int = THREADS,
+) -> Outcomes:
+    """Send letters, ten a request, several requests at a time; every attempt's outcome by its id.
+
+    Nothing is sent twice by itself. A batch that is refused for what one of its letters carries is sent again in
+    halves, until that letter stands alone. Letters of one FIFO group go in the order given, and none follows one of
+    its group that was not taken, unless both were in one request, which SQS answers entry by entry.
+
+    Args:
+        address: the queue.
+        departures: the letters, each with an attempt of its own.
+        may_start: asked before every request, by several threads; where it says no, the letters are NotSent.
+        largest: the bytes of a message that the queue is known to take.
+        threads: the most requests at a time.
+
+    Returns:
+        Taken with SQS's message id. Refused: SQS has nothing of it, `poison` where what it carries is to blame.
+        NotSent: nothing went out. Unknown: perhaps it did. No failure of SQS or of the network is raised.
+    """
+    outcomes: Outcomes = {}
+    ready: list[Parcel] = []
+    for departure in departures:
+        made = parcel(departure, fifo=address.fifo)
+        if isinstance(made, Refused):
+            outcomes[departure.attempt] = made
+        else:
+            ready.append(made)
+
+    def travel(chain: Sequence[Load]) -> Outcomes:
+        return _Trip(address, may_start).make(chain)
+
+    for some in side_by_side(travel, chains(ready, fifo=address.fifo, largest=largest), threads):
+        outcomes |= some
+    return outcomes
+
+
+class _Trip:
+    """One chain of requests, one after another."""
+
+    def __init__(self, address: QueueAddress, may_start: Callable[[], bool]) -> None:
+        self._address = address
+        self._may_start = may_start
+        self._stopped: set[str | None] = set()
+        self._outcomes: Outcomes = {}
+
+    def make(self, chain: Sequence[Load]) -> Outcomes:
+        for load in chain:
+            self._deliver(load)
+        return self._outcomes
+
+    def _deliver(self, load: Load) -> None:
+        load = self._without_stopped_groups(load)
+        if not load:
+            return
+        if not self._may_start():
+            self._record(load, [NotSent("its time had run out before its request")] * len(load))
+            return
+        try:
+            answer = client(self._address.region).send_message_batch(
+                QueueUrl=self._address.url,
+                Entries=[one.entry(number, fifo=self._address.fifo) for number, one in enumerate(load)],
+            )
+        except Exception as error:  # noqa: BLE001  whatever it was, the letters of the other requests have fates to tell
+            if is_of_an_entry(error) and len(load) > 1:
+                self._deliver(load[: len(load) // 2])
+                self._deliver(load[len(load) // 2 :])
+            else:
+                self._record(load, [outcome_of(error)] * len(load))
+        else:
+            self._record(load, _read(answer, load))
+
+    def _without_stopped_groups(self, load: Load) -> Load:
+        if not self._stopped:
+            return load
+        kept = []
+        for one in load:
+            if one.departure.group_id in self._stopped:
+                self._outcomes[one.departure.attempt] = NotSent("an earlier letter of its group was not taken")
+            else:
+                kept.append(one)
+        return kept
+
+    def _record(self, load: Load, outcomes: Sequence[Outcome]) -> None:
+        for one, outcome in zip(load, outcomes, strict=True):
+            self._outcomes[one.departure.attempt] = outcome
+            if self._address.fifo and not isinstance(outcome, Taken):
+                self._stopped.add(one.departure.group_id)
+
+
+def _read(answer: Mapping[str, Any], load: Load) -> list[Outcome]:
+    taken = {entry["Id"]: entry for entry in answer.get("Successful", [])}
+    failed = {entry["Id"]: entry for entry in answer.get("Failed", [])}
+    return [_fate(taken.get(str(number)), failed.get(str(number)), one) for number, one in enumerate(load)]
+
+
+def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, one: Parcel) -> Outcome:
+    match taken, failed:
+        case None, None:
+            return Unknown("the answer of SQS does not name it")
+        case None, failed:
+            return outcome_of_entry(failed.get("Code", ""), failed.get("Message", ""))
+        case taken, None:
+            return _taken(taken, one)
+        case _:
+            return Unknown("the answer of SQS names it as taken and as failed")
+
+
+def _taken(entry: Mapping[str, Any], one: Parcel) -> Outcome:
+    if entry.get("MD5OfMessageBody") != md5(one.departure.body, usedforsecurity=False).hexdigest():
+        return Unknown(f"SQS took another body than was sent, as {entry.get('MessageId')}")
+    return Taken(entry["MessageId"])
