@@ -9,3 +9,15 @@ class RedriveError(Exception):
 
 class QueueIsOutOfReach(RedriveError):
     """A queue could not be used: wrong address, missing right, or SQS did not answer."""
+
+
+class SelectorIsUnclear(RedriveError):
+    """A selector, or a set of them, does not say what is to be read from a letter."""
+
+
+class SettingsAreUnclear(RedriveError):
+    """settings.REDRIVE has names or values that nobody can act on."""
+
+
+class RateIsUnknown(RedriveError):
+    """Redis did not say whether a letter may go, so none may."""

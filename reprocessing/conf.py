@@ -1,0 +1,152 @@
+"""settings.REDRIVE as a typed, frozen view. Every name may be left out; what is there must be right.
+
+    REDRIVE = {"LANES_PER_TASK": 1, "MARKS": {"message_id": None}}
+
+Durations are seconds in the settings and timedeltas here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from reprocessing.domain.errors import SettingsAreUnclear
+from reprocessing.domain.marks import MarkNames, is_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conf:
+    """What holds for every dlq; the name of each in settings.REDRIVE is the same in capitals.
+
+    Attributes:
+        lease: how long a slice owns a lane without renewing; a killed worker's lanes are free after it.
+        slice: how long one task of replay works before it hands over.
+        lanes_per_task: 1 makes one task per ordering key.
+        intent_size: letters committed before one trip to the wire: what one kill can repeat.
+        custody_limit: letters of one dlq held in it, invisible; more are deleted once they are captured.
+        max_unsettled: letters of one target that are sent and not settled.
+        count_lag: by how much SQS's counts may lag behind.
+        receive_visibility: whole seconds, as SQS takes them.
+        long_poll: whole seconds.
+        receivers: threads that receive from one dlq at the same time.
+        hints_per_slot: untaken hints for each slot of a worker.
+        hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
+        history: how long finished letters and their attempts are kept.
+        marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
+            reprocessed_from; None switches one off.
+    """
+
+    lease: timedelta = timedelta(seconds=8)
+    slice: timedelta = timedelta(seconds=5)
+    lanes_per_task: int = 50
+    intent_size: int = 50
+    custody_limit: int = 20_000
+    max_unsettled: int = 1_000
+    count_lag: timedelta = timedelta(seconds=60)
+    receive_visibility: int = 120
+    long_poll: int = 20
+    receivers: int = 4
+    hints_per_slot: int = 2
+    hint_life: timedelta = timedelta(seconds=5)
+    hint_life_cap: timedelta = timedelta(seconds=60)
+    history: timedelta = timedelta(days=90)
+    marks: MarkNames = field(default_factory=MarkNames)
+
+
+#: The least and the most of each number; of durations, in seconds.
+_LIMITS: dict[str, tuple[float, float]] = {
+    "lease": (1, 300),
+    "slice": (0.1, 300),
+    "lanes_per_task": (1, 1_000),
+    "intent_size": (1, 1_000),
+    "custody_limit": (0, 120_000),  # SQS has no more messages of one queue in flight
+    "max_unsettled": (1, 1_000_000),
+    "count_lag": (0, 3_600),
+    "receive_visibility": (10, 43_200),
+    "long_poll": (0, 20),
+    "receivers": (1, 32),
+    "hints_per_slot": (1, 100),
+    "hint_life": (1, 60),
+    "hint_life_cap": (1, 3_600),
+    "history": (86_400, 3_650 * 86_400),
+}
+_DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for one in fields(Conf)}
+
+
+def current() -> Conf:
+    """The view of the settings as they are now.
+
+    Raises:
+        SettingsAreUnclear: names everything that is wrong with them.
+    """
+    return of(getattr(settings, "REDRIVE", {}))
+
+
+def of(given: Mapping[str, Any]) -> Conf:
+    """The view of a mapping; see `current`."""
+    if not isinstance(given, Mapping):
+        raise SettingsAreUnclear("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
+    problems = list(_problems(given))
+    if not problems:
+        conf = Conf(**{name.lower(): _value(name, value) for name, value in given.items()})
+        problems = list(_contradictions(conf))
+        if not problems:
+            return conf
+    raise SettingsAreUnclear("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {one}" for one in problems))
+
+
+def _problems(given: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in given.items():
+        if name not in _DEFAULTS:
+            yield f"{name} is not one of its names, which are {', '.join(_DEFAULTS)}."
+        elif isinstance(_DEFAULTS[name], MarkNames):
+            yield from _problems_of_marks(name, value)
+        elif problem := _problem_of_number(name, value):
+            yield problem
+
+
+def _problem_of_number(name: str, value: object) -> str | None:
+    least, most = _LIMITS[name.lower()]
+    whole = isinstance(_DEFAULTS[name], int)
+    kind = "a whole number" if whole else "a number of seconds"
+    if isinstance(value, int if whole else int | float) and not isinstance(value, bool) and least <= value <= most:
+        return None
+    return f"{name} is {value!r}; it must be {kind} from {least:,} to {most:,}."
+
+
+def _problems_of_marks(name: str, value: object) -> Iterator[str]:
+    known = [one.name for one in fields(MarkNames)]
+    if not isinstance(value, Mapping):
+        yield f"{name} is {value!r}; it must be a mapping of {', '.join(known)} to an attribute's name or None."
+        return
+    for mark, attribute in value.items():
+        if mark not in known:
+            yield f"{name} has {mark!r}; the marks are {', '.join(known)}."
+        elif attribute is not None and not (isinstance(attribute, str) and is_name(attribute)):
+            yield f"{name}: {mark} is {attribute!r}; SQS takes no attribute of that name. Correct it, or write None."
+
+
+def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as its default
+    match _DEFAULTS[name]:
+        case timedelta():
+            return timedelta(seconds=value)
+        case MarkNames():
+            return MarkNames(**value)
+        case _:
+            return value
+
+
+def _contradictions(conf: Conf) -> Iterator[str]:
+    if conf.slice >= conf.lease:
+        yield "SLICE is not shorter than LEASE: a slice would outlive its lanes. Shorten it, or lengthen LEASE."
+    if conf.hint_life > conf.hint_life_cap:
+        yield "HINT_LIFE is longer than HINT_LIFE_CAP. Shorten it."
+    if conf.long_poll >= conf.receive_visibility:
+        yield "LONG_POLL is not shorter than RECEIVE_VISIBILITY. Shorten it."
+    names = [name for name in (getattr(conf.marks, one.name) for one in fields(MarkNames)) if name]
+    if len(set(names)) < len(names):
+        yield "MARKS gives two marks the same name. Name them differently."

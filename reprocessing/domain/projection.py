@@ -1,0 +1,113 @@
+"""A body as JSON, for people and for rules: a view beside the bytes, never a replacement of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+#: Containers within containers; deeper ones are the work of an attacker, or of a bug.
+DEPTH = 64
+
+JsonValue = None | bool | int | Decimal | str | list["JsonValue"] | dict[str, "JsonValue"]
+
+# Always matches where a quote stands, to the end of the body if need be: no body makes it start over and over.
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than 4300
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something is there, but it cannot be read as what it ought to be."""
+
+    why: str
+
+
+def read(body: bytes) -> JsonValue | Unreadable:
+    """The JSON value of a body; for any other bytes, why they have none.
+
+    Numbers are exact: int, or Decimal where they have a fraction, an exponent or very many digits. Of equal names in
+    one object the last one counts. Refused: nesting beyond `DEPTH`, NaN and Infinity, half surrogate pairs, a byte
+    order mark, and what is not UTF-8. Takes time linear in the length of the body.
+    """
+    try:
+        text = body.decode()
+        if _depth(body) > DEPTH:
+            return Unreadable(f"its JSON is nested more than {DEPTH} deep")
+        value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=_refuse)
+    except (ValueError, InvalidOperation) as error:
+        return Unreadable(_why(error))
+    if "\\u" in text and any(_SURROGATE.search(part) for part in _strings(value)):
+        return Unreadable("its text holds half a surrogate pair, which is no character")
+    return value
+
+
+def written(number: int | Decimal) -> str:
+    """The one text of a number: 1, 1.0 and 10e-1 are all "1". Never rounded, and short for any exponent."""
+    sign, digits, exponent = Decimal(number).as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{number} is not a number")  # noqa: TRY004 - its type is right, its value is NaN or infinite
+    text = "".join(map(str, digits))
+    stripped = text.rstrip("0") or "0"
+    exponent += len(text) - len(stripped)
+    if stripped.strip("0") == "":
+        return "0"
+    minus = "-" if sign else ""
+    if abs(exponent) <= 2 * _QUICK_INTEGER:
+        return minus + format(Decimal(f"{stripped}E{exponent}"), "f")
+    return f"{minus}{stripped}E{exponent}"
+
+
+def _why(error: ValueError | InvalidOperation) -> str:
+    match error:
+        case UnicodeDecodeError():
+            return "it is not UTF-8"
+        case json.JSONDecodeError():
+            return f"it is not JSON: {error.msg} at character {error.pos}"
+        case InvalidOperation():
+            return "a number in it is beyond every bound"
+        case _:
+            return str(error)
+
+
+def _depth(body: bytes) -> int:
+    """How deep the brackets nest; no deeper than there are opening ones, which is quicker to count."""
+    if body.count(b"[") + body.count(b"{") <= DEPTH:
+        return 0
+    deepest = depth = 0
+    for found in _STRING_OR_BRACKET.finditer(body):
+        match body[found.start()]:
+            case 0x5B | 0x7B:
+                depth += 1
+                deepest = max(deepest, depth)
+                if deepest > DEPTH:
+                    break
+            case 0x5D | 0x7D:
+                depth -= 1
+    return deepest
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= _QUICK_INTEGER else Decimal(text)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _strings(value: JsonValue) -> Iterator[str]:
+    left = [value]
+    while left:
+        match left.pop():
+            case str(text):
+                yield text
+            case list(items):
+                left.extend(items)
+            case dict(members):
+                yield from members
+                left.extend(members.values())
+            case _:
+                pass

@@ -1,0 +1,63 @@
+"""settings.REDRIVE: everything may be left out, and nothing may be wrong."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import override_settings
+
+from reprocessing import conf
+from reprocessing.domain.errors import SettingsAreUnclear
+
+
+def test_without_settings_the_defaults_hold() -> None:
+    with override_settings(REDRIVE={}):
+        assert conf.current() == conf.Conf()
+
+
+def test_settings_are_read_when_they_are_asked_for() -> None:
+    with override_settings(REDRIVE={"LANES_PER_TASK": 1}):
+        assert conf.current().lanes_per_task == 1
+    with override_settings(REDRIVE={"LANES_PER_TASK": 2}):
+        assert conf.current().lanes_per_task == 2
+
+
+def test_durations_are_seconds_and_a_mark_can_be_named_or_switched_off() -> None:
+    seen = conf.of({"COUNT_LAG": 0, "SLICE": 0.5, "MARKS": {"redrive": "id", "message_id": None}})
+    assert (seen.count_lag, seen.slice) == (timedelta(0), timedelta(milliseconds=500))
+    assert (seen.marks.redrive, seen.marks.message_id, seen.marks.reprocessed_from) == ("id", None, "ReprocessedFrom")
+
+
+def test_everything_that_is_wrong_is_named_at_once() -> None:
+    wrong = {"LAESE": 8, "RECEIVERS": True, "LONG_POLL": 21, "INTENT_SIZE": 1.5, "MARKS": {"id": "x", "redrive": "a b"}}
+    with pytest.raises(SettingsAreUnclear) as refusal:
+        conf.of(wrong)
+    lines = str(refusal.value).splitlines()[1:]
+    assert [line.split()[1].rstrip(":") for line in lines] == [
+        "LAESE",
+        "RECEIVERS",
+        "LONG_POLL",
+        "INTENT_SIZE",
+        "MARKS",
+        "MARKS",
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"SLICE": 8},
+        {"HINT_LIFE": 60, "HINT_LIFE_CAP": 30},
+        {"RECEIVE_VISIBILITY": 20},
+        {"MARKS": {"redrive": "Same", "message_id": "Same"}},
+        {"MARKS": {"redrive": "AWS.trace"}},
+        {"MARKS": ["redrive"]},
+        {"LEASE": float("nan")},
+        {"LEASE": "8"},
+        ["LEASE"],
+    ],
+)
+def test_what_cannot_be_acted_on_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(SettingsAreUnclear):
+        conf.of(given)
