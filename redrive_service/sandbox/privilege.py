@@ -1,21 +1,22 @@
 """PostgreSQL refuses to run as root. This is how a sandbox started by root gives its servers another identity.
 
 Preferred: a user namespace in which root is called nobody. The files stay ours, and folders that only root may enter
-(a private home with the virtual environment in it) stay reachable. Where namespaces are forbidden, as in most
-containers, the server runs as the real user nobody, from copies of programs and data that nobody can reach. No user is
+(its private home with the virtual environment in it) stay reachable. Where namespaces are forbidden, as in most
+containers, or do not reach the files, as in another user's private home (root's power over others' files stays
+outside), the server runs as the real user nobody, from copies of programs and data that nobody can reach. No user is
 added and no folder's rights are changed either way.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import stat
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from redrive_service.sandbox.errors import SandboxError
@@ -32,35 +33,52 @@ class Identity:
     user: str | None = None
 
 
-def unprivileged_identity() -> Identity:
-    """The identity for a server that must not be root."""
+def unprivileged_identity(*trials: Sequence[str]) -> Identity:
+    """The identity for a server that must not be root, under which every one of the `trials` (commands) succeeds."""
     if os.geteuid() != 0:
         return Identity()
-    return Identity(prefix=NAMESPACE) if namespaces_work() else Identity(user=NOBODY)
+    return Identity(prefix=NAMESPACE) if namespaces_work(*trials) else Identity(user=NOBODY)
 
 
-def namespaces_work() -> bool:
-    """Whether a user namespace can be made here."""
+def namespaces_work(*trials: Sequence[str]) -> bool:
+    """Whether a user namespace can be made here, and the commands succeed in it."""
     if shutil.which(NAMESPACE[0]) is None:
         return False
-    return subprocess.run([*NAMESPACE, "true"], check=False, capture_output=True).returncode == 0
+    return all(_succeeds([*NAMESPACE, *trial]) for trial in (("true",), *trials))
 
 
-def folder_within_reach(folder: Path, identity: Identity) -> Path:
-    """`folder` itself; for another user a folder in the system's temporary one, the same at every start.
+def folder_within_reach(folder: Path, identity: Identity, token: str) -> Path:
+    """`folder` itself; for another user the folder of this token in the system's temporary one."""
+    return folder if identity.user is None else Path(tempfile.gettempdir()) / f"redrive-sandbox-{token}"
+
+
+def open_to_all(folder: Path, identity: Identity) -> None:
+    """Make a folder that the identity may enter, if it is another user.
 
     Raises:
-        SandboxError: somebody else made the folder we would use.
+        SandboxError: somebody else made the folder, or what it lies in is private.
     """
     if identity.user is None:
-        return folder
-    digest = sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
-    reachable = Path(tempfile.gettempdir()) / f"redrive-sandbox-{digest}"
-    reachable.mkdir(mode=0o755, exist_ok=True)
-    status = reachable.lstat()
+        return
+    with suppress(FileExistsError):
+        folder.mkdir()
+    status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise SandboxError(f"{reachable} is not ours. Remove it, or set TMPDIR to a folder of your own.")
-    return reachable
+        raise SandboxError(f"{folder} is not ours. Remove it, or set TMPDIR to a folder of your own.")
+    folder.chmod(0o755)
+    if not _succeeds(("test", "-x", str(folder)), user=identity.user):
+        raise SandboxError(
+            f"The user {identity.user}, who runs PostgreSQL for root here, may not enter {folder}. "
+            "Set TMPDIR to a folder that everybody may enter, such as /tmp."
+        )
+
+
+def let_all_read(folder: Path) -> None:
+    """Let everybody read what is in `folder` and run what its owner may run, whatever the umask was."""
+    for path in (folder, *folder.rglob("*")):
+        mode = path.lstat().st_mode
+        if not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) | (0o555 if mode & stat.S_IXUSR else 0o444))
 
 
 def give(folder: Path, identity: Identity) -> None:
@@ -70,23 +88,7 @@ def give(folder: Path, identity: Identity) -> None:
         shutil.chown(folder, user=identity.user)
 
 
-def run(command: list[str], identity: Identity) -> None:
-    """Run a program as the identity and wait for its end.
-
-    Raises:
-        SandboxError: it failed; the message ends with what it wrote.
-    """
-    done = subprocess.run(
-        [*identity.prefix, *command],
-        check=False,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        user=identity.user,
-        group=None if identity.user is None else pwd.getpwnam(identity.user).pw_gid,
-        extra_groups=None if identity.user is None else [],
-        cwd="/",
-        start_new_session=True,  # Ctrl-C is ours to heed, when it is done
-    )
-    if done.returncode != 0:
-        raise SandboxError(f"{command[0]} failed:\n{done.stdout.decode(errors='replace').strip()}")
+def _succeeds(command: Sequence[str], user: str | None = None) -> bool:
+    groups: list[int] | None = None if user is None else []
+    done = subprocess.run(command, check=False, capture_output=True, cwd="/", user=user, extra_groups=groups)
+    return done.returncode == 0

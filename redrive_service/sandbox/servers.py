@@ -59,13 +59,12 @@ class RunningServer:
                 env=None if server.environment is None else dict(server.environment),
                 pass_fds=() if server.lock is None else (server.lock,),
                 start_new_session=True,  # Ctrl-C is the parent's: it stops the servers in order
+                cwd="/",  # ours may be forbidden to the server's user, or hold modules named like the server's
             )
 
     def _command(self) -> list[str]:
         server = self.server
-        signals = ",".join(server.stop_signals)
-        guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), signals, server.user or "-", "--"]
-        return [*server.prefix, *guard, *server.command]
+        return [*server.prefix, *guarded(server.command, server.stop_signals, server.user)]
 
     def await_ready(self, probe: Callable[[], bool], *, within: float = READY_WITHIN) -> None:
         """Return once `probe` says yes.
@@ -90,6 +89,23 @@ class RunningServer:
                 raise ServerDidNotStart(f"{self.server.name} was not ready within {within:g} s. {self._last_words()}")
             time.sleep(0.02)
 
+    def await_end(self) -> None:
+        """Return once a program that ends by itself has done its work.
+
+        Raises:
+            ServerDidNotStart: it failed.
+            Stopped: somebody asked the sandbox to stop meanwhile.
+        """
+        try:
+            while not self.has_ended():
+                heed()
+                time.sleep(0.02)
+        except BaseException:
+            self.stop()
+            raise
+        if self._guard.returncode != 0:
+            raise ServerDidNotStart(f"{self.server.name} failed. {self._last_words()}")
+
     def has_ended(self) -> bool:
         """Whether the server is gone."""
         return self._guard.poll() is not None
@@ -113,6 +129,12 @@ class RunningServer:
         lines = self.log_since_start().strip().splitlines()[-8:]
         words = "\n    ".join(lines) or "It wrote nothing."
         return f"The end of {self.server.log}:\n    {words}"
+
+
+def guarded(command: Sequence[str], stop_signals: Sequence[str] = ("TERM",), user: str | None = None) -> list[str]:
+    """The command that runs `command` under a guard which ends it together with this process."""
+    guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid())]
+    return [*guard, ",".join(stop_signals), user or "-", "--", *command]
 
 
 def free_port() -> int:

@@ -8,11 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from redrive_service.sandbox import privilege
+from redrive_service.sandbox import binaries, privilege
+from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import Kept, Ports, take
 from redrive_service.sandbox.local_queues import LocalQueues
 from redrive_service.sandbox.postgres import Postgres
-from redrive_service.sandbox.servers import RunningServer
+from redrive_service.sandbox.servers import RunningServer, guarded
 from redrive_service.sandbox.valkey import Valkey
 
 LOOPBACK = "127.0.0.1"
@@ -33,7 +34,7 @@ class Stack:
 
     Raises:
         SandboxIsRunning: another process has the folder.
-        SandboxError: a server is not to be found, or does not start.
+        SandboxError: a server is not to be found, or does not start, or a file of the folder cannot be used.
     """
 
     def __init__(
@@ -54,19 +55,26 @@ class Stack:
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
+        try:
+            self._start()
+        except OSError as error:
+            raise SandboxError(
+                f"{error.filename or self.folder} cannot be used ({error.strerror}). "
+                "Put it right, or name another --folder."
+            ) from error
+        return self
+
+    def _start(self) -> None:
         with ExitStack() as unwinding:
             lock = take(self.folder)
             unwinding.callback(os.close, lock)
-            self._furnish()
-            parts: dict[str, Part] = {"sqs": self.queues} if self._queues_only else self._parts
-            for name, part in parts.items():
+            for name, part in self._furnish().items():
                 if self._fresh:
                     part.forget()
                 self.servers[name] = part.start(self.folder / f"{name}.log", lock)
                 unwinding.callback(self.servers[name].stop)
             self.queue_urls = self.queues.make_own_queues()
             self._exit = unwinding.pop_all()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -92,15 +100,25 @@ class Stack:
         """A server that has ended by itself, if any."""
         return next((server for server in self.servers.values() if server.has_ended()), None)
 
-    def _furnish(self) -> None:
+    def _furnish(self) -> dict[str, Part]:
+        """The parts, in the order of their start."""
         kept = Kept.load(self.folder, self._ports)
         ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web
+        self.queues = LocalQueues(folder=self.folder, port=ports.sqs, host=self._sqs_host)
+        if self._queues_only:
+            return {"sqs": self.queues}
         self.postgres = Postgres(
             folder=self.folder,
             port=ports.postgres,
             password=self.secrets.data,
-            identity=privilege.unprivileged_identity(),
+            identity=self._identity(),
+            token=self.secrets.token,
         )
         self.valkey = Valkey(folder=self.folder, port=ports.redis, password=self.secrets.data)
-        self.queues = LocalQueues(folder=self.folder, port=ports.sqs, host=self._sqs_host)
-        self._parts: dict[str, Part] = {"postgres": self.postgres, "redis": self.valkey, "sqs": self.queues}
+        return {"postgres": self.postgres, "redis": self.valkey, "sqs": self.queues}
+
+    def _identity(self) -> privilege.Identity:
+        """Whom PostgreSQL runs as: somebody who can run it under its guard, and write to the folder."""
+        program = str(binaries.postgres_programs() / "postgres")
+        writes = ("test", "-w", str(self.folder), "-a", "-x", str(self.folder))
+        return privilege.unprivileged_identity(guarded([program, "--version"]), writes)

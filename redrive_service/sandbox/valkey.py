@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +42,8 @@ class Valkey:
         configuration = home / "valkey.conf"  # a file, since a password on a command line is for all to read
         configuration.touch(mode=0o600)
         configuration.write_text(
-            f'bind 127.0.0.1\nport {self.port}\ndir "{home}"\nappendonly yes\nsave ""\nrequirepass {self.password}\n'
+            f"bind 127.0.0.1\nport {self.port}\ndir {quoted(home)}\n"
+            f'appendonly yes\nsave ""\nrequirepass {self.password}\n'
         )
         server = RunningServer(
             Server(name="Valkey", command=[str(binaries.valkey_program()), str(configuration)], log=log, lock=lock)
@@ -54,3 +57,9 @@ class Valkey:
                 return bool(client.ping())
             except redis.RedisError:
                 return False
+
+
+def quoted(path: Path) -> str:
+    """A path in the language of valkey.conf, whatever bytes it has."""
+    plain = re.sub(rb"[^\w/.+-]", lambda found: b"\\x%02x" % ord(found[0]), os.fsencode(path))
+    return f'"{plain.decode()}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -60,6 +61,35 @@ def test_a_stubborn_server_and_its_child_are_gone_two_seconds_after_their_parent
     parent.wait()
 
     eventually(lambda: not any(is_alive(pid) for pid in both), within=PROMISED)
+
+
+# A server whose child, and the child's child, leave its process group.
+SCATTERED = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pids = [os.getpid()]
+for _ in range(2):
+    if os.fork():
+        time.sleep(60)
+    os.setsid()
+    pids.append(os.getpid())
+open(sys.argv[1], "w").write(" ".join(map(str, pids)))
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives the guard its orphans")
+@pytest.mark.parametrize("killed", ["parent", "server"])
+def test_children_that_left_the_group_are_gone_two_seconds_after(tmp_path: Path, killed: str) -> None:
+    pids = tmp_path / "pids"
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, SCATTERED, str(pids), str(tmp_path / "log")])
+    everyone = eventually(lambda: pids_in(pids), within=10)
+
+    os.kill(parent.pid if killed == "parent" else everyone[0], signal.SIGKILL)
+
+    eventually(lambda: not any(is_alive(pid) for pid in everyone), within=PROMISED)
+    parent.kill()
+    parent.wait()
 
 
 def test_a_killed_guard_takes_its_server_along(tmp_path: Path) -> None:

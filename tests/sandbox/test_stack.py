@@ -2,57 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import boto3
-import psutil
 import psycopg
 import pytest
 import redis
 from mypy_boto3_sqs import SQSClient
 
-from redrive_service.sandbox import privilege
-from redrive_service.sandbox.postgres import Postgres
 from redrive_service.sandbox.servers import free_port
 from tests.conditions import eventually
-
-MANAGE = Path(__file__).parents[2] / "manage.py"
-Environment = dict[str, str]
-
-
-@contextmanager
-def sandbox(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], Environment]]:
-    """`manage.py sandbox` in a folder, and the environment it prints; ended at the end, if it still runs."""
-    command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(folder), *options]
-    outside = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=outside, cwd=folder.parent
-    )
-    try:
-        yield process, printed_environment(process)
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
-
-
-def printed_environment(process: subprocess.Popen[str]) -> Environment:
-    assert process.stdout is not None
-    printed: Environment = {}
-    while "REDRIVE_REPLAY_QUEUE_URL" not in printed:
-        line = process.stdout.readline()
-        assert line, process.communicate()[1]
-        name, _, value = line.removeprefix("export ").strip().partition("=")
-        printed[name] = shlex.split(value)[0]
-    return printed
+from tests.sandbox.launching import MANAGE, Environment, processes_of, refusal, sandbox
 
 
 def queue_client(environment: Environment) -> SQSClient:
@@ -95,11 +61,6 @@ def listens(url: str) -> bool:
     port = int(url.rpartition(":")[2].split("/", maxsplit=1)[0])
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def processes_of(folder: Path) -> list[str]:
-    commands = (" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
-    return [command for command in commands if str(folder) in command]
 
 
 def test_a_killed_launcher_leaves_no_server_and_a_second_start_finds_the_data(tmp_path: Path) -> None:
@@ -172,61 +133,6 @@ def test_what_the_sandbox_keeps_is_for_its_owner_only(tmp_path: Path) -> None:
     with sandbox(folder):
         secret = [folder / "settings.json", folder / "environment", folder / "valkey" / "valkey.conf"]
         assert [oct(file.stat().st_mode & 0o777) for file in [folder, *secret]] == ["0o700", "0o600", "0o600", "0o600"]
-
-
-def test_a_folder_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "settings.json").write_text(json.dumps({"ports": "everywhere"}))
-    command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 1
-    assert done.stderr.strip() == (
-        f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder."
-    )
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts PostgreSQL as somebody else")
-def test_postgres_started_by_root_runs_as_nobody_where_namespaces_are_forbidden(tmp_path: Path) -> None:
-    private = tmp_path / "private"
-    private.mkdir(mode=0o700)
-    postgres = Postgres(folder=private, port=free_port(), password="secret", identity=privilege.Identity(user="nobody"))
-    server = postgres.start(tmp_path / "postgres.log")
-    try:
-        with psycopg.connect(postgres.url) as connection:
-            assert connection.execute("SELECT current_user::text").fetchone() == ("postgres",)
-        assert oct(private.stat().st_mode & 0o777) == "0o700"
-    finally:
-        server.stop()
-        postgres.forget()
-
-
-def refusal(*options: str) -> tuple[int, str]:
-    command = [sys.executable, str(MANAGE), "sandbox", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr.strip()
-
-
-@pytest.mark.parametrize("server", ["postgres", "redis", "sqs", "web"])
-def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp_path: Path, server: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as stranger:
-        taken = str(stranger.getsockname()[1])
-
-        assert refusal("--demo", "--folder", str(tmp_path), f"--{server}-port", taken) == (
-            1,
-            f"CommandError: Something listens on port {taken} already. Choose another --{server}-port.",
-        )
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--only", "sqs", "--demo"), "--demo needs the whole stack. Leave out --only."),
-        (("--host", "0.0.0.0"), "--host is for --only sqs: the whole stack listens on the loopback address alone."),
-        (("--web-port", "8000"), "--web-port is for --demo: without it there is no web server."),
-    ],
-)
-def test_an_option_that_would_be_ignored_is_refused(options: tuple[str, ...], sentence: str) -> None:
-    assert refusal(*options) == (1, f"CommandError: {sentence}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

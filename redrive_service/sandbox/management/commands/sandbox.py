@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 import time
+from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redrive_service.sandbox import stopping
 from redrive_service.sandbox.demo import Demo
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.folder import Ports
+from redrive_service.sandbox.folder import LAST_PORT, Ports
 from redrive_service.sandbox.stack import LOOPBACK, Stack
 
+STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
 FOLDER = Path(__file__).parents[4] / ".sandbox"
-LAST_PORT = 65_535
 
 
 class Command(BaseCommand):
@@ -27,6 +30,10 @@ class Command(BaseCommand):
         "Their data stay in the folder; everything ends with this process."
     )
     requires_system_checks: list[str] = []
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        open_what_is_closed()
+        super().__init__(*args, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
@@ -44,8 +51,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_what_does_not_fit(options)
-        stopping.listen()
         try:
+            stopping.heed()
             if options["only"]:
                 self.run_queues_only(options)
             else:
@@ -97,16 +104,29 @@ class Command(BaseCommand):
         """Print the environment, and leave it in a file that a shell can read."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in stack.environment().items()]
         file = stack.folder / "environment"
-        file.touch(mode=0o600)
-        file.write_text("\n".join(lines) + "\n")
-        self.stdout.write("\n".join(lines))
-        self.stdout.flush()  # whoever reads a pipe is waiting for it
+        try:
+            file.touch(mode=0o600)
+            file.write_text("\n".join(lines) + "\n")
+        except OSError as error:
+            raise CommandError(f"{file} cannot be written ({error.strerror}). Remove it.") from error
+        try:
+            self.stdout.write("\n".join(lines))
+            self.stdout.flush()  # whoever reads a pipe is waiting for it
+        except OSError as error:
+            silence(sys.stdout)
+            raise CommandError(
+                f"Standard output cannot be written to ({error.strerror}). "
+                f"The environment is in {file} too: standard output may as well be /dev/null."
+            ) from error
         self.say(f"The same lines are in a file:  . {file}")
 
     def say(self, message: str) -> None:
-        """Tell the person; standard output is for the environment."""
-        self.stderr.write(message)
-        self.stderr.flush()
+        """Tell the person, if anybody listens; standard output is for the environment."""
+        try:
+            self.stderr.write(message)
+            self.stderr.flush()
+        except OSError:
+            silence(sys.stderr)
 
 
 def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
@@ -121,12 +141,27 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
 
 def port(text: str) -> int:
     """A port number, 0 for any."""
-    number = int(text)
-    if not 0 <= number <= LAST_PORT:
-        raise ValueError(text)
-    return number
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise ArgumentTypeError(f"{text!r} is no port: it takes a whole number up to {LAST_PORT}, 0 for any free port")
+    return int(text)
 
 
 def folder(text: str) -> Path:
     """A folder's absolute path."""
-    return Path(text).resolve()
+    return Path(os.path.realpath(text))  # Path.resolve cannot bear a link to itself
+
+
+def open_what_is_closed() -> None:
+    """Have closed standard streams go nowhere, or the next file that is opened takes their place."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(STANDARD_OUTPUT, "w")
+    sys.stderr = sys.stderr or os.fdopen(STANDARD_ERROR, "w")
+
+
+def silence(stream: TextIO) -> None:
+    """Have a stream that cannot be written to go nowhere: Python would try again, in vain, as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

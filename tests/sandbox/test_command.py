@@ -1,0 +1,197 @@
+"""What a person meets at `manage.py sandbox`: sentences, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redrive_service.sandbox.servers import free_port
+from tests.sandbox.launching import MANAGE, processes_of, refusal, sandbox
+from tests.sandbox.test_stack import queue_client, read_everywhere, write_everywhere
+
+SECRETS = {"data": "a" * 48, "django": "b" * 64, "admin": "c" * 16}
+PORTS = {"postgres": 0, "redis": 0, "sqs": 0, "web": 0}
+
+
+def test_a_folder_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps({"ports": "everywhere"}))
+    command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder."
+    )
+
+
+@pytest.mark.parametrize("server", ["postgres", "redis", "sqs", "web"])
+def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp_path: Path, server: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        taken = str(stranger.getsockname()[1])
+
+        assert refusal("--demo", "--folder", str(tmp_path), f"--{server}-port", taken) == (
+            1,
+            f"CommandError: Something listens on port {taken} already. Choose another --{server}-port.",
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--only", "sqs", "--demo"), "--demo needs the whole stack. Leave out --only."),
+        (("--host", "0.0.0.0"), "--host is for --only sqs: the whole stack listens on the loopback address alone."),
+        (("--web-port", "8000"), "--web-port is for --demo: without it there is no web server."),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(options: tuple[str, ...], sentence: str) -> None:
+    assert refusal(*options) == (1, f"CommandError: {sentence}")
+
+
+@pytest.mark.parametrize("text", ["70000", "-1", "http"])
+def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
+    status, told = refusal(f"--sqs-port={text}")
+
+    assert (status, told.rpartition("argument ")[2]) == (
+        2,
+        f"--port/--sqs-port: '{text}' is no port: it takes a whole number up to 65535, 0 for any free port",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"ports": {**PORTS, "sqs": "9324"}, "secrets": SECRETS}),
+        json.dumps({"ports": {**PORTS, "sqs": 70_000}, "secrets": SECRETS}),
+        json.dumps({"ports": {**PORTS, "sqs": True}, "secrets": SECRETS}),
+        json.dumps({"ports": {**PORTS, "ftp": 0}, "secrets": SECRETS}),
+        json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": None}}),
+        json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": 'with "quotes" and\nlines'}}),
+        json.dumps({"ports": PORTS, "secrets": "none"}),
+        json.dumps(["ports"]),
+        "[" * 100_000,
+        "",
+    ],
+    ids=["text", "range", "bool", "unknown", "null", "quotes", "no pairs", "list", "deep", "empty"],
+)
+def test_settings_that_are_not_the_sandboxs_are_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "settings.json").write_text(text)
+
+    assert refusal("--only", "sqs", "--folder", str(tmp_path)) == (
+        1,
+        f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder.",
+    )
+
+
+@pytest.mark.parametrize("name", ["settings.json", "sqs.log"])
+def test_a_file_that_is_a_folder_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+
+    assert refusal("--only", "sqs", "--folder", str(tmp_path)) == (
+        1,
+        f"CommandError: {tmp_path / name} cannot be used (Is a directory). Put it right, or name another --folder.",
+    )
+
+
+def test_an_environment_that_cannot_be_written_is_told_in_a_sentence_and_all_is_stopped(tmp_path: Path) -> None:
+    (tmp_path / "environment").mkdir()
+
+    status, told = refusal("--only", "sqs", "--folder", str(tmp_path))
+
+    sentence = f"CommandError: {tmp_path / 'environment'} cannot be written (Is a directory). Remove it."
+    assert (status, told.splitlines()[1:]) == (1, [sentence])
+    assert processes_of(tmp_path) == []
+
+
+def test_a_folder_that_is_a_link_to_itself_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+
+    status, told = refusal("--only", "sqs", "--folder", str(loop))
+
+    assert (status, told) == (
+        1,
+        f"CommandError: The folder {loop} cannot be used (File exists). Name another --folder.",
+    )
+
+
+def through_a_shell(redirections: str, folder: Path) -> tuple[int, list[str]]:
+    """The exit status and the last words of a sandbox whose streams a shell redirected."""
+    script = f'"$@" {redirections}'
+    command = [sys.executable, str(MANAGE), "sandbox", "--only", "sqs", "--exit", "--folder", str(folder)]
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    shell = ["bash", "-o", "pipefail", "-c", script, "bash", *command]
+    done = subprocess.run(shell, capture_output=True, text=True, check=False, env=outside)
+    return done.returncode, done.stderr.splitlines()[1:]
+
+
+@pytest.mark.parametrize(("target", "why"), [("| true", "Broken pipe"), ("> /dev/full", "No space left on device")])
+def test_standard_output_that_cannot_be_written_to_is_told_in_a_sentence(tmp_path: Path, target: str, why: str) -> None:
+    if target.startswith(">") and not Path("/dev/full").exists():
+        pytest.skip("only Linux has a full device")
+
+    sentence = (
+        f"CommandError: Standard output cannot be written to ({why}). The environment is in "
+        f"{tmp_path / 'environment'} too: standard output may as well be /dev/null."
+    )
+    assert through_a_shell(target, tmp_path) == (1, [sentence])
+    assert processes_of(tmp_path) == []
+
+
+def test_a_closed_standard_output_is_none(tmp_path: Path) -> None:
+    status, told = through_a_shell(">&-", tmp_path)
+
+    assert (status, told[-1]) == (0, "Everything is stopped.")
+
+
+@pytest.mark.parametrize("target", ["2>&-", "2> /dev/full", ">&- 2>&- <&-"])
+def test_nobody_who_listens_to_its_words_is_no_reason_to_fail(tmp_path: Path, target: str) -> None:
+    assert through_a_shell(target, tmp_path) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("127.0.0.1", "127.0.0.1"), ("127.0.0.2", "127.0.0.2"), ("::1", "[::1]"), ("::", "[::1]")]
+)
+def test_the_endpoint_is_the_host_that_was_asked_for(tmp_path: Path, host: str, address: str) -> None:
+    try:
+        socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError:
+        pytest.skip(f"this machine has no {host}")
+    port = free_port()
+    with sandbox(tmp_path / "sandbox", "--only", "sqs", "--host", host, "--port", str(port)) as (_, environment):
+        assert environment["AWS_ENDPOINT_URL_SQS"] == f"http://{address}:{port}"
+        with closing(queue_client(environment)) as queues:
+            assert len(queues.list_queues()["QueueUrls"]) == 6
+
+
+def test_any_folder_can_be_named(tmp_path: Path) -> None:
+    folder = tmp_path / 'we"ird \\ \n $HOME ü'
+    with sandbox(folder) as (_, first):
+        write_everywhere(first)
+    with sandbox(folder) as (_, second):
+        assert read_everywhere(second) == (("kept",), b"kept", ["kept"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_asked_to_stop_while_it_is_imported_it_starts_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    interrupted = f"""
+import os, sys
+from redrive_service.sandbox import settings
+os.kill(os.getpid(), {number:d})
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", "sandbox", "--folder", sys.argv[1]])
+"""
+    environment: dict[str, Any] = {**os.environ, "DJANGO_SETTINGS_MODULE": "redrive_service.sandbox.settings"}
+    command = [sys.executable, "-c", interrupted, str(tmp_path / "sandbox")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=MANAGE.parent)
+
+    assert (done.returncode, done.stderr) == (0, "Everything is stopped.\n")
+    assert not (tmp_path / "sandbox").exists()
