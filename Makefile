@@ -37,5 +37,7 @@ lock: setup  ## the pins, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header -c requirements.txt pyproject.toml --group dev -o requirements-dev.txt
 
 clean:  ## everything make made
+	@token=$$(sed -n 's/.*"token": "\([0-9a-f]*\)".*/\1/p' .sandbox/settings.json 2>/dev/null); \
+	  [ -z "$$token" ] || rm -rf "/tmp/redrive-sandbox-$$token" "$${TMPDIR:-/tmp}/redrive-sandbox-$$token"
 	rm -rf $(VENV) .sandbox static .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
