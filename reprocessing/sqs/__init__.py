@@ -2,6 +2,18 @@
 
 from reprocessing.sqs.address import QueueAddress
 from reprocessing.sqs.clients import forget
+from reprocessing.sqs.facts import (
+    Depth,
+    Move,
+    QueueFacts,
+    RedriveAllowPolicy,
+    RedrivePolicy,
+    depth,
+    describe,
+    locate,
+    moves,
+    origins_of,
+)
 from reprocessing.sqs.handles import Deleted, Extended, delete, extend, release
 from reprocessing.sqs.loads import LARGEST, size_of
 from reprocessing.sqs.receiving import receive
@@ -10,12 +22,22 @@ from reprocessing.sqs.sending import Outcomes, send
 __all__ = [
     "LARGEST",
     "Deleted",
+    "Depth",
     "Extended",
+    "Move",
     "Outcomes",
     "QueueAddress",
+    "QueueFacts",
+    "RedriveAllowPolicy",
+    "RedrivePolicy",
     "delete",
+    "depth",
+    "describe",
     "extend",
     "forget",
+    "locate",
+    "moves",
+    "origins_of",
     "receive",
     "release",
     "send",

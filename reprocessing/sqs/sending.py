@@ -119,15 +119,13 @@ def _read(answer: Mapping[str, Any], load: Load) -> list[Outcome]:
 
 
 def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, one: Parcel) -> Outcome:
-    match taken, failed:
-        case None, None:
-            return Unknown("the answer of SQS does not name it")
-        case None, failed:
-            return outcome_of_entry(failed.get("Code", ""), failed.get("Message", ""))
-        case taken, None:
-            return _taken(taken, one)
-        case _:
-            return Unknown("the answer of SQS names it as taken and as failed")
+    if taken is not None and failed is not None:
+        return Unknown("the answer of SQS names it as taken and as failed")
+    if taken is not None:
+        return _taken(taken, one)
+    if failed is not None:
+        return outcome_of_entry(failed.get("Code", ""), failed.get("Message", ""))
+    return Unknown("the answer of SQS does not name it")
 
 
 def _taken(entry: Mapping[str, Any], one: Parcel) -> Outcome:
