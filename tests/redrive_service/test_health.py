@@ -106,14 +106,14 @@ def test_a_postgres_that_falls_silent_after_the_question_is_waited_for_two_secon
 
 
 @pytest.mark.timeout(20)
-def test_a_redis_that_accepts_and_says_nothing_is_waited_for_two_seconds_whatever_its_url_says(
+def test_a_redis_that_accepts_and_says_nothing_is_waited_for_one_second_whatever_its_url_says(
     client: Client, settings: Settings, silent_port: int
 ) -> None:
     settings.REDIS_URL = f"redis://127.0.0.1:{silent_port}/0?socket_timeout=60&retry_on_timeout=yes"
     began = time.monotonic()
 
     assert ask(client, "ready") == (503, {"postgres": True, "redis": False})
-    assert time.monotonic() - began < 2.5
+    assert round(time.monotonic() - began) == 1
 
 
 def test_connecting_to_redis_has_its_limit_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_connecting_to_redis_has_its_limit_too(client: Client, monkeypatch: pyte
     connect = socket.socket.connect
 
     class Watched(socket.socket):
-        def connect(self, address: tuple[str, int]) -> None:
+        def connect(self, address: Any) -> None:  # noqa: ANN401  # as the socket has it
             limits.append(self.gettimeout())
             connect(self, address)
 
