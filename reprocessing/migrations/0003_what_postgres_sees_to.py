@@ -8,7 +8,7 @@ CREATE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL
 # Fences rise for ever, also past the deletion of the lanes that carried them.
 FENCE = "CREATE SEQUENCE redrive_fence"
 
-# History is never rewritten: a column of an attempt is written once, and an attempt that holds no lane takes none again.
+# History is never rewritten: a column of an attempt is written once; one that holds no lane never takes one again.
 WRITE_ONCE = """
 CREATE FUNCTION redrive_attempts_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -43,6 +43,19 @@ CREATE TRIGGER payloads_never_change BEFORE UPDATE ON redrive_payload
     FOR EACH ROW EXECUTE FUNCTION redrive_payloads_never_change();
 """
 
+# Whoever parks a letter, or moves it out of the parking lot: the dlq's SQS parking queue hears of it.
+NOTICES = """
+CREATE FUNCTION redrive_parking_is_noticed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO redrive_notice (letter_id, news, made_at, trouble)
+    SELECT NEW.id, CASE NEW.state WHEN 'parked' THEN 'parked' ELSE 'left' END, clock_timestamp(), ''
+      FROM redrive_dlq d WHERE d.id = NEW.dlq_id AND d.parking_url <> '';
+    RETURN NULL;
+END $$;
+CREATE TRIGGER parking_is_noticed AFTER UPDATE OF state ON redrive_letter FOR EACH ROW
+    WHEN ((OLD.state = 'parked') <> (NEW.state = 'parked')) EXECUTE FUNCTION redrive_parking_is_noticed();
+"""
+
 # Rows that change often get room beside themselves; bodies are not compressed, they are read whole.
 ROOM = """
 ALTER TABLE redrive_letter SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
@@ -66,6 +79,10 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             IMMUTABLE,
             "DROP TRIGGER payloads_never_change ON redrive_payload; DROP FUNCTION redrive_payloads_never_change()",
+        ),
+        migrations.RunSQL(
+            NOTICES,
+            "DROP TRIGGER parking_is_noticed ON redrive_letter; DROP FUNCTION redrive_parking_is_noticed()",
         ),
         migrations.RunSQL(
             ROOM,

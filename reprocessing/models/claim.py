@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
 from reprocessing.models.letter import DeadLetter
 from reprocessing.models.target import Target
@@ -37,7 +37,6 @@ class Claim(models.Model):
                 condition=~Q(state=ClaimState.HELD) | Q(until__isnull=False), name="a_held_claim_says_until_when"
             ),
         ]
-        indexes = [models.Index(F("until"), condition=~Q(state=ClaimState.HELD), name="claims_by_age")]
 
     def __str__(self) -> str:
         return f"{self.state} by {self.letter_id}"

@@ -23,7 +23,8 @@ class DeadLetter(models.Model):
     """One letter.
 
     `public_id` is its redrive id: the same on every attempt. `sequence` is a sort key (domain.lane), compared by bytes.
-    `attempts` counts against the dlq's limit, `not_sent` those that never left. `epoch` rises with every known failure.
+    `attempts` counts, `not_sent` does not; `earlier` of the attempts were made by other tools before the capture, and
+    `forgiven` of them no longer count against the dlq's limit, since a person released the letter. `epoch` rises with every known failure.
     `objection` is why a captured letter could not be enlisted: it becomes the reason when a run parks it.
     `lets_pass`: sent, not yet settled, and the next letter of its lane need not wait for that.
     """
@@ -39,6 +40,8 @@ class DeadLetter(models.Model):
     due_at = models.DateTimeField(null=True, blank=True)
     attempts = models.IntegerField(db_default=0)
     not_sent = models.IntegerField(db_default=0)
+    earlier = models.IntegerField(db_default=0)
+    forgiven = models.IntegerField(db_default=0)
     epoch = models.IntegerField(db_default=0)
     planned = models.BooleanField(db_default=False)
     objection = models.TextField(db_default="", blank=True)
@@ -101,6 +104,7 @@ class DeadLetter(models.Model):
             models.Index(
                 F("dlq"), F("finished_at"), condition=Q(state=LetterState.PARKED), name="letters_in_the_parking_lot"
             ),
+            models.Index(F("lane"), condition=Q(state=LetterState.PARKED), name="letters_parked_beside_a_lane"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,23 @@
+"""What follows for claims and copies when letters move: a part of every statement that moves them."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+# To be put behind a `moved` of: id, dlq_id, message_id, target_id, idempotency_key, state, claim, until.
+# Claims and copies are reached by their primary keys. `copies` are those that may now be deleted from the dlq.
+AFTERMATH: Final[LiteralString] = """
+claims AS (
+    UPDATE redrive_claim c SET state = m.claim, until = CASE WHEN m.claim = 'held' THEN coalesce(m.until, c.until) END
+      FROM moved m
+     WHERE m.idempotency_key IS NOT NULL AND m.claim IS NOT NULL AND c.target_id = m.target_id
+       AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
+       AND c.letter_id = m.id
+), copies AS (
+    UPDATE redrive_custody c SET state = 'delete'
+      FROM moved m
+     WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id = m.dlq_id
+       AND c.message_id = m.message_id AND c.state = 'held'
+    RETURNING c.dlq_id, c.message_id, c.handle
+)
+"""

@@ -1,0 +1,189 @@
+"""The statements of a capture: which copies are known, which are returns, which are new letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from reprocessing.models import rows
+
+
+@dataclass(frozen=True, slots=True)
+class NewLetter:
+    """A copy that is nobody we know, ready to be written. `attempts`: what earlier tools say they have tried."""
+
+    message_id: str
+    handle: str
+    body: bytes
+    attributes: bytes
+    system: dict[str, str]
+    origin: int | None
+    target: int | None
+    attempts: int
+    body_hash: bytes
+    died_at: datetime
+    expires_at: datetime
+    possible_return: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCopy:
+    """A copy that was received before; `state` says what is to become of it now."""
+
+    message_id: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a copy shows of itself: where it bears no mark of ours, `public_id` and `no` are None."""
+
+    message_id: str
+    body_hash: bytes
+    public_id: UUID | None
+    no: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnedCopy:
+    """A copy that is a letter of ours, come back. `attempts`: what counts against the limit."""
+
+    message_id: str
+    attempt_id: int
+    letter_id: int
+    lane_id: int
+    attempts: int
+    max_attempts: int
+
+
+_REFRESH = """
+WITH seen AS (SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle))
+UPDATE redrive_custody c
+   SET handle = s.handle, visible_until = redrive_now() + make_interval(secs => %(visibility)b::float8),
+       receives = c.receives + 1, extended = false, gone_at = NULL,
+       state = CASE WHEN c.attempt_id IS NULL AND NOT %(at_capture)b::bool
+                     AND l.state IN ('captured', 'waiting', 'sending', 'awaiting') THEN 'held' ELSE 'delete' END
+  FROM seen s, redrive_letter l
+ WHERE c.dlq_id = %(dlq)b AND c.message_id = s.message_id AND l.id = c.letter_id
+RETURNING c.message_id, c.state
+"""
+
+# By the id the target gave it, else by the marks we gave it and the same bytes; of several attempts the newest.
+_RETURNS = """
+WITH seen AS (
+    SELECT * FROM unnest(%(ids)b::text[], %(hashes)b::bytea[], %(publics)b::uuid[], %(nos)b::int[])
+           AS s(message_id, body_hash, public_id, no)
+), met AS (
+    SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.no, 0 AS rank
+      FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id
+    UNION ALL
+    SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.no, 1
+      FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id AND l.body_hash = s.body_hash
+                  JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no
+)
+SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
+       l.attempts - l.forgiven AS attempts, d.max_attempts
+  FROM met JOIN redrive_letter l ON l.id = met.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
+ ORDER BY met.message_id, met.rank, met.no DESC
+"""
+
+_TWINS = """
+SELECT DISTINCT l.body_hash
+  FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id
+ WHERE l.body_hash = ANY(%(hashes)b::bytea[]) AND (a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL))
+"""
+
+_ADMIT = """
+WITH arrived AS (
+    SELECT * FROM unnest(
+        %(ids)b::text[], %(handles)b::text[], %(bodies)b::bytea[], %(attributes)b::bytea[], %(systems)b::jsonb[],
+        %(origins)b::bigint[], %(targets)b::bigint[], %(attempts)b::int[], %(hashes)b::bytea[],
+        %(died)b::timestamptz[], %(expires)b::timestamptz[], %(objections)b::text[])
+    AS s(message_id, handle, body, attributes, system, origin_id, target_id, attempts, body_hash, died_at, expires_at,
+         objection)
+), lettered AS (
+    INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, attempts, earlier, body_hash, size, died_at,
+                                expires_at, captured_at, planned, objection)
+    SELECT gen_random_uuid(), %(dlq)b, message_id, origin_id, target_id, attempts, attempts, body_hash,
+           length(body) + length(attributes), died_at, expires_at, redrive_now(), objection <> '', objection
+      FROM arrived ORDER BY died_at, message_id
+    ON CONFLICT (dlq_id, message_id) DO NOTHING
+    RETURNING id, message_id
+), kept AS (
+    INSERT INTO redrive_payload (letter_id, body, attributes, system)
+    SELECT l.id, a.body, a.attributes, a.system FROM lettered l JOIN arrived a USING (message_id)
+)
+INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
+SELECT %(dlq)b, l.message_id, l.id, %(state)b, a.handle,
+       redrive_now() + make_interval(secs => %(visibility)b::float8)
+  FROM lettered l JOIN arrived a USING (message_id)
+ON CONFLICT (dlq_id, message_id) DO NOTHING
+"""
+
+
+def refresh(
+    dlq: int, ids: Sequence[str], handles: Sequence[str], *, visibility: float, at_capture: bool
+) -> list[KnownCopy]:
+    """Note the new handles of the copies that are known, and what is to become of each now."""
+    values = {
+        "dlq": dlq,
+        "ids": list(ids),
+        "handles": list(handles),
+        "visibility": float(visibility),
+        "at_capture": at_capture,
+    }
+    return rows.fetch(KnownCopy, _REFRESH, values)
+
+
+def returns(copies: Sequence[Marked]) -> list[ReturnedCopy]:
+    """Those of the copies that are letters of ours come back, whatever dlq they came back to."""
+    values = {
+        "ids": [copy.message_id for copy in copies],
+        "hashes": [copy.body_hash for copy in copies],
+        "publics": [copy.public_id for copy in copies],
+        "nos": [copy.no for copy in copies],
+    }
+    return rows.fetch(ReturnedCopy, _RETURNS, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Twin:
+    body_hash: bytes
+
+
+def in_doubt(hashes: Sequence[bytes]) -> set[bytes]:
+    """The digests under which an attempt is open or of unknown fate: a copy with one of them may be that attempt's."""
+    return {bytes(row.body_hash) for row in rows.fetch(_Twin, _TWINS, {"hashes": list(hashes)})}
+
+
+def admit(dlq: int, letters: Sequence[NewLetter], *, visibility: float, at_capture: bool) -> int:
+    """Write new letters, their bytes and their copies, in one statement; how many were new indeed.
+
+    Args:
+        dlq: the dlq they were received from.
+        letters: each message id once.
+        visibility: seconds for which the copies stay invisible.
+        at_capture: the copies are to be deleted as soon as this is committed.
+    """
+    values = {
+        "dlq": dlq,
+        "ids": [letter.message_id for letter in letters],
+        "handles": [letter.handle for letter in letters],
+        "bodies": [letter.body for letter in letters],
+        "attributes": [letter.attributes for letter in letters],
+        "systems": [Jsonb(letter.system) for letter in letters],
+        "origins": [letter.origin for letter in letters],
+        "targets": [letter.target for letter in letters],
+        "attempts": [letter.attempts for letter in letters],
+        "hashes": [letter.body_hash for letter in letters],
+        "died": [letter.died_at for letter in letters],
+        "expires": [letter.expires_at for letter in letters],
+        "objections": ["possible_return" if letter.possible_return else "" for letter in letters],
+        "state": "delete" if at_capture else "held",
+        "visibility": float(visibility),
+    }
+    return rows.execute(_ADMIT, values)

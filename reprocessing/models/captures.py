@@ -1,0 +1,154 @@
+"""The statements around a capture: who captures a dlq, what it holds there, what was drained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reprocessing.models import rows
+from reprocessing.models.settlement import Deletable
+
+
+@dataclass(frozen=True, slots=True)
+class Capturing:
+    """A dlq that is ours to capture until its lease runs out. `clean`: a drained end will count as evidence."""
+
+    dlq_id: int
+    fence: int
+    began_at: datetime
+    clean: bool
+
+
+_LEASE = """
+UPDATE redrive_dlq d
+   SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8), fence = nextval('redrive_fence'),
+       unclean_until = greatest(d.unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
+  FROM (SELECT id, coalesce(unclean_until <= redrive_now(), true) AS clean FROM redrive_dlq
+         WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(leased_until <= redrive_now(), true)
+           FOR UPDATE SKIP LOCKED) free
+ WHERE d.id = free.id
+RETURNING d.id AS dlq_id, d.fence, redrive_now() AS began_at, free.clean
+"""
+
+_RENEW = """
+UPDATE redrive_dlq
+   SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8),
+       unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
+ WHERE id = %(dlq)b AND fence = %(fence)b
+"""
+
+# A clean end: every copy that was received is committed. Only a start that was clean, too, proves anything.
+_END = """
+UPDATE redrive_dlq
+   SET leased_until = NULL, trouble = %(trouble)b::text,
+       unclean_until = CASE WHEN %(clean)b::bool THEN NULL ELSE unclean_until END,
+       drained_through = CASE WHEN %(drained)b::bool THEN greatest(drained_through, %(began)b::timestamptz)
+                              ELSE drained_through END
+ WHERE id = %(dlq)b AND fence = %(fence)b
+"""
+
+_HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
+
+_TO_DELETE = """
+SELECT dlq_id, message_id, handle FROM redrive_custody
+ WHERE dlq_id = %(dlq)b AND state = 'delete' AND visible_until > redrive_now() LIMIT %(limit)b
+"""
+
+_GONE = """
+UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
+  FROM unnest(%(dlqs)b::bigint[], %(ids)b::text[]) AS g(dlq_id, message_id)
+ WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.state = 'delete'
+"""
+
+# Letters of a running run whose copy has used up two thirds of its time out of sight; once each.
+_TO_EXTEND = """
+SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
+  JOIN redrive_letter l ON l.id = c.letter_id JOIN redrive_run r ON r.id = l.run_id
+ WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended AND r.state = 'running'
+   AND l.state IN ('waiting', 'sending', 'awaiting')
+   AND c.visible_until BETWEEN redrive_now() AND redrive_now() + make_interval(secs => %(within)b::float8)
+ LIMIT %(limit)b
+"""
+
+_EXTENDED = """
+UPDATE redrive_custody c
+   SET extended = true, visible_until = redrive_now() + make_interval(secs => %(seconds)b::float8)
+  FROM unnest(%(ids)b::text[]) AS g(message_id)
+ WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.state = 'held'
+"""
+
+# Whose letters ended in a way that left the copy behind (a lost worker's last attempt, say).
+_SWEEP = """
+UPDATE redrive_custody c SET state = 'delete'
+  FROM redrive_letter l
+ WHERE c.state = 'held' AND l.id = c.letter_id AND l.state IN ('delivered', 'parked', 'duplicate', 'discarded')
+   AND c.dlq_id = %(dlq)b
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    n: int
+
+
+def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
+    """Take the dlq for a capture; None while another captures it, or when it is only observed.
+
+    Args:
+        dlq: its id.
+        lease: seconds.
+        dirty: seconds for which, should this capture die, nothing counts as drained: what it received is out of sight.
+    """
+    found = rows.fetch(Capturing, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
+    return found[0] if found else None
+
+
+def renew(capturing: Capturing, *, lease: float, dirty: float) -> bool:
+    """Lengthen the lease; False when the dlq is another's by now."""
+    values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
+    return rows.execute(_RENEW, values) == 1
+
+
+def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> None:
+    """Give the dlq back. `clean`: all that was received is committed. `drained`: and it has run dry."""
+    values = {
+        "dlq": capturing.dlq_id,
+        "fence": capturing.fence,
+        "clean": clean,
+        "drained": drained and clean and capturing.clean,
+        "began": capturing.began_at,
+        "trouble": trouble,
+    }
+    rows.execute(_END, values)
+
+
+def held(dlq: int) -> int:
+    """How many copies are held out of sight in this dlq."""
+    return rows.fetch(_Count, _HELD, {"dlq": dlq})[0].n
+
+
+def to_delete(dlq: int, *, limit: int) -> list[Deletable]:
+    """Copies to be deleted whose handle is still good; one that has come to sight again is received again first."""
+    return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
+
+
+def gone(copies: Sequence[Deletable]) -> None:
+    """Remember that these copies were deleted."""
+    values = {"dlqs": [copy.dlq_id for copy in copies], "ids": [copy.message_id for copy in copies]}
+    rows.execute(_GONE, values)
+
+
+def to_extend(dlq: int, *, within: float, limit: int) -> list[Deletable]:
+    """Held copies of letters under way that come to sight within so many seconds."""
+    return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit})
+
+
+def extended(dlq: int, ids: Sequence[str], *, seconds: float) -> None:
+    """Remember that these copies stay out of sight for so many seconds from now."""
+    rows.execute(_EXTENDED, {"dlq": dlq, "ids": list(ids), "seconds": seconds})
+
+
+def sweep(dlq: int) -> int:
+    """Mark for deletion the copies whose letters are finished."""
+    return rows.execute(_SWEEP, {"dlq": dlq})

@@ -1,0 +1,170 @@
+"""The statements of a plan: letters get their places, and whole lanes are enlisted at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reprocessing.models import rows
+from reprocessing.models.aftermath import AFTERMATH
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A captured letter that has no place yet. `body` is empty when it was not asked for."""
+
+    id: int
+    message_id: str
+    origin_id: int | None
+    size: int
+    size_limit: int | None
+    body: bytes
+    attributes: bytes
+    system: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A letter's place, or the objection to giving it one."""
+
+    letter_id: int
+    objection: str = ""
+    detail: str = ""
+    ordering_key: str | None = None
+    key_hash: bytes | None = None
+    single: bool = True
+    sequence: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enlisted:
+    """How many letters a run got, on how many lanes, and how many of them were parked at once."""
+
+    letters: int
+    lanes: int
+    parked: int
+
+
+# By chunks of bounded bytes: a thousand letters of a megabyte each do not fit a worker.
+_UNPLACED = """
+SELECT l.id, l.message_id, l.origin_id, l.size, t.size_limit, p.system, p.attributes,
+       CASE WHEN %(bodies)b::bool THEN p.body ELSE ''::bytea END AS body
+  FROM (SELECT id, message_id, origin_id, target_id, size, sum(size) OVER (ORDER BY id) - size AS before
+          FROM redrive_letter
+         WHERE dlq_id = %(dlq)b AND state = 'captured' AND NOT planned ORDER BY id LIMIT 1000) l
+  JOIN redrive_payload p ON p.letter_id = l.id
+  LEFT JOIN redrive_target t ON t.id = l.target_id
+ WHERE NOT %(bodies)b::bool OR l.before < 16777216
+ ORDER BY l.id
+"""
+
+_PLACE = """
+UPDATE redrive_letter l
+   SET planned = true, objection = s.objection, detail = s.detail, ordering_key = s.ordering_key,
+       key_hash = s.key_hash, single = s.single, sequence = s.sequence, idempotency_key = s.idempotency_key
+  FROM unnest(%(letters)b::bigint[], %(objections)b::text[], %(details)b::text[], %(keys)b::text[],
+              %(hashes)b::bytea[], %(singles)b::bool[], %(sequences)b::text[], %(idems)b::text[])
+       AS s(letter_id, objection, detail, ordering_key, key_hash, single, sequence, idempotency_key)
+ WHERE l.id = s.letter_id AND l.state = 'captured'
+"""
+
+# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters.
+_SELECT = """
+UPDATE redrive_letter l SET run_id = %(run)b
+  FROM (SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
+          FROM (SELECT id, key_hash, origin_id, sequence, message_id,
+                       min(died_at) OVER (PARTITION BY origin_id, coalesce(key_hash, int8send(id))) AS first
+                  FROM redrive_letter
+                 WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL) candidates) s
+ WHERE l.id = s.id AND (%(limit)b::bigint IS NULL OR s.place <= %(limit)b::bigint) AND l.state = 'captured'
+"""
+
+_LOCK_LANES = """
+SELECT count(*) AS n FROM (
+    SELECT n.id FROM redrive_lane n
+     WHERE (n.dlq_id, n.origin_id, n.key_hash) IN (
+           SELECT dlq_id, origin_id, key_hash FROM redrive_letter
+            WHERE dlq_id = %(dlq)b AND run_id = %(run)b AND state = 'captured' AND objection = '')
+     ORDER BY n.id FOR UPDATE) locked
+"""
+
+# A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.
+_LANES = """
+INSERT INTO redrive_lane AS n (dlq_id, origin_id, key_hash, key, single, run_id, phase, due_at)
+SELECT l.dlq_id, l.origin_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
+       CASE WHEN bool_and(l.single) THEN redrive_now()
+            ELSE greatest(redrive_now(), max(l.captured_at)
+                          + make_interval(secs => coalesce(max(d.quiet_for), max(t.visibility)::float8))) END
+  FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
+ WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+ GROUP BY l.dlq_id, l.origin_id, l.key_hash
+ ORDER BY min(l.died_at), l.key_hash
+ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
+   SET phase = CASE WHEN n.phase = 'idle' THEN 'ready' ELSE n.phase END,
+       due_at = CASE WHEN n.phase = 'idle' THEN excluded.due_at ELSE n.due_at END,
+       run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
+"""
+
+_ENLIST = """
+UPDATE redrive_letter l SET lane_id = n.id, state = 'waiting', due_at = NULL
+  FROM redrive_lane n
+ WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+   AND n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash
+"""
+
+_OBJECT = f"""
+WITH moved AS (
+    UPDATE redrive_letter l
+       SET state = 'parked', reason = l.objection, objection = '', finished_at = redrive_now()
+     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection <> ''
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
+              NULL::timestamptz AS until
+), {AFTERMATH}
+SELECT count(*) AS n FROM moved
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    n: int
+
+
+def unplaced(dlq: int, *, bodies: bool) -> list[Unplaced]:
+    """The next captured letters of a dlq that have no place yet, with their bodies where a key is read from them."""
+    return rows.fetch(Unplaced, _UNPLACED, {"dlq": dlq, "bodies": bodies})
+
+
+def place(places: Sequence[Placed]) -> None:
+    """Write letters' places; their state stays."""
+    values = {
+        "letters": [one.letter_id for one in places],
+        "objections": [one.objection for one in places],
+        "details": [one.detail for one in places],
+        "keys": [one.ordering_key for one in places],
+        "hashes": [one.key_hash for one in places],
+        "singles": [one.single for one in places],
+        "sequences": [one.sequence for one in places],
+        "idems": [one.idempotency_key for one in places],
+    }
+    rows.execute(_PLACE, values)
+
+
+def enlist(dlq: int, run: int, *, limit: int | None = None) -> Enlisted:
+    """Give a run the placed letters that are in no run yet, and put them on their lanes.
+
+    In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one.
+
+    Args:
+        dlq: whose letters.
+        run: that gets them.
+        limit: how many letters at most; a lane that it cuts gives its first ones.
+    """
+    values = {"dlq": dlq, "run": run, "limit": limit}
+    rows.execute(_SELECT, values)
+    rows.fetch(_Count, _LOCK_LANES, values)
+    lanes = rows.execute(_LANES, values)
+    letters = rows.execute(_ENLIST, values)
+    parked = rows.fetch(_Count, _OBJECT, values)[0].n
+    return Enlisted(letters=letters, lanes=lanes, parked=parked)

@@ -1,0 +1,92 @@
+"""What presuming a letter delivered rests on: sightings of its target, and a clean capture of the dlq behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprocessing.models import rows
+
+# The target had nothing visible at some moment s, well after the send; and from s on more than a window has passed
+# before the last clean, drained capture of the dlq began: had the letter failed, that capture would have met it.
+_RIPE = """
+WITH seen AS (
+    SELECT t.id AS target_id, t.window, d.drained_through,
+           (SELECT max(s.seen_at) FROM redrive_sighting s
+             WHERE s.target_id = t.id AND s.seen_at + make_interval(secs => t.window) <= d.drained_through) AS seen_at
+      FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
+     WHERE d.drained_through IS NOT NULL AND d.mode <> 'observe'
+)
+SELECT a.id AS attempt_id, a.lane_id
+  FROM redrive_attempt a JOIN seen ON seen.target_id = a.target_id
+ WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND a.deadline <= seen.drained_through
+   AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
+ ORDER BY a.lane_id LIMIT %(limit)b
+"""
+
+_WATCHED = """
+SELECT DISTINCT t.id AS target_id, t.url, t.region, t.watched_by_id AS dlq_id
+  FROM redrive_target t
+ WHERE t.watched_by_id IS NOT NULL
+   AND EXISTS (SELECT FROM redrive_attempt a
+                WHERE a.target_id = t.id AND a.closed_at IS NULL AND a.taken_at IS NOT NULL)
+"""
+
+# Kept as long as a letter may wait for it: the newest of each second is enough.
+_SIGHT = """
+WITH old AS (
+    DELETE FROM redrive_sighting
+     WHERE target_id = ANY(%(targets)b::bigint[]) AND seen_at < redrive_now() - make_interval(days => 1)
+)
+INSERT INTO redrive_sighting (target_id, seen_at) SELECT t, %(at)b FROM unnest(%(targets)b::bigint[]) AS t
+"""
+
+_UNSETTLED = """
+SELECT a.target_id, count(*) AS n FROM redrive_attempt a
+ WHERE a.target_id = ANY(%(targets)b::bigint[]) AND a.closed_at IS NULL GROUP BY a.target_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ripe:
+    """An open attempt whose letter may now be presumed delivered."""
+
+    attempt_id: int
+    lane_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A target that has letters whose outcome is open, and the dlq behind it."""
+
+    target_id: int
+    url: str
+    region: str
+    dlq_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsettled:
+    target_id: int
+    n: int
+
+
+def ripe(*, count_lag: float, limit: int) -> list[Ripe]:
+    """Attempts that may be closed as absent, by lane. `count_lag`: seconds by which SQS's counts may lag behind."""
+    return rows.fetch(Ripe, _RIPE, {"count_lag": count_lag, "limit": limit})
+
+
+def watched() -> list[Watched]:
+    """Targets that have letters whose outcome waits for evidence."""
+    return rows.fetch(Watched, _WATCHED, {})
+
+
+def sight(targets: Sequence[int], *, at: object) -> None:
+    """Remember that these targets had nothing visible when they were asked, at `at`; days-old sightings go."""
+    if targets:
+        rows.execute(_SIGHT, {"targets": list(targets), "at": at})
+
+
+def unsettled(targets: Sequence[int]) -> dict[int, int]:
+    """How many letters of each target are sent and not settled."""
+    return {row.target_id: row.n for row in rows.fetch(_Unsettled, _UNSETTLED, {"targets": list(targets)})}

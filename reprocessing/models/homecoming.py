@@ -1,0 +1,92 @@
+"""The statements of a return: a message of ours came back to a dlq. The same letter, failed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprocessing.models import rows
+from reprocessing.models.aftermath import AFTERMATH
+
+# Recorded with its copy, once; and only the newest attempt's return moves the letter.
+_RETURN = f"""
+WITH back AS (
+    SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(attempts)b::bigint[], %(letters)b::bigint[],
+                         %(dues)b::float8[], %(spent)b::bool[])
+    AS b(message_id, handle, attempt_id, letter_id, due, spent)
+), kept AS (
+    INSERT INTO redrive_custody (dlq_id, message_id, letter_id, attempt_id, state, handle, visible_until)
+    SELECT %(dlq)b, message_id, letter_id, attempt_id, 'delete', handle,
+           redrive_now() + make_interval(secs => %(visibility)b::float8)
+      FROM back
+    ON CONFLICT (dlq_id, message_id) DO NOTHING
+), closed AS (
+    UPDATE redrive_attempt a
+       SET returned_at = redrive_now(), outcome = coalesce(a.outcome, 'returned'),
+           closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
+           sent_message_id = coalesce(a.sent_message_id, b.message_id)
+      FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
+     WHERE a.id = b.attempt_id AND a.returned_at IS NULL
+    RETURNING a.letter_id, a.no, b.due, b.spent
+), moved AS (
+    UPDATE redrive_letter l
+       SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
+           state = CASE WHEN l.state IN ('parked', 'discarded') THEN l.state
+                        WHEN c.spent THEN 'parked' ELSE 'waiting' END,
+           due_at = CASE WHEN l.state IN ('parked', 'discarded') OR c.spent THEN NULL
+                         ELSE redrive_now() + make_interval(secs => c.due) END,
+           reason = CASE WHEN l.state = 'parked' THEN l.reason WHEN l.state = 'discarded' OR NOT c.spent THEN ''
+                         ELSE 'attempts_spent' END,
+           detail = CASE WHEN l.state IN ('parked', 'discarded') THEN l.detail WHEN c.spent
+                         THEN 'it came back to the dlq after its last attempt' ELSE '' END,
+           finished_at = CASE WHEN l.state IN ('parked', 'discarded') THEN l.finished_at
+                              WHEN c.spent THEN redrive_now() END
+      FROM closed c
+     WHERE l.id = c.letter_id AND c.no = l.attempts + l.not_sent
+       AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
+              CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, NULL::timestamptz AS until
+), {AFTERMATH}
+SELECT count(*) AS n FROM moved
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """One copy that came back, and what it does to its letter.
+
+    Attributes:
+        due: seconds from now until the letter may be tried again.
+        spent: the dlq allows no other attempt.
+    """
+
+    message_id: str
+    handle: str
+    attempt_id: int
+    letter_id: int
+    lane_id: int
+    due: float
+    spent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    n: int
+
+
+def record(dlq: int, returns: Sequence[Return], *, visibility: float) -> int:
+    """Record returns, and reopen or park their letters; how many letters moved. The lanes are locked.
+
+    A repeat changes nothing. A return of an attempt that another has followed is recorded, and that is all.
+    """
+    values = {
+        "dlq": dlq,
+        "ids": [one.message_id for one in returns],
+        "handles": [one.handle for one in returns],
+        "attempts": [one.attempt_id for one in returns],
+        "letters": [one.letter_id for one in returns],
+        "dues": [one.due for one in returns],
+        "spent": [one.spent for one in returns],
+        "visibility": float(visibility),
+    }
+    return rows.fetch(_Count, _RETURN, values)[0].n

@@ -1,0 +1,267 @@
+"""The statements that move lanes: lease, next, renew, hint. Only the owner moves a leased lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reprocessing.models import rows
+from reprocessing.models.aftermath import AFTERMATH
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A lane that is ours until its lease runs out. `inherited`: its owner before us died over it."""
+
+    lane_id: int
+    fence: int
+    inherited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a lane stands after its NEXT, and the facts about its head that the gate decides by.
+
+    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key.
+    """
+
+    lane_id: int
+    fence: int
+    phase: str
+    letter_id: int | None
+    dlq_id: int | None
+    target_id: int | None
+    attempts: int | None
+    max_attempts: int | None
+    never_sent: bool | None
+    stale: bool | None
+    stale_policy: str | None
+    released: bool | None
+    receives: int | None
+    receive_ceiling: int | None
+    claim_state: str | None
+    claim_letter: int | None
+    claim_same_body: bool | None
+
+
+# A run's lanes are replayed while it runs, its dlq is neither stopped nor observed, and nothing is halted.
+ACTIVE_RUNS = """
+SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
+ WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
+"""
+
+_LEASE = f"""
+UPDATE redrive_lane n
+   SET phase = 'leased', due_at = redrive_now() + make_interval(secs => %(lease)b::float8),
+       fence = nextval('redrive_fence'), owner = %(owner)b, hinted_until = NULL, why = ''
+  FROM (SELECT id, phase FROM redrive_lane
+         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()
+           AND (%(only)b::bigint[] IS NULL OR id = ANY(%(only)b::bigint[]))
+           AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
+         ORDER BY (phase = 'leased') DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED) due
+ WHERE n.id = due.id
+RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
+"""  # noqa: S608  # the inserted text is the constant above
+
+# Whoever sent these is gone: what became of them is not known, and they are sent again under the same key and epoch.
+_INHERIT_CLOSE = """
+UPDATE redrive_attempt a SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
+       detail = 'its worker was lost before the outcome was recorded'
+  FROM redrive_lane n
+ WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
+   AND a.lane_id = n.id AND a.closed_at IS NULL AND a.taken_at IS NULL AND a.fence < n.fence
+"""
+
+_INHERIT_WAIT = f"""
+WITH found AS (
+    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven >= d.max_attempts AS spent
+      FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
+     WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'
+), passed AS (
+    UPDATE redrive_lane n SET passed_sequence = greatest(n.passed_sequence, f.sequence)
+      FROM (SELECT lane_id, max(sequence) AS sequence FROM found GROUP BY lane_id) f WHERE n.id = f.lane_id
+), moved AS (
+    UPDATE redrive_letter l
+       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
+           reason = CASE WHEN f.spent THEN 'attempts_spent' ELSE '' END,
+           detail = CASE WHEN f.spent THEN 'the outcome of the last attempt is not known' ELSE '' END,
+           finished_at = CASE WHEN f.spent THEN redrive_now() END
+      FROM found f WHERE l.id = f.id AND l.state = 'sending'
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
+              CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, NULL::timestamptz AS until
+), {AFTERMATH}
+SELECT count(*) FROM moved
+"""  # noqa: S608  # the inserted text is the constant of settlement.py
+
+_LOCK = """
+SELECT n.id AS lane_id FROM redrive_lane n
+  JOIN unnest(%(lanes)b::bigint[], %(fences)b::bigint[]) AS m(lane_id, fence) ON m.lane_id = n.id
+ WHERE m.fence IS NULL OR (n.fence = m.fence AND n.phase = 'leased')
+ ORDER BY n.id FOR UPDATE OF n
+"""
+
+# The head decides the lane. With `fence` NULL the caller is no owner, and a leased lane is left to whoever is.
+_NEXT = f"""
+WITH mine AS (
+    SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[])
+           AS m(lane_id, fence, passed)
+), head AS (
+    SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
+           c.state AS claim_state, c.letter_id AS claim_letter, c.body_hash = h.body_hash AS claim_same_body,
+           (d.parked_head = 'hold' AND EXISTS (
+                SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked')) AS held
+      FROM mine m
+      JOIN redrive_lane o ON o.id = m.lane_id
+      JOIN redrive_dlq d ON d.id = o.dlq_id
+      LEFT JOIN LATERAL (
+            SELECT l.id, l.state, l.due_at, l.run_id, l.sequence, l.dlq_id, l.target_id,
+                   l.attempts - l.forgiven AS attempts, l.body_hash,
+                   l.attempts + l.not_sent = l.earlier AS never_sent, l.released_by IS NOT NULL AS released,
+                   l.idempotency_key, l.message_id
+              FROM redrive_letter l
+             WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
+             ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
+      LEFT JOIN redrive_claim c ON h.idempotency_key IS NOT NULL AND c.target_id = h.target_id
+            AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))
+), moved AS (
+    UPDATE redrive_lane n
+       SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id,
+           phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held'
+                        WHEN head.state = 'awaiting' THEN 'awaiting'
+                        WHEN %(keep)b::bool AND head.my_fence IS NOT NULL AND coalesce(head.due_at <= redrive_now(), true)
+                             AND head.run_id IN ({ACTIVE_RUNS}) THEN 'leased'
+                        ELSE 'ready' END,
+           due_at = CASE WHEN head.id IS NULL OR head.held OR head.state = 'awaiting' THEN NULL
+                         WHEN %(keep)b::bool AND head.my_fence IS NOT NULL
+                              AND coalesce(head.due_at <= redrive_now(), true) AND head.run_id IN ({ACTIVE_RUNS})
+                         THEN redrive_now() + make_interval(secs => %(lease)b::float8)
+                         ELSE coalesce(head.due_at, redrive_now()) END,
+           hinted_until = NULL
+      FROM head
+     WHERE n.id = head.lane_id
+       AND CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'
+                ELSE n.fence = head.my_fence AND n.phase = 'leased' END
+    RETURNING n.id AS lane_id, n.fence, n.phase, n.passed_sequence, head.id AS letter_id
+)
+SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
+       head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
+       head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body
+  FROM moved JOIN head USING (lane_id)
+  LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
+        AND cu.message_id = head.message_id
+ ORDER BY moved.lane_id
+"""  # noqa: S608  # the inserted text is the constant above
+
+_RENEW = """
+UPDATE redrive_lane n SET due_at = redrive_now() + make_interval(secs => %(lease)b::float8)
+  FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[]) AS m(lane_id, fence)
+ WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
+RETURNING n.id AS lane_id
+"""
+
+_HAND_BACK = """
+UPDATE redrive_lane n
+   SET phase = 'ready', owner = '', due_at = redrive_now() + make_interval(secs => m.secs), why = m.why
+  FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(after)b::float8[], %(whys)b::text[])
+       AS m(lane_id, fence, secs, why)
+ WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
+"""
+
+_HINT = f"""
+UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
+  FROM (SELECT id FROM redrive_lane
+         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()
+           AND (hinted_until IS NULL OR hinted_until <= redrive_now())
+         ORDER BY (phase = 'leased') DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED) due
+ WHERE n.id = due.id
+RETURNING n.id AS lane_id
+"""  # noqa: S608  # the inserted text is the constant above
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    lane_id: int
+
+
+def lease(
+    owner: str, *, limit: int, lease: float, only: Sequence[int] | None = None, runs: Sequence[int] | None = None
+) -> list[Leased]:
+    """Lease up to `limit` due lanes of active runs, those of dead owners first; nobody else is waited for."""
+    values = {
+        "owner": owner,
+        "limit": limit,
+        "lease": lease,
+        "only": None if only is None else list(only),
+        "runs": None if runs is None else list(runs),
+    }
+    return rows.fetch(Leased, _LEASE, values)
+
+
+def close_what_dead_owners_left(owner: str, lanes: Sequence[int]) -> None:
+    """Attempts of these lanes whose outcome nobody will record close as unknown; their letters wait, or are parked.
+
+    In a transaction of the caller's, the lanes locked.
+    """
+    values = {"lanes": list(lanes), "owner": owner}
+    rows.execute(_INHERIT_CLOSE, values)
+    rows.execute(_INHERIT_WAIT, values)
+
+
+def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
+    """Lock these lanes in the order of their ids; those that are still the caller's (fence None: all there are)."""
+    return {row.lane_id for row in rows.fetch(_Id, _LOCK, {"lanes": list(lanes), "fences": list(fences)})}
+
+
+def advance(
+    lanes: Sequence[int],
+    fences: Sequence[int | None],
+    *,
+    passed: Sequence[str | None] | None = None,
+    keep: bool = False,
+    lease: float = 0.0,
+) -> list[Standing]:
+    """NEXT: each lane's phase and due time from its head, in a statement later than the one that moved its letters.
+
+    Args:
+        lanes: their ids.
+        fences: the owner's; None where the caller owns the lane not, and moves it only when nobody has leased it.
+        passed: sequences that the lanes have passed now.
+        keep: lanes whose head is due stay leased, for `lease` more seconds.
+        lease: seconds.
+    """
+    values = {
+        "lanes": list(lanes),
+        "fences": list(fences),
+        "passed": [None] * len(lanes) if passed is None else list(passed),
+        "keep": keep,
+        "lease": lease,
+    }
+    return rows.fetch(Standing, _NEXT, values)
+
+
+def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
+    """Lengthen leases; the lanes that are still the caller's."""
+    values = {"lanes": list(lanes), "fences": list(fences), "lease": lease}
+    return {row.lane_id for row in rows.fetch(_Id, _RENEW, values)}
+
+
+def hand_back(lanes: Sequence[int], fences: Sequence[int], *, after: Sequence[float], whys: Sequence[str]) -> None:
+    """Give leased lanes back, each due `after` so many seconds, and say why it waits."""
+    values = {"lanes": list(lanes), "fences": list(fences), "after": list(after), "whys": list(whys)}
+    rows.execute(_HAND_BACK, values)
+
+
+def hint(*, limit: int, lifetime: float) -> list[int]:
+    """Due lanes that nobody was told of lately, stamped as told of for `lifetime` seconds."""
+    return [row.lane_id for row in rows.fetch(_Id, _HINT, {"limit": limit, "lifetime": lifetime})]
+
+
+@dataclass(frozen=True, slots=True)
+class _When:
+    now: datetime
+
+
+def clock() -> datetime:
+    """The database's now, which leases and deadlines go by."""
+    return rows.fetch(_When, "SELECT redrive_now() AS now", {})[0].now
