@@ -94,7 +94,8 @@ SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.le
 _TWINS = """
 SELECT DISTINCT l.body_hash
   FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id
- WHERE l.body_hash = ANY(%(hashes)b::bytea[]) AND (a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL))
+ WHERE l.body_hash = ANY(%(hashes)b::bytea[])
+   AND (a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL))
 """
 
 _ADMIT = """
@@ -106,8 +107,8 @@ WITH arrived AS (
     AS s(message_id, handle, body, attributes, system, origin_id, target_id, attempts, body_hash, died_at, expires_at,
          objection)
 ), lettered AS (
-    INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, attempts, earlier, body_hash, size, died_at,
-                                expires_at, captured_at, planned, objection)
+    INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, attempts, earlier, body_hash, size,
+                                died_at, expires_at, captured_at, planned, objection)
     SELECT gen_random_uuid(), %(dlq)b, message_id, origin_id, target_id, attempts, attempts, body_hash,
            length(body) + length(attributes), died_at, expires_at, redrive_now(), objection <> '', objection
       FROM arrived ORDER BY died_at, message_id

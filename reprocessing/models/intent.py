@@ -38,15 +38,15 @@ WITH mine AS (
       FROM wanted w
      WHERE l.id = w.id AND l.state = 'waiting'
        AND (l.idempotency_key IS NULL OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = l.id))
-    RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence, l.public_id,
-              l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, w.fence
+    RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence,
+              l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, w.fence
 ), opened AS (
     INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane)
     SELECT id, lane_id, target_id, run_id, attempts + not_sent, epoch, fence, redrive_now(), true FROM moved
     RETURNING id, letter_id, no
 )
-SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id, m.attempts - m.forgiven AS attempts, m.epoch,
-       m.sequence, m.public_id, m.message_id, m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn
+SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
+       m.attempts - m.forgiven AS attempts, m.epoch, m.sequence, m.public_id, m.message_id, m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
  ORDER BY o.id
@@ -55,7 +55,7 @@ SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """One letter that may now be sent: the attempt is counted and committed. `attempts` against the limit, this included."""
+    """One letter that may now be sent: its attempt is counted and committed. `attempts` counts it, against the limit."""
 
     attempt_id: int
     no: int

@@ -129,8 +129,8 @@ WITH mine AS (
        SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id,
            phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held'
                         WHEN head.state = 'awaiting' THEN 'awaiting'
-                        WHEN %(keep)b::bool AND head.my_fence IS NOT NULL AND coalesce(head.due_at <= redrive_now(), true)
-                             AND head.run_id IN ({ACTIVE_RUNS}) THEN 'leased'
+                        WHEN %(keep)b::bool AND head.my_fence IS NOT NULL
+                             AND coalesce(head.due_at <= redrive_now(), true) AND head.run_id IN ({ACTIVE_RUNS}) THEN 'leased'
                         ELSE 'ready' END,
            due_at = CASE WHEN head.id IS NULL OR head.held OR head.state = 'awaiting' THEN NULL
                          WHEN %(keep)b::bool AND head.my_fence IS NOT NULL

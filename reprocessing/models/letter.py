@@ -24,8 +24,8 @@ class DeadLetter(models.Model):
 
     `public_id` is its redrive id: the same on every attempt. `sequence` is a sort key (domain.lane), compared by bytes.
     `attempts` counts, `not_sent` does not; `earlier` of the attempts were made by other tools before the capture, and
-    `forgiven` of them no longer count against the dlq's limit, since a person released the letter. `epoch` rises with every known failure.
-    `objection` is why a captured letter could not be enlisted: it becomes the reason when a run parks it.
+    `forgiven` of them no longer count against the dlq's limit, since a person released the letter. `epoch` rises with
+    every known failure. `objection` is why a captured letter could not be enlisted: the reason when a run parks it.
     `lets_pass`: sent, not yet settled, and the next letter of its lane need not wait for that.
     """
 

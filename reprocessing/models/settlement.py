@@ -143,7 +143,7 @@ def settle(fates: Sequence[Fate]) -> list[Deletable]:
 
 
 def keep_evidence(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
-    """Note the ids under which a target took letters whose lanes are no longer the caller's: a return will show them."""
+    """Note under which ids a target took letters whose lanes are no longer the caller's: a return will show them."""
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
 
