@@ -1,0 +1,27 @@
+"""An independent judge of a redrive: what the queue saw and what the consumer did, against what was promised.
+
+It reads the local SQS's call log, the consumer's log and, for what no queue can know, the ids that the service says it
+has parked, closed or still holds. It shares no code with the service.
+
+`case` says what is tried, `evidence` reads the logs, `fates`, `sends` and `consumption` judge, `verdict` puts it
+together.
+"""
+
+from redrive_service.sandbox.judge.case import Advance, Books, Experiment
+from redrive_service.sandbox.judge.evidence import LogIsIncomplete, MarkIsUnreadable, SequenceIsNoNumber
+from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
+from redrive_service.sandbox.judge.verdict import Judgement, judge
+
+__all__ = [
+    "Advance",
+    "Books",
+    "Experiment",
+    "Fate",
+    "Finding",
+    "Judgement",
+    "LogIsIncomplete",
+    "MarkIsUnreadable",
+    "Offence",
+    "SequenceIsNoNumber",
+    "judge",
+]

@@ -1,0 +1,84 @@
+"""What the consumer's log says of redriven messages: order, overlap, and what was processed twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from redrive_service.sandbox.judge.case import Books, Experiment
+from redrive_service.sandbox.judge.evidence import Event, Evidence, Processing
+from redrive_service.sandbox.judge.findings import Finding, Offence
+
+
+def processed_twice(evidence: Evidence) -> Iterator[Finding]:
+    """Events of which two redriven messages were processed. One message processed twice is the queue's doing."""
+    for event in evidence.events.values():
+        done = {
+            send.message.message_id for send in event.arrivals() if send.message and evidence.processed(send.message)
+        }
+        if len(done) > 1:
+            sentence = f"Event {event.name} was processed {len(done)} x, as messages {', '.join(done)}."
+            yield Finding(Offence.DUPLICATE, event.name, sentence)
+
+
+def redelivered(evidence: Evidence) -> int:
+    """How many redriven messages the consumer processed more than once: at least once is what a queue promises."""
+    processings = evidence.processings or {}
+    ours = {send.message.message_id for event in evidence.events.values() for send in event.sends if send.message}
+    return sum(sum(line.ok for line in processings.get(message_id, ())) > 1 for message_id in ours)
+
+
+def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
+    """Redriven messages of two events of one lane, processed at the same time."""
+    if not _tells_of_order(experiment):
+        return
+    for lane, events in evidence.lanes().items():
+        latest: tuple[Event, Processing] | None = None
+        for event, line in _processings(events, evidence):
+            if latest and line.started < latest[1].ended and event is not latest[0]:
+                sentence = f"Lane {lane[1]}: event {event.name} was begun while event {latest[0].name} was processed."
+                yield Finding(Offence.OVERLAP, event.name, sentence)
+            if latest is None or line.ended > latest[1].ended:
+                latest = event, line
+
+
+def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+    """Events whose first success came after that of a later event of their lane.
+
+    A letter that came back may rightly be behind those that went after it: whether it is, its sends tell.
+    """
+    if not _tells_of_order(experiment):
+        return
+    for lane, events in evidence.lanes().items():
+        highest: Event | None = None
+        done: set[str] = set()
+        for event, line in _processings(events, evidence):
+            if not line.ok or event.name in done:
+                continue
+            done.add(event.name)
+            if highest and event.sequence < highest.sequence and not _may_be_late(event, books):
+                sentence = f"Lane {lane[1]}: event {event.name} was processed after event {highest.name}."
+                yield Finding(Offence.REORDERED, event.name, sentence)
+            if highest is None or event.sequence > highest.sequence:
+                highest = event
+
+
+def _tells_of_order(experiment: Experiment) -> bool:
+    """A standard queue shuffles what is in it together; elsewhere the consumer must see the order of the lane."""
+    return experiment.fifo or experiment.advance == "settled"
+
+
+def _may_be_late(event: Event, books: Books) -> bool:
+    if any(letter.message_id in books.released for letter in event.letters):
+        return True
+    return any(send.message and send.message.buried is not None for send in event.arrivals())
+
+
+def _processings(events: list[Event], evidence: Evidence) -> list[tuple[Event, Processing]]:
+    """The processings of a lane's redriven messages, in the order of their beginnings."""
+    found = [
+        (event, line)
+        for event in events
+        for message_id in {send.message.message_id for send in event.arrivals() if send.message}
+        for line in (evidence.processings or {}).get(message_id, ())
+    ]
+    return sorted(found, key=lambda one: one[1].started)

@@ -1,0 +1,172 @@
+"""What the call log says of the redrive's sends: order, overlap, repeats, rate, attempts, contents, addresses."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+from redrive_service.sandbox.judge.case import Books, Experiment
+from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Send
+from redrive_service.sandbox.judge.findings import Finding, Offence
+
+WINDOW = 1.0  # seconds
+
+
+def too_many(evidence: Evidence) -> Iterator[Finding]:
+    """Sends of an event of which an earlier message was consumed, or still on its way: it had not come back."""
+    for event in evidence.events.values():
+        arrivals = event.arrivals()
+        for position, send in enumerate(arrivals):
+            earlier = next((one for one in arrivals[:position] if _is_out(one, send.moment)), None)
+            if earlier is not None:
+                sentence = (
+                    f"Event {event.name} was sent in call {send.call} (attempt {send.attempt} of {send.letter}) though "
+                    f"what call {earlier.call} sent (attempt {earlier.attempt} of {earlier.letter}) had not come back."
+                )
+                yield Finding(Offence.DUPLICATE, event.name, sentence, send.call)
+
+
+def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+    """Sends that passed an earlier letter of their lane.
+
+    An earlier letter that nobody had received from the dlq by then could not be known; when it is sent later, it is
+    that send that is out of order, unless a person released it.
+    """
+    for lane, events in evidence.lanes().items():
+        for position, event in enumerate(events):
+            for send in event.arrivals():
+                passed = _first_open(events[:position], event, send, experiment, books)
+                if passed is None and send is event.arrivals()[0]:
+                    passed = _first_sent_before(events[position + 1 :], event, send, books)
+                if passed is not None:
+                    sentence = (
+                        f"Lane {lane[1]}: call {send.call} sent event {event.name} (number {event.sequence}), "
+                        f"out of order with event {passed.name} (number {passed.sequence})."
+                    )
+                    yield Finding(Offence.REORDERED, event.name, sentence, send.call)
+
+
+def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
+    """Sends of a lane while another event of it was on its way. Nothing, where the next may go at once."""
+    if experiment.advance == "accepted":
+        return
+    for lane, events in evidence.lanes().items():
+        for event in events:
+            for send in event.arrivals():
+                other = next((one for one in events if one is not event and _is_travelling(one, send.moment)), None)
+                if other is not None:
+                    sentence = (
+                        f"Lane {lane[1]}: call {send.call} sent event {event.name} while event {other.name} "
+                        "was on its way."
+                    )
+                    yield Finding(Offence.OVERLAP, event.name, sentence, send.call)
+
+
+def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
+    """Sends that make more than `rate + burst` in the second that ends with them, at one queue."""
+    if experiment.rate is None:
+        return
+    allowed = experiment.rate * WINDOW + experiment.burst
+    windows: dict[str, deque[float]] = defaultdict(deque)
+    sends = (send for event in evidence.events.values() for send in event.sends if send.message is not None)
+    for send in sorted(sends, key=lambda one: one.moment):
+        window = windows[send.queue]
+        window.append(send.at)
+        while window[0] <= send.at - WINDOW:
+            window.popleft()
+        if len(window) > allowed:
+            sentence = f"{send.queue} took {len(window)} letters in the second to {send.at:.3f}: {allowed:g} may go."
+            yield Finding(Offence.OVER_RATE, send.queue, sentence, send.call)
+
+
+def too_often(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
+    """Letters that were sent more often than allowed: accepted sends, or attempts of any end, whichever are more."""
+    if experiment.max_attempts is None:
+        return
+    for event in evidence.events.values():
+        accepted: dict[str, int] = defaultdict(int)
+        tried: dict[str, set[int]] = defaultdict(set)
+        for send in event.sends:
+            accepted[send.letter] += send.message is not None
+            tried[send.letter].add(send.attempt)
+        for letter, attempts in tried.items():
+            most = max(accepted[letter], len(attempts))
+            if most > experiment.max_attempts:
+                sentence = f"Letter {letter} (event {event.name}) was sent {most} x: {experiment.max_attempts} may be."
+                yield Finding(Offence.OVER_ATTEMPTS, event.name, sentence)
+
+
+def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
+    """Sends with a body that no letter of their event has, or without an attribute that all of those have."""
+    for event in evidence.events.values():
+        known = [letter for letter in event.letters if letter.md5 is not None]
+        if event.letters and not known:
+            continue  # they died before the log began
+        for send in event.sends:
+            kept = any(_carries(send, letter, experiment.mark) for letter in known if letter.md5 == send.md5)
+            if not kept:
+                sentence = f"Event {event.name}: what call {send.call} sent is not what any letter of it was."
+                yield Finding(Offence.ALTERED, event.name, sentence, send.call)
+
+
+def astray(evidence: Evidence) -> Iterator[Finding]:
+    """Sends to a queue in which no letter of their event died."""
+    for event in evidence.events.values():
+        homes = {letter.died_in for letter in event.letters}
+        for send in event.sends:
+            if send.queue not in homes and None not in homes:
+                sentence = f"Event {event.name} was sent to {send.queue} in call {send.call}; it died elsewhere."
+                yield Finding(Offence.ASTRAY, event.name, sentence, send.call)
+
+
+def _carries(send: Send, letter: Message, mark: str) -> bool:
+    """Whether a send has all the attributes of a letter; an earlier redrive's mark may have given way."""
+    return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
+
+
+def _is_out(send: Send, moment: int) -> bool:
+    return send.message is not None and not send.message.seen_dead_by(moment)
+
+
+def _is_travelling(event: Event, moment: int) -> bool:
+    return any(
+        send.moment < moment and send.message is not None and send.message.on_its_way_at(moment)
+        for send in event.arrivals()
+    )
+
+
+def _first_open(earlier: list[Event], event: Event, send: Send, experiment: Experiment, books: Books) -> Event | None:
+    """The first event with a smaller number that was to go before this send."""
+    before = (one for one in earlier if one.sequence < event.sequence)
+    return next((one for one in before if _is_open(one, send.moment, experiment, books)), None)
+
+
+def _first_sent_before(later: list[Event], event: Event, send: Send, books: Books) -> Event | None:
+    """An event with a larger number that had gone before this one's first send, unless a person released this one."""
+    if any(letter.message_id in books.released for letter in event.letters):
+        return None
+    return next(
+        (one for one in later if one.sequence > event.sequence and any(s.moment < send.moment for s in one.arrivals())),
+        None,
+    )
+
+
+def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) -> bool:
+    """Whether a later letter of the lane had to wait for this event at this moment."""
+    if not any(letter.seen_dead_by(moment) for letter in event.letters):
+        return False  # nobody had seen it
+    if any(letter.message_id in books.released for letter in event.letters):
+        return False  # a person decides when it goes
+    if all(letter.message_id in books.given_up | books.duplicates for letter in event.letters):
+        return not _was_given_up_by(event, moment)
+    sent = [send for send in event.arrivals() if send.moment < moment]
+    if not sent or sent[-1].message is None or sent[-1].message.seen_dead_by(moment):
+        return True
+    return experiment.advance == "settled" and sent[-1].message.on_its_way_at(moment)
+
+
+def _was_given_up_by(event: Event, moment: int) -> bool:
+    """Whether a parked event can have been parked: all that was sent of it had come back, and nothing came later."""
+    seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
+    back = [send.message.seen_dead[0] for send in event.arrivals() if send.message and send.message.seen_dead]
+    return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

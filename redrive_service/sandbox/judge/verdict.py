@@ -1,0 +1,109 @@
+"""The judgement: every letter's fate, and every promise that was broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redrive_service.sandbox.judge import consumption, sends
+from redrive_service.sandbox.judge.case import Books, Experiment
+from redrive_service.sandbox.judge.evidence import Evidence, read
+from redrive_service.sandbox.judge.fates import fates, lost
+from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the judge has found.
+
+    Attributes:
+        fates: of every letter that died, by the message id under which it died.
+        findings: every broken promise; an event that was sent too often and processed twice is found once.
+        sends: redrive sends that a queue accepted.
+        returns: of these, those that died again.
+        swallowed: of these, those that a FIFO queue took for one that it had.
+        redelivered: messages that the queue handed to the consumer again after a success; nobody's offence.
+    """
+
+    fates: Mapping[str, Fate]
+    findings: tuple[Finding, ...]
+    sends: int
+    returns: int
+    swallowed: int
+    redelivered: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether every promise was kept."""
+        return not self.findings
+
+    def found(self, offence: Offence) -> tuple[Finding, ...]:
+        """The findings of one kind."""
+        return tuple(finding for finding in self.findings if finding.offence is offence)
+
+    def counts(self) -> dict[str, int]:
+        """The figures, for JSON: letters, each fate and each offence by name, and the rest. Every key is there."""
+        found = Counter(finding.offence for finding in self.findings)
+        ended = Counter(self.fates.values())
+        return {
+            "letters": len(self.fates),
+            **{fate.value: ended[fate] for fate in Fate},
+            **{offence.value: found[offence] for offence in Offence},
+            "sends": self.sends,
+            "returns": self.returns,
+            "swallowed": self.swallowed,
+            "redelivered": self.redelivered,
+        }
+
+
+def judge(
+    experiment: Experiment,
+    calls: Iterable[Mapping[str, Any]],
+    consumed: Iterable[Mapping[str, Any]] | None = None,
+    books: Books | None = None,
+) -> Judgement:
+    """Judge a redrive by what was seen from outside.
+
+    Args:
+        experiment: what was tried, and what was promised.
+        calls: the local SQS's call log, whole, in its order.
+        consumed: the consumer's log: `message_id`, `started`, `ended` (seconds) and `outcome` ("ok" or "failed") of
+            every processing. None: no consumer; what the queue took counts as delivered.
+        books: what the service's own books say; none: it parked nothing and holds nothing.
+
+    Raises:
+        LogIsIncomplete: calls are missing.
+        MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
+        SequenceIsNoNumber: a dead letter of a lane has no number in it.
+    """
+    books = books or Books()
+    evidence = read(experiment, calls, consumed)
+    decided = fates(evidence, books)
+    accepted = [send for event in evidence.events.values() for send in event.sends if send.message is not None]
+    return Judgement(
+        fates=decided,
+        findings=(*lost(evidence, decided), *_offences(evidence, experiment, books)),
+        sends=len(accepted),
+        returns=sum(send.arrived and send.message is not None and send.message.buried is not None for send in accepted),
+        swallowed=sum(send.swallowed for send in accepted),
+        redelivered=consumption.redelivered(evidence),
+    )
+
+
+def _offences(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+    """The broken promises. What both logs show is found once, in the call log."""
+    for seen, heard in (
+        (sends.too_many(evidence), consumption.processed_twice(evidence)),
+        (sends.reordered(evidence, experiment, books), consumption.reordered(evidence, experiment, books)),
+        (sends.overlapping(evidence, experiment), consumption.overlapping(evidence, experiment)),
+    ):
+        found = list(seen)
+        known = {finding.event for finding in found}
+        yield from found
+        yield from (finding for finding in heard if finding.event not in known)
+    yield from sends.too_fast(evidence, experiment)
+    yield from sends.too_often(evidence, experiment)
+    yield from sends.altered(evidence, experiment)
+    yield from sends.astray(evidence)
