@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-Line = dict[str, Any]
+Told: TypeAlias = Any
+"""A field of the log as it is to stand there."""
+
+Line = dict[str, Told]
 
 
 class Story:
@@ -17,14 +20,14 @@ class Story:
         self.calls: list[Line] = []
         self.consumed: list[Line] = []
 
-    def call(self, action: str, queue: str = "orders", **told: Any) -> Line:
+    def call(self, action: str, queue: str = "orders", **told: Told) -> Line:
         empty: Line = {"sent": [], "received": [], "deleted": [], "dead_lettered": []}
         n = len(self.calls)
         common = {"n": n, "at": float(n), "status": 200, "code": None, "fault": None, "answered": True}
         self.calls.append({**common, **empty, "action": action, "queue": queue, **told})
         return self.calls[-1]
 
-    def publish(self, message_id: str, words: str, queue: str = "orders", **more: Any) -> None:
+    def publish(self, message_id: str, words: str, queue: str = "orders", **more: Told) -> None:
         self.call("SendMessage", queue, sent=[sent(message_id, words, **more)])
 
     def bury(self, *message_ids: str, source: str = "orders") -> None:
@@ -35,16 +38,16 @@ class Story:
         received = [{"message_id": one, "receive_count": 3, "extra": False} for one in message_ids]
         self.call("ReceiveMessage", "orders-dlq", received=received, answered=answered)
 
-    def die(self, message_id: str, words: str, **more: Any) -> None:
+    def die(self, message_id: str, words: str, **more: Told) -> None:
         """Published, dead and captured."""
         self.publish(message_id, words, **more)
         self.bury(message_id)
         self.capture(message_id)
 
-    def redrive(self, message_id: str | None, words: str, mark: str, queue: str = "orders", **more: Any) -> None:
+    def redrive(self, message_id: str | None, words: str, mark: str, queue: str = "orders", **more: Told) -> None:
         self.redrive_batch((message_id, words, mark), queue=queue, **more)
 
-    def redrive_batch(self, *entries: tuple[str | None, str, str], queue: str = "orders", **more: Any) -> None:
+    def redrive_batch(self, *entries: tuple[str | None, str, str], queue: str = "orders", **more: Told) -> None:
         at = {"at": more.pop("at")} if "at" in more else {}
         sends = [sent(message_id, words, mark=mark, **more) for message_id, words, mark in entries]
         self.call("SendMessageBatch", queue, sent=sends, **at)
@@ -65,6 +68,8 @@ class Story:
         )
         if outcome == "ok":
             self.delete(message_id)
+        else:
+            self.call("ReceiveMessage")  # of something else: time passes
 
     def come_back(self, message_id: str) -> None:
         """The consumer fails, the message dies again and is captured."""
@@ -73,7 +78,7 @@ class Story:
         self.capture(message_id)
 
 
-def sent(message_id: str | None, words: str, *, mark: str | None = None, **more: Any) -> Line:
+def sent(message_id: str | None, words: str, *, mark: str | None = None, **more: Told) -> Line:
     """One entry of a send; `message_id` None when it was refused."""
     event, account, sequence = words.split()
     attributes = {"event_id": event, "account": account, "sequence": sequence}
