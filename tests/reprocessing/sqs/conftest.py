@@ -20,12 +20,21 @@ def own_sqs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
         yield running
 
 
-@pytest.fixture(autouse=True)
-def endpoint(own_sqs: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+@pytest.fixture(autouse=True, scope="module")
+def endpoint(own_sqs: Endpoint) -> Iterator[Endpoint]:
     """The endpoint that the package speaks to."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", own_sqs.url)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_SQS", own_sqs.url)
+        sqs.forget()
+        yield own_sqs
     sqs.forget()
-    yield own_sqs
+
+
+@pytest.fixture
+def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A monkeypatch for what clients are made from: after `sqs.forget()` it counts, after the test it is undone."""
+    yield monkeypatch
+    monkeypatch.undo()
     sqs.forget()
 
 

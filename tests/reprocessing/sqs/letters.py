@@ -5,6 +5,8 @@ from __future__ import annotations
 from reprocessing import sqs
 from reprocessing.domain.envelope import Arrival, Attributes, Departure
 from reprocessing.sqs import Outcomes, QueueAddress
+from tests.contract.endpoints import Answer, Sandbox
+from tests.contract.queues import Queue
 
 
 def letter(
@@ -21,6 +23,9 @@ def letter(
     )
 
 
+TEN = [letter(number) for number in range(10)]
+
+
 def send(address: QueueAddress, *departures: Departure) -> Outcomes:
     return sqs.send(address, departures, may_start=lambda: True)
 
@@ -31,3 +36,19 @@ def arrivals(address: QueueAddress) -> list[Arrival]:
     while some := sqs.receive(address, wait=0, visibility=30):
         found += some
     return found
+
+
+def requests(sandbox: Sandbox, queue: Queue) -> list[list[str]]:
+    """The message ids that each request to the queue had accepted, in the order of the requests."""
+    calls: list[Answer] = sandbox.calls(action="SendMessageBatch", queue=queue.name)
+    return [[sent["message_id"] for sent in call["sent"]] for call in calls]
+
+
+def kinds(outcomes: Outcomes) -> dict[int, str]:
+    """What kind of outcome each attempt had."""
+    return {attempt: type(outcome).__name__ for attempt, outcome in outcomes.items()}
+
+
+def bodies(address: QueueAddress) -> list[str]:
+    """The bodies of all that can be received at the moment, in order."""
+    return [one.body.decode() for one in arrivals(address)]
