@@ -46,7 +46,8 @@ WITH mine AS (
     RETURNING id, letter_id, no
 )
 SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
-       m.attempts - m.forgiven AS attempts, m.epoch, m.sequence, m.public_id, m.message_id, m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn
+       m.attempts - m.forgiven AS attempts, m.epoch, m.sequence, m.public_id, m.message_id, m.idempotency_key,
+       p.body, p.attributes, p.system, g.arn AS origin_arn
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
  ORDER BY o.id
@@ -55,7 +56,7 @@ SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """One letter that may now be sent: its attempt is counted and committed. `attempts` counts it, against the limit."""
+    """One letter that may now be sent: the attempt is committed, and `attempts` counts it against the limit."""
 
     attempt_id: int
     no: int

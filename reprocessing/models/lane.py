@@ -9,6 +9,7 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.run import Run
 
+_DUE = [LanePhase.READY.value, LanePhase.LEASED.value]
 PHASES = [(phase.value, phase.value) for phase in LanePhase]
 
 
@@ -39,8 +40,7 @@ class Lane(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["dlq", "origin", "key_hash"], name="a_key_has_one_lane"),
             models.CheckConstraint(
-                condition=Q(phase__in=[LanePhase.READY, LanePhase.LEASED], due_at__isnull=False)
-                | (~Q(phase__in=[LanePhase.READY, LanePhase.LEASED]) & Q(due_at=None)),
+                condition=Q(phase__in=_DUE, due_at__isnull=False) | (~Q(phase__in=_DUE) & Q(due_at=None)),
                 name="a_lane_is_due_when_ready_or_leased",
             ),
         ]

@@ -130,7 +130,8 @@ WITH mine AS (
            phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held'
                         WHEN head.state = 'awaiting' THEN 'awaiting'
                         WHEN %(keep)b::bool AND head.my_fence IS NOT NULL
-                             AND coalesce(head.due_at <= redrive_now(), true) AND head.run_id IN ({ACTIVE_RUNS}) THEN 'leased'
+                             AND coalesce(head.due_at <= redrive_now(), true)
+                             AND head.run_id IN ({ACTIVE_RUNS}) THEN 'leased'
                         ELSE 'ready' END,
            due_at = CASE WHEN head.id IS NULL OR head.held OR head.state = 'awaiting' THEN NULL
                          WHEN %(keep)b::bool AND head.my_fence IS NOT NULL

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
+from reprocessing.domain.lifecycle import FINISHED, OPEN, LetterState, ParkedReason
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.lane import Lane
 from reprocessing.models.run import Run
@@ -16,7 +16,8 @@ from reprocessing.models.target import Target
 
 STATES = [(state.value, state.value) for state in LetterState]
 REASONS = [(reason.value, reason.sentence) for reason in ParkedReason]
-_IN_LANE = [LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING]
+_IN_LANE = [state.value for state in OPEN]
+_FINISHED = [state.value for state in FINISHED]
 
 
 class DeadLetter(models.Model):
@@ -73,21 +74,22 @@ class DeadLetter(models.Model):
                 name="a_letter_under_way_has_lane_target_and_sequence",
             ),
             models.CheckConstraint(
-                condition=(Q(state=LetterState.PARKED) & ~Q(reason="")) | (~Q(state=LetterState.PARKED) & Q(reason="")),
+                condition=(Q(state=LetterState.PARKED.value) & ~Q(reason=""))
+                | (~Q(state=LetterState.PARKED.value) & Q(reason="")),
                 name="a_parked_letter_says_why",
             ),
             models.CheckConstraint(
-                condition=Q(state=LetterState.DUPLICATE, duplicate_of__isnull=False)
-                | (~Q(state=LetterState.DUPLICATE) & Q(duplicate_of=None)),
+                condition=Q(state=LetterState.DUPLICATE.value, duplicate_of__isnull=False)
+                | (~Q(state=LetterState.DUPLICATE.value) & Q(duplicate_of=None)),
                 name="a_duplicate_names_the_letter_that_was_delivered",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=FINISHED, finished_at__isnull=False)
-                | (~Q(state__in=FINISHED) & Q(finished_at=None)),
+                condition=Q(state__in=_FINISHED, finished_at__isnull=False)
+                | (~Q(state__in=_FINISHED) & Q(finished_at=None)),
                 name="a_finished_letter_says_since_when",
             ),
             models.CheckConstraint(
-                condition=Q(lets_pass=False) | Q(state=LetterState.AWAITING), name="only_a_sent_letter_lets_pass"
+                condition=Q(lets_pass=False) | Q(state=LetterState.AWAITING.value), name="only_a_sent_letter_lets_pass"
             ),
             models.CheckConstraint(condition=Q(attempts__gte=0, not_sent__gte=0), name="attempts_are_counted_upwards"),
         ]
@@ -99,12 +101,17 @@ class DeadLetter(models.Model):
                 condition=Q(state__in=_IN_LANE, lets_pass=False),
                 name="letters_in_the_order_of_a_lane",
             ),
-            models.Index(F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED), name="letters_nobody_asked_for"),
+            models.Index(
+                F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="letters_nobody_asked_for"
+            ),
             models.Index(F("run"), F("state"), name="letters_of_a_run"),
             models.Index(
-                F("dlq"), F("finished_at"), condition=Q(state=LetterState.PARKED), name="letters_in_the_parking_lot"
+                F("dlq"),
+                F("finished_at"),
+                condition=Q(state=LetterState.PARKED.value),
+                name="letters_in_the_parking_lot",
             ),
-            models.Index(F("lane"), condition=Q(state=LetterState.PARKED), name="letters_parked_beside_a_lane"),
+            models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="letters_parked_beside_a_lane"),
         ]
 
     def __str__(self) -> str:
