@@ -32,8 +32,7 @@ def test_a_copy_that_sqs_did_not_delete_is_told_with_the_reason(
     address: QueueAddress, sandbox: Sandbox, handles: dict[str, str]
 ) -> None:
     first, second, *rest = list(handles)[:10]
-    plan = {"kind": "partial", "action": "DeleteMessageBatch", "positions": [0, 1], "code": "InternalError"}
-    sandbox.plan(plan)
+    sandbox.plan({"kind": "partial", "action": "DeleteMessageBatch", "positions": [0, 1], "code": "InternalError"})
     ten = {message_id: handles[message_id] for message_id in [first, second, *rest]}
     why = "SQS refused it: InternalError"
     assert sqs.delete(address, ten) == Deleted(gone=set(rest), failed={first: why, second: why})
