@@ -1,0 +1,301 @@
+"""The rate of a target holds for all workers together, whatever becomes of Redis meanwhile."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import redis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from redrive_service.sandbox.servers import RunningServer, free_port
+from redrive_service.sandbox.valkey import Valkey
+from reprocessing import rate as rate_module
+from reprocessing.domain.bucket import TOKEN_LIFE, Bucket, capacity
+from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.rate import Granted, Rates
+from tests.conditions import eventually
+
+QUICK = 100_000.0  # tokens a second: a bucket of this rate is full after a blink
+
+
+@dataclass
+class Server:
+    """A Valkey of this file's own, to stop and to flush."""
+
+    valkey: Valkey
+    log: Path
+    running: RunningServer | None = None
+
+    def start(self) -> None:
+        self.running = self.valkey.start(self.log)
+
+    def stop(self) -> None:
+        if self.running:
+            self.running.stop()
+            self.running = None
+
+    @property
+    def url(self) -> str:
+        return self.valkey.url
+
+    def client(self) -> redis.Redis:
+        return redis.Redis.from_url(self.url)
+
+
+@pytest.fixture(scope="module")
+def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("rates")
+    server = Server(Valkey(folder=folder, port=free_port(), password="secret"), folder / "valkey.log")
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def server(one_server: Server) -> Server:
+    if one_server.running is None:
+        one_server.start()
+    with one_server.client() as client:
+        client.flushall()
+    return one_server
+
+
+@pytest.fixture
+def rates(server: Server) -> Rates:
+    return Rates.at(server.url)
+
+
+def fill(rates: Rates, *, rate: float = QUICK, burst: float = QUICK) -> None:
+    """Wait until the bucket of target 1 is full."""
+    eventually(lambda: rates.peek(1, rate, burst).count == math.floor(capacity(rate, burst)), within=5)
+
+
+def test_a_bucket_of_which_nothing_is_known_is_empty(rates: Rates) -> None:
+    first = rates.take(1, 10, 0.2)
+    assert first.count == 0
+    assert 4.9 < first.retry_after <= 5.0
+
+
+def test_no_more_is_granted_than_is_wanted_nor_than_there_is(rates: Rates) -> None:
+    fill(rates, rate=100, burst=26)
+    assert rates.take(1, 0, 100, 26).count == 0
+    assert rates.take(2, 1, 100, 26).count == 0
+    first = rates.take(1, 1, 100, 26)
+    assert (first.count, first.retry_after) == (1, 0.0)
+    assert rates.peek(1, 100, 26).count <= 1
+
+
+def test_looking_takes_nothing(rates: Rates) -> None:
+    fill(rates)
+    assert [rates.peek(1, QUICK, QUICK).count for _ in range(3)] == [75_000] * 3
+
+
+def test_a_token_is_there_when_it_was_foretold(rates: Rates) -> None:
+    foretold = rates.take(1, 1, 20).retry_after
+    began = time.monotonic()
+    eventually(lambda: rates.take(1, 1, 20).count, within=5, every=0.001)
+    assert foretold - 0.01 < time.monotonic() - began < foretold + 0.5
+
+
+def test_after_a_flush_there_is_nothing(server: Server, rates: Rates) -> None:
+    fill(rates)
+    with server.client() as client:
+        client.flushall()
+    assert rates.take(1, 75_000, 0.01, QUICK).count == 0
+
+
+def test_what_an_earlier_life_of_the_server_left_behind_counts_for_nothing(server: Server, rates: Rates) -> None:
+    fill(rates)
+    server.stop()
+    server.start()
+    with server.client() as client:
+        assert client.hget("redrive:rate:1", "tokens") == b"75000"  # it came back with the data
+    # Connections of the earlier life break once.
+    granted = eventually(lambda: answered(lambda: rates.take(1, 75_000, 0.01, QUICK)), within=5)
+    assert granted
+    assert granted.count == 0
+
+
+def test_a_new_rate_brings_no_tokens(rates: Rates) -> None:
+    rates.take(1, 1, 0.01)
+    assert rates.take(1, 1_000, QUICK, 1_000_000).count == 0
+
+
+def test_a_lower_burst_takes_the_surplus_away(rates: Rates) -> None:
+    fill(rates)
+    assert rates.take(1, 75_000, 0.01, 5).count == 4  # 5 - 0.01/4, rounded down
+
+
+def test_targets_do_not_share(rates: Rates) -> None:
+    fill(rates)
+    assert rates.take(1, 75_000, QUICK, QUICK).count == 75_000
+    assert rates.take(2, 1, 0.01).count == 0
+
+
+def test_a_grant_lives_for_a_quarter_of_a_second_from_before_it_was_asked_for(rates: Rates) -> None:
+    before = time.monotonic()
+    granted = rates.take(1, 1, 1)
+    assert before <= granted.granted_at <= time.monotonic()
+    assert granted.until == granted.granted_at + 0.25
+
+
+def test_an_absent_redis_grants_nothing_and_says_so(server: Server, rates: Rates) -> None:
+    server.stop()
+    with pytest.raises(RateIsUnknown, match="Nothing is sent until it does"):
+        rates.take(1, 1, 1)
+
+
+def test_a_redis_that_does_not_answer_is_given_up_after_a_second(server: Server, rates: Rates) -> None:
+    with server.client() as client:
+        client.execute_command("CLIENT", "PAUSE", "5000", "ALL")
+        began = time.monotonic()
+        with pytest.raises(RateIsUnknown):
+            rates.take(1, 1, 1)
+        assert 0.9 < time.monotonic() - began < 2.5
+    server.stop()
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(0, None), (-1, None), (math.nan, None), (math.inf, None), (1, -1)])
+def test_a_rate_that_is_none_is_refused(rates: Rates, rate: float, burst: float | None) -> None:
+    with pytest.raises(ValueError, match="is none"):
+        rates.take(1, 1, rate, burst)
+
+
+moments = st.lists(
+    st.tuples(
+        st.integers(-2_000_000, 5_000_000),
+        st.integers(0, 300),
+        st.sampled_from([0.2, 1.0, 10.0, 333.3]),
+        st.sampled_from([None, 0.0, 7.5, 400.0]),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(moments)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_server_does_the_sums_of_the_domain(
+    server: Server, steps: list[tuple[int, int, float, float | None]]
+) -> None:
+    """The script, with the test's clock in place of the server's."""
+    source = rate_module._SCRIPT.replace("redis.call('TIME')", "{0, tonumber(ARGV[5])}")
+    assert source != rate_module._SCRIPT
+    now, bucket = 1_800_000_000_000_000, None
+    with server.client() as client:
+        client.flushall()
+        script = client.register_script(source)
+        for passed, wanted, rate, burst in steps:
+            now += passed
+            most = capacity(rate, burst)
+            bucket = bucket.filled(now, rate, most) if bucket else Bucket.cold(now, rate, most)
+            there = math.floor(bucket.tokens)
+            bucket, count = bucket.take(wanted)
+            answer = script(keys=["redrive:rate:1"], args=[rate, most, wanted, 60, now])
+            assert (answer[0], answer[1], float(answer[2])) == (count, there, bucket.tokens)
+
+
+def answered(ask: Callable[[], Granted]) -> Granted | None:
+    try:
+        return ask()
+    except RateIsUnknown:
+        return None
+
+
+@dataclass
+class Crowd:
+    """Workers that want all they can get, and what they got: moments before and after each request, and how much."""
+
+    url: str
+    rate: float
+    burst: float
+    over: threading.Event = field(default_factory=threading.Event)
+    grants: list[tuple[float, float, int]] = field(default_factory=list)
+
+    def work(self) -> None:
+        rates = Rates.at(self.url)
+        while not self.over.is_set():
+            granted = answered(lambda: rates.take(1, 20, self.rate, self.burst))
+            if granted is None:
+                self.over.wait(0.02)
+                continue
+            self.grants.append((granted.granted_at, time.monotonic(), granted.count))
+            self.over.wait(granted.retry_after)
+
+    def worst_second(self) -> int:
+        """The most letters that any second could have seen, had each been sent at the worst moment of its token."""
+        paid = [(began, ended, count) for began, ended, count in self.grants if count]
+        starts = [began + TOKEN_LIFE for began, _, _ in paid]
+        return max(
+            sum(count for began, ended, count in paid if began + TOKEN_LIFE >= start and ended < start + 1)
+            for start in starts
+        )
+
+    def used(self, since: float, until: float) -> int:
+        return sum(count for began, _, count in self.grants if since <= began <= until)
+
+    def first_answer(self, since: float) -> float:
+        return min(began for began, _, _ in self.grants if began >= since)
+
+
+def crowd_out(server: Server, seconds: float, rate: float, burst: float) -> tuple[Crowd, float]:
+    """Eight workers through flushes and a restart: what they did, and the used part of the rate while Redis was up."""
+    crowd = Crowd(server.url, rate, burst)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(8):
+            pool.submit(crowd.work)
+        began = time.monotonic()
+        pass_until(began + seconds / 3)
+        with server.client() as client:
+            for _ in range(3):
+                client.flushall()
+        pass_until(began + 2 * seconds / 3)
+        stopped = time.monotonic()
+        server.stop()
+        server.start()
+        started = time.monotonic()
+        pass_until(started + seconds / 3)
+        ended = time.monotonic()
+        crowd.over.set()
+    periods = [(crowd.first_answer(began), stopped), (crowd.first_answer(started), ended)]
+    used = sum(crowd.used(*period) for period in periods)
+    return crowd, used / sum(rate * (until - since) for since, until in periods)
+
+
+def pass_until(moment: float) -> None:
+    eventually(lambda: time.monotonic() >= moment, within=60)
+
+
+def test_eight_workers_stay_below_the_rate_and_use_it(server: Server) -> None:
+    crowd, used = crowd_out(server, 4, 200, 100)
+    assert crowd.worst_second() <= 300
+    assert used >= 0.9
+
+
+@pytest.mark.soak
+def test_eight_workers_stay_below_the_rate_and_use_it_for_twenty_seconds(server: Server) -> None:
+    crowd, used = crowd_out(server, 20, 200, 200)
+    assert crowd.worst_second() <= 400
+    assert used >= 0.97
+
+
+def test_flushes_one_after_another_bring_no_burst(server: Server, rates: Rates) -> None:
+    crowd = Crowd(server.url, 400, 400)
+    fill(rates, rate=400, burst=400)
+    with server.client() as client:
+        for _ in range(10):
+            granted = rates.take(1, 1_000, 400, 400)
+            crowd.grants.append((granted.granted_at, time.monotonic(), granted.count))
+            client.flushall()
+    assert crowd.grants[0][2] == 300
+    assert crowd.worst_second() <= 800
