@@ -85,7 +85,7 @@ def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
 def test_settings_that_are_not_the_sandboxs_are_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "settings.json").write_text(text)
 
-    assert refusal("--only", "sqs", "--folder", str(tmp_path)) == (
+    assert refusal("--only", "sqs", "--exit", "--folder", str(tmp_path)) == (
         1,
         f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder.",
     )
@@ -170,6 +170,15 @@ def test_the_endpoint_is_the_host_that_was_asked_for(tmp_path: Path, host: str, 
         assert environment["AWS_ENDPOINT_URL_SQS"] == f"http://{address}:{port}"
         with closing(queue_client(environment)) as queues:
             assert len(queues.list_queues()["QueueUrls"]) == 6
+
+
+def test_modules_of_the_folder_it_is_called_from_are_not_the_sandboxs(tmp_path: Path) -> None:
+    stranger = tmp_path / "redrive_service"
+    stranger.mkdir()
+    (stranger / "__init__.py").write_text("raise SystemExit('a stranger')")
+
+    with sandbox(tmp_path / "sandbox", "--only", "sqs") as (_, environment):
+        assert "AWS_ENDPOINT_URL_SQS" in environment
 
 
 def test_any_folder_can_be_named(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from redrive_service.sandbox import privilege
+from redrive_service.sandbox import binaries, privilege
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import Kept, Ports
 from redrive_service.sandbox.postgres import Postgres
 from redrive_service.sandbox.privilege import Identity
 from redrive_service.sandbox.servers import free_port
+from redrive_service.sandbox.stack import Stack
 from tests.sandbox.launching import refusal, sandbox
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts PostgreSQL as somebody else")
@@ -151,3 +152,13 @@ def test_make_clean_removes_what_lies_outside_the_sandboxs_folder(tmp_path: Path
 
     assert sorted(path.name for path in temporary.iterdir()) == ["redrive-sandbox-0", "strangers"]
     assert [path.name for path in project.iterdir()] == ["Makefile"]
+
+
+@ROOT_ONLY
+def test_programs_that_a_namespace_cannot_run_make_postgres_run_as_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "postgres").touch()  # not to be run by anybody
+    monkeypatch.setattr(binaries, "postgres_programs", lambda: tmp_path)
+
+    assert Stack(tmp_path)._identity() == AS_NOBODY
