@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-import boto3
-
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.sqs.clients import configured_region
 
 #: The hosts of SQS itself, its FIPS, dual-stack and private (VPC endpoint) forms, and the two older forms.
 _HOSTS = (
@@ -50,7 +49,7 @@ class QueueAddress:
             raise QueueIsOutOfReach(f"{url!r} is not a URL. {_CURE}") from None
         if parts.scheme not in {"http", "https"} or not host or not parts.path.strip("/"):
             raise QueueIsOutOfReach(f"{url!r} is not the URL of a queue. {_CURE}")
-        region = _region_of(host) or boto3.session.Session().region_name
+        region = _region_of(host) or configured_region()
         if not region:
             raise QueueIsOutOfReach(f"The region of {url!r} is not in its host. Set AWS_DEFAULT_REGION to it.")
         return cls(url, region)

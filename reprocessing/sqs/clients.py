@@ -38,10 +38,17 @@ class _Clients:
                 self._made[region, read_seconds] = self._make(region, read_seconds)
             return self._made[region, read_seconds]
 
-    def _make(self, region: str, read_seconds: float) -> SQSClient:
+    def region(self) -> str | None:
+        with self._lock:
+            return self._kept_session().region_name
+
+    def _kept_session(self) -> boto3.session.Session:
         if self._session is None:
             self._session = boto3.session.Session()
-        return self._session.client(
+        return self._session
+
+    def _make(self, region: str, read_seconds: float) -> SQSClient:
+        return self._kept_session().client(
             "sqs",
             region_name=region,
             config=Config(
@@ -64,6 +71,11 @@ def client(region: str, *, wait: float = 0) -> SQSClient:
         botocore.exceptions.BotoCoreError: the AWS configuration of this process cannot be used.
     """
     return _clients.get(region, READ_SECONDS + wait)
+
+
+def configured_region() -> str | None:
+    """The region that the environment or the AWS configuration names, if any."""
+    return _clients.region()
 
 
 def forget() -> None:

@@ -53,7 +53,7 @@ def _arrival(message: MessageTypeDef) -> Arrival:
     return Arrival(
         message_id=message["MessageId"],
         handle=message["ReceiptHandle"],
-        body=message["Body"].encode("utf-8", "surrogatepass"),
+        body=message.get("Body", "").encode("utf-8", "surrogatepass"),
         attributes={name: _attribute(value) for name, value in message.get("MessageAttributes", {}).items()},
         system={str(name): value for name, value in message.get("Attributes", {}).items()},
     )

@@ -25,9 +25,10 @@ from reprocessing.sqs import QueueAddress
     ],
 )
 def test_the_region_is_in_the_host_of_aws_and_else_the_one_that_is_configured(
-    monkeypatch: pytest.MonkeyPatch, host: str, region: str
+    afresh: pytest.MonkeyPatch, host: str, region: str
 ) -> None:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "sa-east-1")
+    afresh.setenv("AWS_DEFAULT_REGION", "sa-east-1")
+    sqs.forget()
     assert QueueAddress.of(f"https://{host}/111122223333/orders").region == region
 
 

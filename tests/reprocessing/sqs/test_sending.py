@@ -228,9 +228,11 @@ def test_a_failure_nobody_foresaw_leaves_fates_unknown_and_the_other_requests_al
 def test_what_boto3_has_no_form_for_is_refused_without_a_word_of_its_content(
     monkeypatch: pytest.MonkeyPatch, address: QueueAddress
 ) -> None:
-    def answer(**_: object) -> dict[str, Any]:
-        raise ParamValidationError(report="secret-body")
+    def answer(*, Entries: list[dict[str, Any]], **_: object) -> dict[str, Any]:  # noqa: N803  boto3's own name
+        if any(entry["MessageBody"] == "2" for entry in Entries):
+            raise ParamValidationError(report="secret-body")
+        return {"Successful": [taken(entry) for entry in Entries]}
 
     answering(monkeypatch, answer)
     refused = Refused("ParamValidation", "It has a part that SQS has no form for.", poison=True)
-    assert send(address, letter(1), letter(2)) == {1: refused, 2: refused}
+    assert send(address, letter(1), letter(2)) == {1: Taken("id-1"), 2: refused}

@@ -41,10 +41,13 @@ def test_a_poison_letter_is_refused_for_good_and_its_batch_mates_are_taken(
     assert sorted(map(int, bodies(address))) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
 
 
-def test_a_letter_too_large_for_its_queue_is_refused_for_good(address: QueueAddress, queue: Queue) -> None:
+def test_a_letter_too_large_for_its_queue_travels_alone_and_is_refused_for_good(
+    address: QueueAddress, queue: Queue, sandbox: Sandbox
+) -> None:
     queue.set(MaximumMessageSize="2048")
     outcomes = sqs.send(address, [letter(1), letter(2, "x" * 2049), letter(3)], may_start=lambda: True, largest=2048)
     assert kinds(outcomes) == {1: "Taken", 2: "Refused", 3: "Taken"}
+    assert sorted(len(sent) for sent in requests(sandbox, queue)) == [0, 1, 1]
     assert getattr(outcomes[2], "poison", None) is True
 
 
