@@ -72,7 +72,7 @@ def test_a_lock_with_a_strangers_word_in_it_is_refused_in_a_sentence(
 ) -> None:
     lock = take(tmp_path)
     (tmp_path / "lock").write_bytes(word)
-    monkeypatch.setattr(folders, "FREE_WITHIN", 0)
+    monkeypatch.setattr(folders, "FREE_WITHIN", 0.1)
     try:
         with pytest.raises(SandboxIsRunning):
             take(tmp_path)
