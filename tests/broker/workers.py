@@ -100,7 +100,8 @@ class Worker:
     def has_settled_all_it_did(self) -> bool:
         """Whether every task it has done was deleted."""
         calls = self.sqs.calls("DeleteMessage", self.name)
-        return sum(len(call["deleted"]) for call in calls) == len(self.marks())
+        deleted = [entry for call in calls for entry in call["deleted"] if entry["took_effect"]]
+        return len(deleted) == len(self.marks())
 
     def polls(self) -> int:
         """How often anybody has asked for its messages."""

@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, ReadTimeoutError
 
 from tests.contract.conftest import PATIENCE
+from tests.contract.digests import body_digest
 from tests.contract.endpoints import sqs_client
 from tests.contract.queues import Boto, Counts, Queue, refused
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.contract.conftest import Background
-    from tests.contract.endpoints import Endpoint, Sandbox
+    from tests.contract.endpoints import Answer, Endpoint, Sandbox
 
 pytestmark = pytest.mark.parametrize("endpoint", ["local"], indirect=True)
 
@@ -28,6 +29,21 @@ def impatient(endpoint: Endpoint, queue: Queue) -> Iterator[Queue]:
     """The same queue through a client that gives up after half a second."""
     with sqs_client(endpoint.url, read_timeout=IMPATIENCE) as client:
         yield Queue(client, queue.url)
+
+
+def refused_send(body: str, code: str | None) -> Answer:
+    """What the call log tells of a send that came to nothing."""
+    return {
+        "message_id": None,
+        "group": None,
+        "deduplication_id": None,
+        "sequence_number": None,
+        "md5": body_digest(body),
+        "attributes": {},
+        "accepted": False,
+        "duplicate": False,
+        "code": code,
+    }
 
 
 def fault(kind: str, action: str = "*", queue: Queue | None = None, **rest: object) -> dict[str, object]:
@@ -55,7 +71,8 @@ def test_an_error_reaches_the_client_and_nothing_is_done(
     assert response["ResponseMetadata"]["HTTPStatusCode"] == status
     assert queue.counts() == Counts(0, 0, 0)
     (call,) = sandbox.calls(queue=queue.name, action="SendMessage")
-    assert (call["status"], call["code"], call["fault"], call["sent"]) == (status, code, "error", [])
+    assert (call["status"], call["code"], call["fault"]) == (status, code, "error")
+    assert call["sent"] == [refused_send("m", code)]
 
 
 def test_a_fault_strikes_as_often_as_planned_and_after_as_many_as_planned(sandbox: Sandbox, queue: Queue) -> None:
@@ -111,7 +128,7 @@ def test_a_dropped_connection_answers_nothing_and_does_nothing(sandbox: Sandbox,
     with pytest.raises(ConnectionClosedError):
         queue.send("m")
     (call,) = sandbox.calls(queue=queue.name, action="SendMessage")
-    assert (call["fault"], call["answered"], call["sent"]) == ("drop", False, [])
+    assert (call["fault"], call["answered"], call["sent"]) == ("drop", False, [refused_send("m", None)])
     assert queue.counts() == Counts(0, 0, 0)
 
 
@@ -151,7 +168,8 @@ def test_a_call_without_an_answer_is_recorded_as_such(
         impatient.send("m")
     until(lambda: sandbox.calls(queue=queue.name, action="SendMessage"))
     (call,) = sandbox.calls(queue=queue.name, action="SendMessage")
-    assert (call["fault"], call["answered"], len(call["sent"])) == (kind, False, int(kind == "accept_then_timeout"))
+    accepted = kind == "accept_then_timeout"
+    assert (call["fault"], call["answered"], [sent["accepted"] for sent in call["sent"]]) == (kind, False, [accepted])
 
 
 def test_a_lost_receive_hides_its_messages(
