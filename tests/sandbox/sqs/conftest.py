@@ -4,7 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.sandbox.sqs.kept import OPEN
 from tests.sandbox.sqs.world import Client, Server, World, running
+
+
+@pytest.fixture(autouse=True)
+def _close_journals() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 @pytest.fixture
