@@ -4,6 +4,7 @@ from reprocessing.models.attempt import Attempt
 from reprocessing.models.claim import Claim, ClaimState
 from reprocessing.models.custody import Custody, CustodyState
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.dispatch import Dispatch
 from reprocessing.models.lane import Lane
 from reprocessing.models.letter import DeadLetter, Payload
 from reprocessing.models.notice import News, Notice
@@ -21,6 +22,7 @@ __all__ = [
     "CustodyState",
     "DeadLetter",
     "DeadLetterQueue",
+    "Dispatch",
     "Halt",
     "Lane",
     "News",

@@ -152,3 +152,14 @@ def extended(dlq: int, ids: Sequence[str], *, seconds: float) -> None:
 def sweep(dlq: int) -> int:
     """Mark for deletion the copies whose letters are finished."""
     return rows.execute(_SWEEP, {"dlq": dlq})
+
+
+_DEPTH = """
+UPDATE redrive_dlq SET depth_visible = %(visible)b, depth_in_flight = %(in_flight)b, depth_at = redrive_now()
+ WHERE id = %(dlq)b
+"""
+
+
+def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
+    """Remember how many messages the dlq was said to hold, and when."""
+    rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Q
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
+from reprocessing.domain.backoff import Backoff
 from reprocessing.models.target import Target
 
 
@@ -126,6 +129,12 @@ class DeadLetterQueue(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def rest(self, attempts: int, chance: float) -> timedelta:
+        """How long a letter rests after its `attempts`-th counted attempt has failed; `chance` from 0 to below 1."""
+        base, cap = timedelta(seconds=self.backoff_base), timedelta(seconds=self.backoff_cap)
+        backoff = Backoff(base, cap, "none" if self.backoff_jitter == Jitter.NONE else "full")
+        return backoff.delay(max(attempts - 1, 0), chance)
 
 
 class Origin(models.Model):

@@ -24,7 +24,7 @@ def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str,
     """
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(_raw(), row_factory=class_row(shape)) as cursor:
-        cursor.execute(statement, parameters, binary=True)
+        _execute(cursor, statement, parameters)
         return cursor.fetchall()
 
 
@@ -36,8 +36,18 @@ def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
     """
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(_raw()) as cursor:
-        cursor.execute(statement, parameters, binary=True)
+        _execute(cursor, statement, parameters)
         return cursor.rowcount
+
+
+def _execute(cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: Mapping[str, Any]) -> None:
+    """Run it; an error tells what was violated, not the row that did: a row may hold a customer's letter."""
+    try:
+        cursor.execute(statement, parameters, binary=True)
+    except psycopg.Error as error:
+        if error.diag.message_detail is None:
+            raise
+        raise type(error)(f"{error.diag.message_primary} ({error.diag.constraint_name})") from None
 
 
 def _raw() -> psycopg.Connection[Any]:

@@ -1,0 +1,86 @@
+"""What beat's tick remembers from one to the next: how many hints to give, and when it last swept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from reprocessing.models import rows
+
+
+class Dispatch(models.Model):
+    """One row. `width`: lanes to hint at a time; `lifetime`: seconds that a hint waits for a worker."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    width = models.IntegerField()
+    lifetime = models.FloatField()
+    swept_at = models.DateTimeField(db_default=Now())
+    purged_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "redrive_dispatch"
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="there_is_one_dispatch")]
+
+    def __str__(self) -> str:
+        return f"{self.width} lanes for {self.lifetime:g} s"
+
+
+_UNTAKEN = """
+SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
+       count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired
+  FROM redrive_lane WHERE hinted_until IS NOT NULL AND due_at IS NOT NULL
+"""
+
+# Hints that outlived their time: nobody took them. The next round is half as wide, and waits twice as long.
+_WIDEN = """
+INSERT INTO redrive_dispatch AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
+ON CONFLICT (id) DO UPDATE
+   SET width = CASE WHEN %(untaken)b::bool THEN greatest(1, d.width / 2) ELSE least(%(most)b::int, d.width * 2) END,
+       lifetime = CASE WHEN %(untaken)b::bool THEN least(%(most_life)b::float8, d.lifetime * 2)
+                       ELSE %(least_life)b::float8 END
+RETURNING d.width, d.lifetime
+"""
+
+_DUE = """
+UPDATE redrive_dispatch
+   SET swept_at = CASE WHEN %(what)b = 'sweep' THEN redrive_now() ELSE swept_at END,
+       purged_at = CASE WHEN %(what)b = 'purge' THEN redrive_now() ELSE purged_at END
+ WHERE id = 1 AND CASE %(what)b WHEN 'sweep' THEN swept_at ELSE purged_at END
+                  <= redrive_now() - make_interval(secs => %(every)b::float8)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Untaken:
+    pending: int
+    expired: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """How many lanes to hint at now, and for how many seconds the hints wait."""
+
+    width: int
+    lifetime: float
+
+
+def next_round(*, most: int, least_life: float, most_life: float) -> Round:
+    """The next round of hints: narrower and longer while nobody takes them; 0 wide while enough are pending.
+
+    Args:
+        most: lanes of a full round.
+        least_life: seconds that a hint waits for a worker, when workers take them.
+        most_life: seconds, when nobody does.
+    """
+    untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
+    values = {"most": most, "least_life": least_life, "most_life": most_life, "untaken": untaken.expired > 0}
+    found = rows.fetch(Round, _WIDEN, values)[0]
+    return Round(max(0, found.width - untaken.pending), found.lifetime)
+
+
+def is_due(what: str, *, every: float) -> bool:
+    """Whether a `sweep` or a `purge` is due; who is told yes is to do it."""
+    return rows.execute(_DUE, {"what": what, "every": every}) == 1

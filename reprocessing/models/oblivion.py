@@ -1,0 +1,64 @@
+"""The statements that forget: each child before what it belongs to, in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from reprocessing.models import rows
+
+# Not before a copy could no longer turn up: the dlq's retention and a day after the last of them was gone.
+_CHOOSE = """
+SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
+ WHERE l.state IN ('delivered', 'duplicate', 'discarded')
+   AND l.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
+   AND NOT EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id
+                    AND (c.state <> 'gone'
+                         OR c.gone_at > redrive_now() - make_interval(secs => d.retention) - interval '1 day'))
+   AND NOT EXISTS (SELECT FROM redrive_letter t WHERE t.duplicate_of_id = l.id)
+ ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
+"""
+
+_FORGET = (
+    "DELETE FROM redrive_claim WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_custody WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_notice WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_review WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_attempt WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[])",
+)
+
+# A lane of one letter goes with it; a key's lane stays, for what it has passed still decides about stale letters.
+_LANES = """
+DELETE FROM redrive_lane n
+ WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.single AND n.phase = 'idle'
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    lane_id: int
+
+
+def forget(*, history: float, limit: int) -> int:
+    """Forget up to `limit` letters that have been finished for `history` seconds; how many."""
+    with transaction.atomic():
+        ids = [one.id for one in rows.fetch(_Chosen, _CHOOSE, {"history": history, "limit": limit})]
+        if ids:
+            lanes = rows.fetch(
+                _Lane,
+                "SELECT DISTINCT lane_id FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[]) AND lane_id IS NOT NULL",
+                {"ids": ids},
+            )
+            for statement in _FORGET:
+                rows.execute(statement, {"ids": ids})
+            rows.execute(_LANES, {"lanes": [one.lane_id for one in lanes]})
+    return len(ids)

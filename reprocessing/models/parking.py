@@ -1,0 +1,134 @@
+"""The statements of the parking lot: parked letters released, discarded, and the record of who did it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from reprocessing.models import rows
+from reprocessing.models.review import Act
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A letter somebody wants to move; `refusal` says why it is left alone, empty when it is not."""
+
+    letter_id: int
+    lane_id: int | None
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    lane_id: int
+
+
+# Letters of no lane yet (their place was not known) come to a lane of their own.
+_LANES = """
+INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, single, phase)
+SELECT l.dlq_id, l.origin_id, sha256(convert_to('released ' || l.message_id, 'UTF8')), true, 'idle'
+  FROM redrive_letter l
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.origin_id IS NOT NULL
+ON CONFLICT (dlq_id, origin_id, key_hash) DO NOTHING
+"""
+
+_SETTLE_DOWN = """
+UPDATE redrive_letter l
+   SET lane_id = n.id, planned = true, sequence = coalesce(l.sequence, ''), single = true, key_hash = n.key_hash
+  FROM redrive_lane n
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND n.dlq_id = l.dlq_id
+   AND n.origin_id = l.origin_id AND n.key_hash = sha256(convert_to('released ' || l.message_id, 'UTF8'))
+"""
+
+_LOCK_LANES = """
+SELECT n.id AS lane_id FROM redrive_lane n
+ WHERE n.id IN (SELECT lane_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+ ORDER BY n.id FOR UPDATE
+"""
+
+_ASK = """
+SELECT l.id AS letter_id, l.lane_id,
+       CASE WHEN l.state <> 'parked' THEN 'it is no longer parked: it is ' || l.state
+            WHEN l.lane_id IS NULL AND %(need_lane)b::bool
+            THEN 'the queue it goes back to is not known; name one for its dlq'
+            ELSE '' END AS refusal
+  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
+"""
+
+_IDLE_DLQS = """
+SELECT DISTINCT l.dlq_id FROM redrive_letter l
+ WHERE l.id = ANY(%(letters)b::bigint[])
+   AND NOT EXISTS (SELECT FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running')
+"""
+
+# A letter whose run has ended goes to the dlq's newest running one.
+_RELEASE = """
+UPDATE redrive_letter l
+   SET state = 'waiting', reason = '', detail = '', due_at = NULL, finished_at = NULL, released_by = %(by)b,
+       forgiven = l.attempts,
+       run_id = coalesce((SELECT r.id FROM redrive_run r WHERE r.id = l.run_id AND r.state = 'running'),
+                         (SELECT r.id FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running'
+                           ORDER BY r.id DESC LIMIT 1), l.run_id)
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NOT NULL
+RETURNING l.lane_id
+"""
+
+_DISCARD = """
+WITH moved AS (
+    UPDATE redrive_letter l
+       SET state = 'discarded', reason = '', finished_at = redrive_now(), due_at = NULL
+     WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked'
+    RETURNING l.id, l.lane_id, l.dlq_id, l.target_id, l.idempotency_key, l.body_hash
+), claims AS (
+    INSERT INTO redrive_claim AS c (target_id, key_space, key_hash, letter_id, state, body_hash)
+    SELECT DISTINCT ON (target_id, dlq_id, idempotency_key) target_id, dlq_id::text,
+           sha256(convert_to(idempotency_key, 'UTF8')), id, 'discarded', body_hash
+      FROM moved WHERE idempotency_key IS NOT NULL AND target_id IS NOT NULL
+     ORDER BY target_id, dlq_id, idempotency_key, id
+    ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
+       SET state = 'discarded', letter_id = excluded.letter_id, body_hash = excluded.body_hash
+     WHERE c.state = 'free'
+)
+SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
+"""
+
+_RECORD = """
+INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after)
+SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
+       jsonb_build_object('state', 'parked'), jsonb_build_object('state', l.state)
+  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[])
+"""
+
+
+def lock(letters: Collection[int], *, need_lane: bool) -> list[Asked]:
+    """Lock these letters, their lanes first; which can be moved, and why others cannot."""
+    values = {"letters": list(letters), "need_lane": need_lane}
+    rows.execute(_LANES, values)
+    rows.execute(_SETTLE_DOWN, values)
+    rows.fetch(_Lane, _LOCK_LANES, values)
+    return rows.fetch(Asked, _ASK, values)
+
+
+def release(letters: Sequence[int], *, by: str) -> set[int]:
+    """Parked letters wait again on their lanes, whose ids are returned."""
+    return {row.lane_id for row in rows.fetch(_Lane, _RELEASE, {"letters": list(letters), "by": by})}
+
+
+@dataclass(frozen=True, slots=True)
+class _Dlq:
+    dlq_id: int
+
+
+def without_run(letters: Sequence[int]) -> list[int]:
+    """The dlqs of these letters that have no running run."""
+    return [row.dlq_id for row in rows.fetch(_Dlq, _IDLE_DLQS, {"letters": list(letters)})]
+
+
+def discard(letters: Sequence[int]) -> set[int]:
+    """Parked letters are given up, and so are their keys; the ids of their lanes."""
+    return {row.lane_id for row in rows.fetch(_Lane, _DISCARD, {"letters": list(letters)})}
+
+
+def record(letters: Sequence[int], act: Act, *, by: str, reason: str) -> None:
+    """Who did it, why, and what it was before."""
+    rows.execute(_RECORD, {"letters": list(letters), "act": act.value, "by": by, "reason": reason})

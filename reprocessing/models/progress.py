@@ -1,0 +1,60 @@
+"""How runs go: what of their letters came to what, and which of them have come to their end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reprocessing.models import rows
+
+# A drain has ended when none of its letters is under way, or still to be enlisted.
+_FINISH = """
+UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
+ WHERE r.kind = 'drain' AND r.state = 'running'
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id
+                      AND l.state IN ('captured', 'waiting', 'sending', 'awaiting'))
+"""
+
+_TALLY = """
+SELECT count(*) AS letters,
+       count(*) FILTER (WHERE state = 'delivered' AND NOT presumed) AS delivered,
+       count(*) FILTER (WHERE state = 'delivered' AND presumed) AS presumed,
+       count(*) FILTER (WHERE state = 'parked') AS parked,
+       count(*) FILTER (WHERE state = 'duplicate') AS closed_as_duplicate,
+       count(*) FILTER (WHERE state = 'discarded') AS discarded,
+       count(*) FILTER (WHERE state IN ('captured', 'waiting', 'sending')) AS waiting,
+       count(*) FILTER (WHERE state = 'awaiting') AS awaiting,
+       (SELECT count(*) FROM redrive_attempt a
+         WHERE a.run_id = %(run)b AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL))
+       AS failed_attempts
+  FROM redrive_letter WHERE run_id = %(run)b
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a run's letters have come to; `delivered` and `presumed` are disjoint."""
+
+    letters: int
+    delivered: int
+    presumed: int
+    parked: int
+    closed_as_duplicate: int
+    discarded: int
+    waiting: int
+    awaiting: int
+    failed_attempts: int
+
+    @property
+    def open(self) -> int:
+        """Letters that have not come to an end."""
+        return self.waiting + self.awaiting
+
+
+def tally(run: int) -> Tally:
+    """Count what a run's letters have come to."""
+    return rows.fetch(Tally, _TALLY, {"run": run})[0]
+
+
+def finish_runs() -> int:
+    """Finish the drains that have nothing left to do; how many."""
+    return rows.execute(_FINISH, {})

@@ -1,0 +1,224 @@
+"""Receive from a dlq until it has run dry: write what arrived, know returns and copies from new letters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db import transaction
+
+from reprocessing.conf import Conf
+from reprocessing.domain.envelope import Arrival, pack
+from reprocessing.domain.identity import body_hash
+from reprocessing.domain.marks import earlier_attempts, read_mark
+from reprocessing.models import DeadLetterQueue, Origin, arrival, captures, homecoming, lanes
+from reprocessing.models.arrival import Marked, NewLetter, ReturnedCopy
+from reprocessing.models.captures import Capturing
+from reprocessing.models.dead_letter_queue import DeleteWhen
+from reprocessing.models.settlement import Deletable
+from reprocessing.pipeline import clear
+from reprocessing.pipeline.listen import Listening
+from reprocessing.sqs import QueueAddress
+
+#: Seconds for which a dlq is one capture's; renewed with every chunk that is written.
+LEASE = 60.0
+#: Copies that are written together, and seconds that the first of them waits for the others.
+CHUNK, PATIENCE = 200, 0.25
+
+
+@dataclass(slots=True)
+class Captured:
+    """What a capture did.
+
+    Attributes:
+        received: copies, however often.
+        letters: new ones.
+        returns: copies that were letters of ours, come back.
+        known: copies that had been received before.
+        drained: the dlq ran dry, and all it handed over is committed.
+        busy: another capture had the dlq; nothing was done.
+        trouble: why receiving ended early.
+    """
+
+    received: int = 0
+    letters: int = 0
+    returns: int = 0
+    known: int = 0
+    drained: bool = False
+    busy: bool = False
+    trouble: str = ""
+
+
+def letters(
+    dlq: DeadLetterQueue,
+    *,
+    conf: Conf,
+    dice: Callable[[], float],
+    seconds: float,
+    receivers: int,
+    stop: Callable[[], bool] = lambda: False,
+    heard: Callable[[Captured], None] = lambda _: None,
+) -> Captured:
+    """Capture a dlq for `seconds` at most. Nothing is deleted from it before it is committed here.
+
+    Args:
+        dlq: not one in `observe`.
+        conf: visibility, long poll.
+        dice: for the backoff of returns.
+        seconds: after which no new receive begins.
+        receivers: threads that receive.
+        stop: asked all the time; True ends the capture early, cleanly.
+        heard: told of the progress after each chunk.
+    """
+    dirty = float(conf.receive_visibility + conf.long_poll)
+    capturing = captures.lease(dlq.pk, lease=LEASE, dirty=dirty)
+    if capturing is None:
+        return Captured(busy=True)
+    return _Capture(dlq, capturing, conf, dice, dirty).run(seconds=seconds, receivers=receivers, stop=stop, heard=heard)
+
+
+class _Capture:
+    """One capture of one dlq, which is ours meanwhile."""
+
+    def __init__(
+        self, dlq: DeadLetterQueue, capturing: Capturing, conf: Conf, dice: Callable[[], float], dirty: float
+    ) -> None:
+        self._dlq, self._capturing, self._conf, self._dice, self._dirty = dlq, capturing, conf, dice, dirty
+        self._done = Captured()
+        self._held = captures.held(dlq.pk)
+        self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
+        self._origins = _Origins(dlq)
+        self._waiting: list[Arrival] = []
+        self._since = 0.0
+
+    def run(
+        self, *, seconds: float, receivers: int, stop: Callable[[], bool], heard: Callable[[Captured], None]
+    ) -> Captured:
+        address = QueueAddress(url=self._dlq.url, region=self._dlq.region)
+        with Listening(
+            address, receivers=receivers, wait=self._conf.long_poll, visibility=self._conf.receive_visibility,
+            seconds=seconds, stop=stop,
+        ) as listening:  # fmt: skip
+            for arrived in listening:
+                if not self._take(arrived):
+                    return self._done  # the dlq is another's by now: what we hold comes to sight again
+                heard(self._done)
+            if self._waiting and not self._write():
+                return self._done
+        self._done.trouble = listening.trouble
+        self._done.drained = listening.silent and self._capturing.clean
+        captures.end(self._capturing, clean=not listening.trouble, drained=listening.silent, trouble=listening.trouble)
+        return self._done
+
+    def _take(self, arrived: Sequence[Arrival]) -> bool:
+        if arrived and not self._waiting:
+            self._since = time.monotonic()
+        self._waiting.extend(arrived)
+        ripe = len(self._waiting) >= CHUNK or time.monotonic() - self._since > PATIENCE
+        return self._write() if self._waiting and ripe else True
+
+    def _write(self) -> bool:
+        """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""
+        if not captures.renew(self._capturing, lease=LEASE, dirty=self._dirty):
+            return False
+        copies = {one.message_id: one for one in self._waiting}
+        self._done.received += len(self._waiting)
+        self._waiting.clear()
+        deletable = self._refresh(copies)
+        deletable += self._take_back(copies)
+        deletable += self._admit(copies)
+        if deletable:
+            clear.copies(self._dlq, deletable)
+        return True
+
+    def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
+        """Copies received before: their new handles; they are taken out of `copies`."""
+        known = arrival.refresh(
+            self._dlq.pk, list(copies), [one.handle for one in copies.values()],
+            visibility=self._conf.receive_visibility, at_capture=self._at_capture,
+        )  # fmt: skip
+        self._done.known += len(known)
+        gone = [(one, copies.pop(one.message_id)) for one in known]
+        return [Deletable(self._dlq.pk, one.message_id, copy.handle) for one, copy in gone if one.state == "delete"]
+
+    def _take_back(self, copies: dict[str, Arrival]) -> list[Deletable]:
+        """Letters of ours, come back; they are taken out of `copies`."""
+        if not copies:
+            return []
+        marked = [_marked(one, self._conf) for one in copies.values()]
+        returned = arrival.returns(marked)
+        if not returned:
+            return []
+        back = [self._judged(one, copies[one.message_id]) for one in returned]
+        with transaction.atomic():
+            lanes.lock([one.lane_id for one in back], [None] * len(back))
+            homecoming.record(self._dlq.pk, back, visibility=self._conf.receive_visibility)
+            ids = sorted({one.lane_id for one in back})
+            lanes.advance(ids, [None] * len(ids))
+        self._done.returns += len(back)
+        return [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in back]
+
+    def _judged(self, one: ReturnedCopy, copy: Arrival) -> homecoming.Return:
+        due = self._dlq.rest(one.attempts, self._dice()).total_seconds()
+        spent = one.attempts >= one.max_attempts
+        return homecoming.Return(
+            copy.message_id, copy.handle, one.attempt_id, one.letter_id, one.lane_id, due=due, spent=spent
+        )
+
+    def _admit(self, copies: Mapping[str, Arrival]) -> list[Deletable]:
+        """New letters. Above the dlq's limit they are not held in it, but deleted once they are committed."""
+        if not copies:
+            return []
+        at_capture = self._at_capture or self._held + len(copies) > self._dlq.custody_limit
+        doubtful: set[bytes] = set()
+        if self._conf.marks.redrive is None:
+            doubtful = arrival.in_doubt([body_hash(one.body) for one in copies.values()])
+        new = [self._new(one, doubtful) for one in copies.values()]
+        written = arrival.admit(self._dlq.pk, new, visibility=self._conf.receive_visibility, at_capture=at_capture)
+        self._done.letters += written
+        if not at_capture:
+            self._held += written
+            return []
+        return [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]
+
+    def _new(self, one: Arrival, doubtful: set[bytes]) -> NewLetter:
+        origin = self._origins.of(one)
+        digest = body_hash(one.body)
+        died = datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC)
+        return NewLetter(
+            message_id=one.message_id,
+            handle=one.handle,
+            body=one.body,
+            attributes=pack(one.attributes),
+            system=dict(one.system),
+            origin=origin.pk if origin else None,
+            target=origin.target_id if origin else None,
+            attempts=earlier_attempts(one.attributes),
+            body_hash=digest,
+            died_at=died,
+            expires_at=died + timedelta(seconds=self._dlq.retention),
+            possible_return=digest in doubtful,
+        )
+
+
+class _Origins:
+    """Where letters of a dlq go back to: where they died, else the one queue that names the dlq, else its default."""
+
+    def __init__(self, dlq: DeadLetterQueue) -> None:
+        known = list(Origin.objects.filter(dlq=dlq))
+        self._by_arn = {one.arn: one for one in known}
+        self._else = dlq.default_origin or (known[0] if len(known) == 1 else None)
+
+    def of(self, one: Arrival) -> Origin | None:
+        """The letter's origin; None when it is not known, which is never guessed."""
+        arn = one.system.get("DeadLetterQueueSourceArn")
+        return self._by_arn.get(arn) if arn else self._else
+
+
+def _marked(one: Arrival, conf: Conf) -> Marked:
+    mark = read_mark(one.attributes, conf.marks)
+    return Marked(
+        one.message_id, body_hash(one.body), mark.public_id if mark else None, mark.attempt_no if mark else None
+    )

@@ -1,0 +1,80 @@
+"""Feed a dlq's run: capture what the dlq holds, give it places, and enlist it when the dlq has run dry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.db.models import Q
+
+from reprocessing.conf import Conf
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, captures, lanes
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.enlistment import Enlisted
+from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline import capture, plan
+from reprocessing.pipeline.capture import Captured
+from reprocessing.sqs import QueueAddress, depth
+
+#: Visible messages for each receiver at work.
+_PER_RECEIVER = 100
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What one turn at a dlq did. `skipped`: it held nothing, and nobody waits for what a capture would prove."""
+
+    captured: Captured = field(default_factory=Captured)
+    enlisted: Enlisted | None = None
+    skipped: bool = False
+
+
+def letters(
+    dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float,
+    stop: Callable[[], bool] = lambda: False,
+) -> Gathered:  # fmt: skip
+    """Take one turn at a dlq: one attribute call when it is empty and proves nothing to anybody.
+
+    Raises:
+        QueueIsOutOfReach: its depth could not be read.
+    """
+    found = depth(QueueAddress(url=dlq.url, region=dlq.region))
+    captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
+    if found.visible == 0 and not _is_waited_for(dlq):
+        return Gathered(skipped=True)
+    gathered = Gathered(
+        capture.letters(dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(found.visible, conf))
+    )
+    if not gathered.captured.busy:
+        plan.places(dlq)
+        if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
+            gathered.enlisted = plan.enlist(dlq, standing_run(dlq))
+    return gathered
+
+
+def receivers(visible: int, conf: Conf) -> int:
+    """How many receivers a dlq with so many visible messages deserves."""
+    return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
+
+
+def standing_run(dlq: DeadLetterQueue) -> Run:
+    """The run that beat feeds with whatever the dlq holds."""
+    run, _ = Run.objects.get_or_create(
+        dlq=dlq,
+        kind=RunKind.STANDING,
+        defaults={
+            "name": f"standing-{dlq.name}"[:100],
+            "state": RunState.RUNNING,
+            "asked_by": "beat",
+            "started_at": lanes.clock(),
+        },
+    )
+    return run
+
+
+def _is_waited_for(dlq: DeadLetterQueue) -> bool:
+    """Whether letters await its evidence, or captured ones wait for it to be known as drained."""
+    if Attempt.objects.filter(target__watched_by=dlq, closed_at=None, taken_at__isnull=False).exists():
+        return True
+    return dlq.mode == Mode.AUTOMATIC and DeadLetter.objects.filter(Q(dlq=dlq, state="captured", run=None)).exists()

@@ -1,0 +1,53 @@
+"""Tell a dlq's SQS parking queue what was parked, and what has left the parking lot since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reprocessing.domain.envelope import Attribute, Departure, unpack
+from reprocessing.domain.verdict import Refused, Taken
+from reprocessing.models import DeadLetterQueue
+from reprocessing.models.notice import News
+from reprocessing.models.notices import Owed
+from reprocessing.sqs import QueueAddress, send
+
+#: What a copy in the parking queue says of itself, beside its own attributes where there is room.
+LETTER, STATUS, REASON = "RedriveLetter", "RedriveStatus", "RedriveReason"
+_ROOM = 10
+
+
+def parking_queue(dlq: DeadLetterQueue, owed: Sequence[Owed]) -> list[int]:
+    """Send notices in their order; the ids of those that are done with.
+
+    A parked letter goes as a copy of its bytes. A letter that left the lot is marked: a message without its bytes,
+    with the same letter id, says so, because SQS takes no message out of the middle of a queue. What the parking queue
+    can never take is done with, too; the parking lot itself is in Postgres.
+    """
+    address = QueueAddress.of(dlq.parking_url)
+    outcomes = send(address, [_departure(one, fifo=address.fifo) for one in owed], may_start=lambda: True)
+    return [
+        one.notice_id
+        for one in owed
+        if isinstance(outcome := outcomes[one.notice_id], Taken) or (isinstance(outcome, Refused) and outcome.poison)
+    ]
+
+
+def _departure(one: Owed, *, fifo: bool) -> Departure:
+    said = {
+        LETTER: Attribute("String", str(one.public_id)),
+        STATUS: Attribute("String", one.news if one.news == News.PARKED else one.state),
+        REASON: Attribute("String", one.reason or "none"),
+    }
+    parked = one.news == News.PARKED
+    own = unpack(bytes(one.attributes)) if parked else {}
+    attributes = dict(own)
+    for name, attribute in said.items():
+        if len(attributes) < _ROOM:
+            attributes.setdefault(name, attribute)
+    return Departure(
+        attempt=one.notice_id,
+        body=bytes(one.body) if parked else f'{{"letter": "{one.public_id}", "status": "{one.state}"}}'.encode(),
+        attributes=attributes,
+        group_id=str(one.public_id) if fifo else None,
+        deduplication_id=f"{one.public_id}-{one.notice_id}" if fifo else None,
+    )

@@ -1,0 +1,70 @@
+"""The parking lot: what people decide about letters that wait for them, recorded with the deed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import uuid4
+
+from django.db import transaction
+
+from reprocessing.models import Run, lanes, parking
+from reprocessing.models.review import Act
+from reprocessing.models.run import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What a review did: the letters it moved, and why it left the others alone, by letter id."""
+
+    done: tuple[int, ...]
+    refused: dict[int, str]
+
+
+def release(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
+    """Put parked letters back onto their lanes, due at once, with as many attempts as their dlq allows anew.
+
+    A released letter goes though later ones of its lane were delivered, and though its key was: a person said so.
+
+    Args:
+        letters: ids.
+        by: who decides.
+        reason: why.
+    """
+    return _review(letters, Act.RELEASED, by, reason)
+
+
+def discard(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
+    """Give up parked letters. Letters with the same idempotency key that turn up later are parked."""
+    return _review(letters, Act.DISCARDED, by, reason)
+
+
+def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewed:
+    if not by.strip() or not reason.strip():
+        raise ValueError("a review says who decided, and why")
+    with transaction.atomic():
+        asked = parking.lock(letters, need_lane=act is Act.RELEASED)
+        refused = {one.letter_id: one.refusal for one in asked if one.refusal}
+        refused |= dict.fromkeys(set(letters) - {one.letter_id for one in asked}, "there is no such letter")
+        able = [one.letter_id for one in asked if not one.refusal]
+        if able:
+            touched = _release(able, by) if act is Act.RELEASED else parking.discard(able)
+            parking.record(able, act, by=by, reason=reason)
+            ids = sorted(touched)
+            lanes.advance(ids, [None] * len(ids))
+    return Reviewed(tuple(able), refused)
+
+
+def _release(letters: list[int], by: str) -> set[int]:
+    """Back to their lanes; where their dlq has no running run, one is begun for them."""
+    for dlq in parking.without_run(letters):
+        name = f"release-{uuid4().hex[:12]}"
+        Run.objects.create(
+            name=name,
+            dlq_id=dlq,
+            state=RunState.RUNNING,
+            asked_by=by,
+            started_at=lanes.clock(),
+            selection={"released": True},
+        )
+    return parking.release(letters, by=by)

@@ -1,0 +1,65 @@
+"""Presume letters delivered: sent well before their target was seen consumed, and not come back since."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from reprocessing.conf import Conf
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.models import DeadLetterQueue, evidence, lanes
+from reprocessing.models.evidence import Ripe
+from reprocessing.models.settlement import Deletable, presume
+from reprocessing.pipeline import clear
+from reprocessing.sqs import QueueAddress, depth
+
+logger = logging.getLogger(__name__)
+
+_GROUP = 500
+
+
+def letters(*, conf: Conf) -> int:
+    """Look at the targets that letters wait for, and promote what the evidence allows; how many letters."""
+    _look()
+    promoted = 0
+    lag = conf.count_lag.total_seconds()
+    while found := evidence.ripe(count_lag=lag, limit=_GROUP):
+        _promote(found)
+        promoted += len(found)
+        if len(found) < _GROUP:
+            break
+    return promoted
+
+
+def _look() -> None:
+    """Note which targets have nothing visible now. The moment counts from before the question."""
+    began = lanes.clock()
+    empty: list[int] = []
+    for target in evidence.watched():
+        try:
+            if depth(QueueAddress(url=target.url, region=target.region)).visible == 0:
+                empty.append(target.target_id)
+        except QueueIsOutOfReach as error:
+            logger.warning("%s", error)
+    evidence.sight(empty, at=began)
+
+
+def _promote(found: Sequence[Ripe]) -> None:
+    """Against a return of the same letter, whoever locks its lane first decides."""
+    ids = sorted({one.lane_id for one in found})
+    with transaction.atomic():
+        lanes.lock(ids, [None] * len(ids))
+        deletable = presume([one.attempt_id for one in found])
+        lanes.advance(ids, [None] * len(ids))
+    delete(deletable)
+
+
+def delete(deletable: Sequence[Deletable]) -> None:
+    """Delete copies from their dlqs."""
+    by_dlq: dict[int, list[Deletable]] = {}
+    for copy in deletable:
+        by_dlq.setdefault(copy.dlq_id, []).append(copy)
+    for dlq in DeadLetterQueue.objects.filter(pk__in=by_dlq):
+        clear.copies(dlq, by_dlq[dlq.pk])

@@ -1,0 +1,25 @@
+"""Forget what is past its time: finished letters with their bytes and history, and copies gone for long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reprocessing.conf import Conf
+from reprocessing.models import oblivion
+
+_GROUP = 1_000
+
+
+def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
+    """Purge letters that have been finished for the kept history, parked ones excepted; how many.
+
+    Nothing is purged before its dlq's retention, and a day, have passed since its copy was gone: until then the copy
+    could turn up again, and has to be known.
+    """
+    purged = 0
+    while not stop():
+        found = oblivion.forget(history=conf.history.total_seconds(), limit=_GROUP)
+        purged += found
+        if found < _GROUP:
+            break
+    return purged

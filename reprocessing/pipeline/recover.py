@@ -1,0 +1,55 @@
+"""What dead workers and failed calls left behind: copies to delete or to extend, notices to send, runs to finish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reprocessing.conf import Conf
+from reprocessing.models import DeadLetterQueue, captures, notices, progress
+from reprocessing.models.notices import Owed
+from reprocessing.pipeline import clear, notify
+from reprocessing.sqs import QueueAddress, extend
+
+#: SQS hides a message for twelve hours in all, counted from its receive.
+LONGEST = 43_200
+_GROUP = 500
+
+
+def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
+    """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again."""
+    for dlq in DeadLetterQueue.objects.exclude(mode="observe"):
+        if stop():
+            return
+        sweep(dlq, conf=conf)
+    progress.finish_runs()
+
+
+def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
+    """Delete what is to be deleted, hide for longer what is under way, and tell the parking queue its news."""
+    captures.sweep(dlq.pk)
+    while deletable := captures.to_delete(dlq.pk, limit=_GROUP):
+        if clear.copies(dlq, deletable) < len(deletable):
+            break
+    _extend(dlq, conf)
+    _notify(dlq)
+
+
+def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
+    """Once, to the limit: what is unfinished when two thirds of its time out of sight are over."""
+    within = conf.receive_visibility / 3
+    longest = LONGEST - conf.receive_visibility
+    while found := captures.to_extend(dlq.pk, within=within, limit=_GROUP):
+        address = QueueAddress(url=dlq.url, region=dlq.region)
+        done = extend(address, {one.message_id: one.handle for one in found}, longest)
+        captures.extended(dlq.pk, sorted(done.held), seconds=longest)
+        if len(done.held) < len(found):
+            return
+
+
+def _notify(dlq: DeadLetterQueue) -> None:
+    owed: list[Owed]
+    while dlq.parking_url and (owed := notices.owed(dlq.pk, limit=_GROUP)):
+        sent = notify.parking_queue(dlq, owed)
+        notices.sent(sent)
+        if len(sent) < len(owed):
+            return

@@ -1,0 +1,143 @@
+"""Record what became of attempts: close them, move their letters, and find each lane's next head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from django.db import transaction
+
+from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
+from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.models import DeadLetterQueue, Target, lanes
+from reprocessing.models.intent import Intended
+from reprocessing.models.lanes import Standing
+from reprocessing.models.settlement import Closing, Deletable, Fate, close, keep_evidence, settle
+from reprocessing.models.target import Advance, Proof
+
+Dice = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a settlement leaves: the lanes with their next heads, and copies that may be deleted from their dlqs."""
+
+    standings: list[Standing]
+    deletable: list[Deletable]
+
+
+def attempts(
+    intended: Sequence[Intended],
+    outcomes: Mapping[int, Outcome],
+    *,
+    targets: Mapping[int, Target],
+    dlqs: Mapping[int, DeadLetterQueue],
+    dice: Dice,
+    lease: float,
+) -> Settled:
+    """Record the outcomes of attempts of lanes that are the caller's; lanes lost meanwhile only get their evidence.
+
+    An attempt without an outcome is recorded as unknown.
+    """
+    fates = {
+        one.attempt_id: _fate(
+            one, outcomes.get(one.attempt_id, Unknown("nothing was reported of it")), targets, dlqs, dice
+        )
+        for one in intended
+    }
+    with transaction.atomic():
+        mine = lanes.lock([one.lane_id for one in intended], [one.fence for one in intended])
+        ours = [one for one in intended if one.lane_id in mine]
+        lost = [fates[one.attempt_id] for one in intended if one.lane_id not in mine]
+        if lost:
+            keep_evidence([fate.attempt_id for fate in lost], [fate.sent_message_id for fate in lost])
+        if not ours:
+            return Settled([], [])
+        deletable = settle([fates[one.attempt_id] for one in ours])
+        standings = lanes.advance(
+            [one.lane_id for one in ours],
+            [one.fence for one in ours],
+            passed=[one.sequence if _has_passed(outcomes.get(one.attempt_id)) else None for one in ours],
+            keep=True,
+            lease=lease,
+        )
+    return Settled(standings, deletable)
+
+
+def heads(closings: Mapping[tuple[int, int], Closing], *, lease: float) -> Settled:
+    """Close heads that are not to be sent; the lanes, named with their fences, are the caller's."""
+    with transaction.atomic():
+        mine = lanes.lock([lane for lane, _ in closings], [fence for _, fence in closings])
+        ours = {lane: closing for lane, closing in closings.items() if lane[0] in mine}
+        deletable = close(list(ours.values()))
+        standings = lanes.advance([lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease)
+    return Settled(standings, deletable)
+
+
+def _has_passed(outcome: Outcome | None) -> bool:
+    return outcome is None or isinstance(outcome, Taken | Unknown)
+
+
+def _fate(
+    one: Intended,
+    outcome: Outcome,
+    targets: Mapping[int, Target],
+    dlqs: Mapping[int, DeadLetterQueue],
+    dice: Dice,
+) -> Fate:
+    match outcome:
+        case Taken(message_id):
+            return _taken(one, message_id, targets[one.target_id])
+        case NotSent(why):
+            return Fate(
+                one.attempt_id, one.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING, "free",
+                due=0.0, detail=why, counted=False,
+            )  # fmt: skip
+        case Unknown(why):
+            return _failed(one, AttemptOutcome.UNKNOWN, "held", why, dlqs[one.dlq_id], dice, reason=None)
+        case Refused(code, message, poison):
+            reason = ParkedReason.REFUSED if poison else None
+            return _failed(
+                one, AttemptOutcome.REFUSED, "free", f"{code}: {message}"[:500], dlqs[one.dlq_id], dice, reason=reason
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _taken(one: Intended, message_id: str, target: Target) -> Fate:
+    if target.proof == Proof.ACCEPTED:
+        return Fate(
+            one.attempt_id, one.letter_id, AttemptOutcome.ACCEPTED, LetterState.DELIVERED, "delivered",
+            sent_message_id=message_id,
+        )  # fmt: skip
+    return Fate(
+        one.attempt_id, one.letter_id, None, LetterState.AWAITING, "held",
+        sent_message_id=message_id, deadline=target.window, lets_pass=target.advance == Advance.ACCEPTED,
+    )  # fmt: skip
+
+
+def _failed(
+    one: Intended,
+    outcome: AttemptOutcome,
+    claim: str,
+    detail: str,
+    dlq: DeadLetterQueue,
+    dice: Dice,
+    *,
+    reason: ParkedReason | None,
+) -> Fate:
+    """Due again after its backoff, or parked: at once when no other attempt could end otherwise, else when spent."""
+    if reason is None and one.attempts >= dlq.max_attempts:
+        reason = ParkedReason.ATTEMPTS_SPENT
+    known = outcome is AttemptOutcome.REFUSED
+    if reason is not None:
+        return Fate(
+            one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free",
+            detail=detail, reason=reason, known=known,
+        )  # fmt: skip
+    due = dlq.rest(one.attempts, dice())
+    return Fate(
+        one.attempt_id, one.letter_id, outcome, LetterState.WAITING, claim,
+        due=due.total_seconds(), detail=detail, known=known,
+    )  # fmt: skip
