@@ -1,0 +1,60 @@
+"""`manage.py resume_redrive`: what was stopped may send again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from reprocessing.management.commands.stop_redrive import add_which, in_words, naming, standing, which
+from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.models import DeadLetterQueue, stops
+
+
+class Command(Console):
+    """Lifts the stop of one dlq, or that of all."""
+
+    help = (
+        "Lifts what stop_redrive did: for one dlq, or with --all the stop of all. "
+        "A dlq that was stopped by itself stays stopped when the stop of all is lifted, and the other way round."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_which(parser)
+        add_person(parser)
+        add_confirm(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        dlq = which(options)
+        key = None if dlq is None else dlq.pk
+        was = stops.stopped(key)
+        if options["confirm"]:
+            was = stops.resume(key, by=options["by"], reason=options["reason"])
+        still = still_stopped(dlq)
+        if options["json"]:
+            resumed = options["confirm"] and was is not None
+            said = {"dry_run": not options["confirm"], "resumed": resumed, "was": standing(was) if was else None}
+            self.report({**naming(dlq), **said, "still_stopped": still})
+            return
+        self.say(self.sentence(dlq, was, acted=options["confirm"]))
+        for one in still:
+            self.say(one)
+
+    def sentence(self, dlq: DeadLetterQueue | None, was: stops.Stop | None, *, acted: bool) -> str:
+        """What became of it."""
+        what = dlq.name if dlq else "Everything"
+        if was is None:
+            return f"{what}: not stopped, so there is nothing to resume."
+        if acted:
+            return f"{what}: resumed. It was stopped {in_words(was)}."
+        return f"{what}: stopped {in_words(was)}. This was a dry run; with --confirm it is resumed."
+
+
+def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
+    """The stops of the other kind, which stay."""
+    if dlq is None:
+        names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
+        return [f"{name} is stopped by itself: resume_redrive {name}." for name in names]
+    halt = stops.stopped(None)
+    return [f"Everything is stopped {in_words(halt)}: resume_redrive --all."] if halt else []

@@ -1,0 +1,76 @@
+"""`manage.py stop_redrive`: nothing is sent any more, by any worker, until someone resumes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing.management.console import Console, add_confirm, add_json, add_person, find, when
+from reprocessing.models import DeadLetterQueue, stops
+
+
+class Command(Console):
+    """Stops one dlq, or all."""
+
+    help = (
+        "Stops every send of a dlq, or with --all of all dlqs, on every worker within two seconds. "
+        "What is on the wire at that moment is settled; letters stay where they are. It holds until resume_redrive."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_which(parser)
+        add_person(parser)
+        add_confirm(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        dlq = which(options)
+        key = None if dlq is None else dlq.pk
+        if options["confirm"]:
+            stop: stops.Stop | None = stops.stop(key, by=options["by"], reason=options["reason"])
+        else:
+            stop = stops.stopped(key)
+        if options["json"]:
+            said = standing(stop) if stop else {}
+            self.report({**naming(dlq), "dry_run": not options["confirm"], "stopped": stop is not None, **said})
+        else:
+            self.say(sentence(dlq, stop))
+
+
+def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
+    """What became of it; no stop is a dry run's answer."""
+    what = dlq.name if dlq else "Everything"
+    if stop is None:
+        return f"NOT STOPPED: this was a dry run. {what} is stopped with --confirm."
+    if stop.new:
+        return f"{what} is stopped: nothing is sent until resume_redrive {dlq.name if dlq else '--all'}."
+    return f"{what} was stopped already, {in_words(stop)}. That stop holds."
+
+
+def add_which(parser: CommandParser) -> None:
+    """One dlq, or all."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the dlq's name")
+    parser.add_argument("--all", action="store_true", help="every dlq, also those that are added later")
+
+
+def which(options: dict[str, Any]) -> DeadLetterQueue | None:
+    """The dlq that is meant; None for all."""
+    if options["all"] == bool(options["name"]):
+        raise CommandError("Name one dlq, or say --all; not both, and not neither.")
+    return None if options["all"] else find(options["name"])
+
+
+def naming(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
+    """What an answer in JSON speaks of; null stands for all."""
+    return {"dlq": dlq and dlq.name}
+
+
+def standing(stop: stops.Stop) -> dict[str, object]:
+    """A stop in JSON; `new` is false where it was there before."""
+    return {"new": stop.new, "since": stop.since, "by": stop.by, "reason": stop.reason}
+
+
+def in_words(stop: stops.Stop) -> str:
+    """Since when, by whom, why."""
+    return f'since {when(stop.since)} by {stop.by} ("{stop.reason}")'

@@ -1,0 +1,156 @@
+"""What every command of a person has in common: how it is asked, how it answers, and how it says what is wrong."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import InterfaceError, OperationalError, ProgrammingError
+
+from reprocessing.domain.errors import RedriveError
+from reprocessing.models import DeadLetterQueue
+
+
+class Console(BaseCommand):
+    """A command whose answers may be read by a person or, with --json, by a program; its refusals are sentences.
+
+    A reader that goes away (`| head`) ends nothing: the command does what it was told, and nobody is told of it.
+    """
+
+    requires_system_checks: list[str] = []  # an emergency stop does not depend on a template
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.answer(options)
+            self.stdout.flush()
+        except RedriveError as error:
+            raise CommandError(str(error)) from error
+        except (OperationalError, InterfaceError) as error:
+            raise CommandError(f"PostgreSQL is out of reach: {_first_line(error)}. Check DATABASE_URL.") from error
+        except ProgrammingError as error:
+            raise CommandError(
+                f"The database lacks what this version needs: {_first_line(error)}. Run manage.py migrate."
+            ) from error
+        except BrokenPipeError:
+            _silence()
+
+    def answer(self, options: dict[str, Any]) -> None:
+        """Do what the command is for."""
+        raise NotImplementedError
+
+    def say(self, text: str = "") -> None:
+        """One line, or several, for whoever reads standard output."""
+        try:
+            self.stdout.write(text)
+        except BrokenPipeError:
+            _silence()
+
+    def report(self, found: object) -> None:
+        """One JSON object on one line."""
+        self.say(json.dumps(found, default=_in_json))
+
+
+def add_name(parser: CommandParser) -> None:
+    """The name of a dlq."""
+    parser.add_argument("name", metavar="NAME", help="the dlq's name")
+
+
+def add_json(parser: CommandParser) -> None:
+    """Whether a program reads the answer."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_confirm(parser: CommandParser) -> None:
+    """Whether anything is to be done."""
+    parser.add_argument("--confirm", action="store_true", help="do it; without it nothing is changed, only told")
+
+
+def add_person(parser: CommandParser, *, reason: str | None = None) -> None:
+    """Who acts, and why; `reason` is what is written down where none is given, None where one must be."""
+    parser.add_argument("--by", default=whoever_is_here(), type=words, metavar="WHO", help="who does it (%(default)s)")
+    parser.add_argument(
+        "--reason", required=reason is None, default=reason, type=words, metavar="WHY", help="why; it is kept"
+    )
+
+
+def find(name: str) -> DeadLetterQueue:
+    """The dlq of this name.
+
+    Raises:
+        CommandError: there is none; it names those there are.
+    """
+    found = DeadLetterQueue.objects.filter(name=name).first()
+    if found is None:
+        known = ", ".join(DeadLetterQueue.objects.order_by("name").values_list("name", flat=True))
+        there_are = f"There are: {known}." if known else "None has been added yet: see add_dlq."
+        raise CommandError(f'No dlq is named "{name}". {there_are}')
+    return found
+
+
+def whoever_is_here() -> str:
+    """The operating system's name of whoever runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user has a number and no name
+        return f"uid {os.getuid()}"
+
+
+def words(text: str) -> str:
+    """An argument that says something."""
+    if not text.strip():
+        raise ArgumentTypeError("it is empty; say something")
+    return text.strip()
+
+
+def number(least: float, kind: Callable[[str], float] = float, *, above: bool = False) -> Callable[[str], float]:
+    """The type of an argument that is a number of at least, or `above`, so much."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = float("nan")
+        if not (least < value if above else least <= value) or value == float("inf"):
+            whole = "a whole number" if kind is int else "a number"
+            raise ArgumentTypeError(f"{text!r} is not {whole} {'above' if above else 'of at least'} {least:g}")
+        return value
+
+    return read
+
+
+def when(moment: datetime | None) -> str:
+    """A moment, as it is printed."""
+    return "never" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def lines(*texts: str) -> str:
+    """Those of the lines that say something."""
+    return "\n".join(text for text in texts if text)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _in_json(value: object) -> object:
+    match value:
+        case datetime():
+            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        case timedelta():
+            return value.total_seconds()
+        case _:
+            raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _silence() -> None:
+    """Have standard output go nowhere: Python would try again, in vain, as it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

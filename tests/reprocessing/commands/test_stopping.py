@@ -1,0 +1,181 @@
+"""One command stops every send; who did it and why is known, and nothing but a person lifts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from django.core.management.base import CommandError
+from django.db import connection
+
+from reprocessing.models import Act, DeadLetterQueue, Halt, Review, rows, stops
+from reprocessing.models.lanes import ACTIVE_RUNS
+from reprocessing.models.run import Run, RunKind, RunState
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+
+pytestmark = pytest.mark.django_db
+WHY = ("--reason", "the shop is down", "--by", "ann")
+
+
+def active(dlq: DeadLetterQueue) -> bool:
+    """Whether a running run of the dlq may send."""
+    Run.objects.get_or_create(dlq=dlq, kind=RunKind.STANDING, defaults={"name": dlq.name, "state": RunState.RUNNING})
+    return rows.execute(ACTIVE_RUNS + " AND d.id = %(dlq)b", {"dlq": dlq.pk}) == 1
+
+
+def acts() -> list[tuple[str, str | None, str, str]]:
+    return list(Review.objects.order_by("id").values_list("act", "dlq__name", "by", "reason"))
+
+
+def test_a_stopped_dlq_sends_nothing_and_the_others_go_on(ask: Ask, add_row: AddRow) -> None:
+    orders, mails = add_row("orders"), add_row("mails")
+    ask("stop_redrive", "orders", *WHY, "--confirm")
+    assert [active(orders), active(mails)] == [False, True]
+    assert acts() == [(Act.STOPPED, "orders", "ann", "the shop is down")]
+
+
+def test_a_resumed_dlq_sends_again(ask: Ask, add_row: AddRow) -> None:
+    orders = add_row("orders")
+    ask("stop_redrive", "orders", *WHY, "--confirm")
+    ask("resume_redrive", "orders", "--reason", "mended", "--by", "bob", "--confirm")
+    assert active(orders)
+    assert acts()[1:] == [(Act.RESUMED, "orders", "bob", "mended")]
+    assert Review.objects.get(act=Act.RESUMED).before["by"] == "ann"
+
+
+def test_all_are_stopped_by_one_command_and_resumed_by_one(ask: Ask, add_row: AddRow) -> None:
+    orders, mails = add_row("orders"), add_row("mails")
+    ask("stop_redrive", "--all", *WHY, "--confirm")
+    assert [active(orders), active(mails)] == [False, False]
+    ask("resume_redrive", "--all", *WHY, "--confirm")
+    assert [active(orders), active(mails)] == [True, True]
+    assert acts() == [(act, None, "ann", "the shop is down") for act in (Act.STOPPED, Act.RESUMED)]
+
+
+@pytest.mark.parametrize("which", ["orders", "--all"])
+def test_without_confirm_nothing_is_stopped_nor_resumed(ask: Ask, add_row: AddRow, which: str) -> None:
+    orders = add_row("orders")
+    assert ask("stop_redrive", which, *WHY).startswith("NOT STOPPED: this was a dry run.")
+    assert active(orders)
+    ask("stop_redrive", which, *WHY, "--confirm")
+    assert "This was a dry run" in ask("resume_redrive", which, *WHY)
+    assert not active(orders)
+    assert len(acts()) == 1
+
+
+@pytest.mark.parametrize("which", ["orders", "--all"])
+def test_a_second_stop_changes_nothing_and_says_who_was_first(ask: Ask, add_row: AddRow, which: str) -> None:
+    add_row("orders")
+    ask("stop_redrive", which, *WHY, "--confirm")
+    said = ask("stop_redrive", which, "--reason", "me too", "--by", "bob", "--confirm")
+    assert "was stopped already" in said
+    assert 'by ann ("the shop is down")' in said
+    assert len(acts()) == 1
+
+
+@pytest.mark.parametrize("which", ["orders", "--all"])
+def test_what_is_not_stopped_cannot_be_resumed(ask: Ask, add_row: AddRow, which: str) -> None:
+    add_row("orders")
+    assert "not stopped, so there is nothing to resume" in ask("resume_redrive", which, *WHY, "--confirm")
+    assert acts() == []
+
+
+def test_each_stop_is_lifted_by_itself_and_the_other_is_named(ask: Ask, ask_json: AskJson, add_row: AddRow) -> None:
+    orders = add_row("orders")
+    ask("stop_redrive", "orders", *WHY, "--confirm")
+    ask("stop_redrive", "--all", *WHY, "--confirm")
+    said = ask_json("resume_redrive", "orders", *WHY, "--confirm")
+    assert said["resumed"]
+    assert "resume_redrive --all" in said["still_stopped"][0]
+    ask("stop_redrive", "orders", *WHY, "--confirm")
+    said = ask_json("resume_redrive", "--all", *WHY, "--confirm")
+    assert said["still_stopped"] == ["orders is stopped by itself: resume_redrive orders."]
+    assert not active(orders)
+
+
+def test_a_program_reads_what_holds(ask_json: AskJson, add_row: AddRow) -> None:
+    add_row("orders")
+    assert ask_json("stop_redrive", "orders", *WHY) == {"dlq": "orders", "dry_run": True, "stopped": False}
+    said = ask_json("stop_redrive", "orders", *WHY, "--confirm")
+    assert said.pop("since").endswith("Z")
+    assert said == {
+        "dlq": "orders",
+        "dry_run": False,
+        "stopped": True,
+        "new": True,
+        "by": "ann",
+        "reason": "the shop is down",
+    }
+
+
+@pytest.mark.parametrize("which", [(), ("orders", "--all")])
+def test_a_stop_names_one_or_all(ask: Ask, add_row: AddRow, which: tuple[str, ...]) -> None:
+    add_row("orders")
+    with pytest.raises(CommandError, match="Name one dlq, or say --all"):
+        ask("stop_redrive", *which, *WHY)
+
+
+def test_a_stop_needs_a_reason(ask: Ask, add_row: AddRow) -> None:
+    add_row("orders")
+    with pytest.raises(CommandError, match="--reason"):
+        ask("stop_redrive", "orders")
+    with pytest.raises(CommandError, match="it is empty"):
+        ask("stop_redrive", "orders", "--reason", " ")
+
+
+def test_an_unknown_name_is_answered_with_those_there_are(ask: Ask, add_row: AddRow) -> None:
+    with pytest.raises(CommandError, match="None has been added yet"):
+        ask("stop_redrive", "order", *WHY)
+    add_row("orders")
+    add_row("mails")
+    with pytest.raises(CommandError, match='No dlq is named "order". There are: mails, orders.'):
+        ask("stop_redrive", "order", *WHY)
+
+
+def test_a_dlq_that_is_not_there_cannot_be_stopped() -> None:
+    with pytest.raises(DeadLetterQueue.DoesNotExist):
+        stops.stop(0, by="ann", reason="why")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("of_all", [True, False])
+def test_of_many_at_once_one_stops_and_the_others_hear_of_it(add_row: AddRow, of_all: bool) -> None:
+    key = None if of_all else add_row("orders").pk
+    found: list[stops.Stop] = []
+
+    def stop(by: str) -> None:
+        try:
+            found.append(stops.stop(key, by=by, reason="why"))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=stop, args=[f"person {number}"]) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.new for one in found].count(True) == 1
+    assert len({one.by for one in found}) == 1
+    assert len(found) == 8
+    assert len(acts()) == 1
+    Halt.objects.all().delete()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_reader_who_goes_away_keeps_nothing_from_being_done(add_row: AddRow) -> None:
+    """`stop_redrive … | head -0`: Python would complain as it ends, and end with a status of its own."""
+    orders = add_row("orders")
+    arguments = [sys.executable, "manage.py", "stop_redrive", "orders", *WHY, "--confirm"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    database = connection.settings_dict
+    environment["DATABASE_URL"] = environment["DATABASE_URL"].rpartition("/")[0] + f"/{database['NAME']}"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(arguments, stdout=writer, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+    orders.refresh_from_db()
+    assert orders.stopped_by == "ann"
