@@ -41,7 +41,7 @@ def arrivals(address: QueueAddress) -> list[Arrival]:
 def requests(sandbox: Sandbox, queue: Queue) -> list[list[str]]:
     """The message ids that each request to the queue had accepted, in the order of the requests."""
     calls: list[Answer] = sandbox.calls(action="SendMessageBatch", queue=queue.name)
-    return [[sent["message_id"] for sent in call["sent"]] for call in calls]
+    return [[sent["message_id"] for sent in call["sent"] if sent["accepted"]] for call in calls]
 
 
 def kinds(outcomes: Outcomes) -> dict[int, str]:

@@ -147,6 +147,8 @@ def test_each_entry_of_a_batch_has_its_own_fate(
         ((400, "SomethingNew"), Refused("SomethingNew", "said")),
         ((500, "InternalError"), Unknown("SQS failed: InternalError (500)")),
         ((503, "ServiceUnavailable"), Unknown("SQS failed: ServiceUnavailable (503)")),
+        ((500, "SomethingNew"), Unknown("SQS failed: SomethingNew (500)")),
+        ((408, "SomethingNew"), Unknown("SQS failed: SomethingNew (408)")),
         ((408, "RequestTimeout"), Unknown("SQS failed: RequestTimeout (408)")),
     ],
 )
