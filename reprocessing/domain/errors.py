@@ -21,3 +21,7 @@ class SettingsAreUnclear(RedriveError):
 
 class RateIsUnknown(RedriveError):
     """Redis did not say whether a letter may go, so none may."""
+
+
+class RunIsAnother(RedriveError):
+    """A run's id was used for another selection: running a run again must change nothing that is done."""

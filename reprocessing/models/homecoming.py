@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reprocessing.models import rows
 from reprocessing.models.aftermath import AFTERMATH
+from reprocessing.models.settlement import Deletable
 
 # Recorded with its copy, once; and only the newest attempt's return moves the letter.
 _RETURN = f"""
@@ -47,7 +48,7 @@ WITH back AS (
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, NULL::timestamptz AS until
 ), {AFTERMATH}
-SELECT count(*) AS n FROM moved
+SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
 
@@ -69,13 +70,8 @@ class Return:
     spent: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
-def record(dlq: int, returns: Sequence[Return], *, visibility: float) -> int:
-    """Record returns, and reopen or park their letters; how many letters moved. The lanes are locked.
+def record(dlq: int, returns: Sequence[Return], *, visibility: float) -> list[Deletable]:
+    """Record returns, and reopen or park their letters; the held copies of those parked. The lanes are locked.
 
     A repeat changes nothing. A return of an attempt that another has followed is recorded, and that is all.
     """
@@ -89,4 +85,4 @@ def record(dlq: int, returns: Sequence[Return], *, visibility: float) -> int:
         "spent": [one.spent for one in returns],
         "visibility": float(visibility),
     }
-    return rows.fetch(_Count, _RETURN, values)[0].n
+    return rows.fetch(Deletable, _RETURN, values)

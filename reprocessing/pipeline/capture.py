@@ -129,8 +129,9 @@ class _Capture:
         deletable = self._refresh(copies)
         deletable += self._take_back(copies)
         deletable += self._admit(copies)
-        if deletable:
-            clear.copies(self._dlq, deletable)
+        here = [one for one in deletable if one.dlq_id == self._dlq.pk]  # the next sweep of other dlqs sees to theirs
+        if here:
+            clear.copies(self._dlq, here)
         return True
 
     def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
@@ -154,11 +155,11 @@ class _Capture:
         back = [self._judged(one, copies[one.message_id]) for one in returned]
         with transaction.atomic():
             lanes.lock([one.lane_id for one in back], [None] * len(back))
-            homecoming.record(self._dlq.pk, back, visibility=self._conf.receive_visibility)
+            held = homecoming.record(self._dlq.pk, back, visibility=self._conf.receive_visibility)
             ids = sorted({one.lane_id for one in back})
             lanes.advance(ids, [None] * len(ids))
         self._done.returns += len(back)
-        return [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in back]
+        return held + [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in back]
 
     def _judged(self, one: ReturnedCopy, copy: Arrival) -> homecoming.Return:
         due = self._dlq.rest(one.attempts, self._dice()).total_seconds()

@@ -1,0 +1,165 @@
+"""Drain a dlq in this very process: capture, plan, replay, and wait for outcomes. Needs neither worker nor beat."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from django.db import Error as DatabaseError
+from django.db import connection, transaction
+
+from reprocessing.conf import Conf
+from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother
+from reprocessing.models import DeadLetterQueue, Run, Target, lanes, progress
+from reprocessing.models.progress import Tally
+from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline import capture, gather, plan, promote, recover, replay
+from reprocessing.pipeline.capture import Captured
+from reprocessing.rate import Rates
+from reprocessing.sqs import QueueAddress, depth
+
+logger = logging.getLogger(__name__)
+
+#: Seconds of a long poll while somebody watches; one of any length asks all of SQS's servers.
+LONG_POLL = 2
+#: Seconds between two looks when nothing was due.
+IDLE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a drain works with."""
+
+    conf: Conf
+    rates: Rates
+    dice: Callable[[], float]
+    owner: str
+    stop: Callable[[], bool]
+
+
+def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float) -> Captured:
+    """Capture the dlq until it has run dry, and give what was captured its places.
+
+    Raises:
+        QueueIsOutOfReach: the dlq could not be read.
+    """
+    conf = _brisk(hands.conf)
+    found = depth(QueueAddress(url=dlq.url, region=dlq.region))
+    captured = capture.letters(
+        dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
+        receivers=gather.receivers(found.visible, conf),
+    )  # fmt: skip
+    if captured.trouble and not captured.received:
+        raise QueueIsOutOfReach(captured.trouble)
+    plan.places(dlq)
+    return captured
+
+
+def begin(dlq: DeadLetterQueue, *, name: str, limit: int | None, asked_by: str) -> Run:
+    """The run of this name, enlisted and running: made now, or found as it was left.
+
+    Raises:
+        RunIsAnother: the name is taken by a run with another selection.
+    """
+    selection = {"dlq": dlq.name, "limit": limit}
+    with transaction.atomic():
+        run, made = Run.objects.select_for_update().get_or_create(
+            name=name,
+            defaults={"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked_by},
+        )
+        if run.dlq_id != dlq.pk or run.kind != RunKind.DRAIN or run.selection != selection:
+            raise RunIsAnother(
+                f"The run {name} was asked for {_told(run)}; now it is asked for {_told_selection(selection)}. "
+                "A run is repeated as it was (rerun), or another one is begun under another id."
+            )
+        if made:
+            plan.enlist(dlq, run, limit=limit)
+        Run.objects.filter(pk=run.pk).update(
+            state=RunState.RUNNING, started_at=run.started_at or lanes.clock(), finished_at=None
+        )
+        run.refresh_from_db()
+    return run
+
+
+def _told(run: Run) -> str:
+    return _told_selection(run.selection) if run.selection else f"the standing feed of {run.dlq.name}"
+
+
+def _told_selection(selection: dict[str, object]) -> str:
+    limit = selection.get("limit")
+    return f"{'all letters' if limit is None else f'{limit} letters'} of {selection.get('dlq')}"
+
+
+def work(run: Run, hands: Hands, *, told: Callable[[Tally], None]) -> Tally:
+    """Replay a run until each of its letters has come to an end, or `hands.stop` says so; what they have come to.
+
+    Args:
+        run: it is running.
+        hands: what to work with.
+        told: the tally, again and again.
+    """
+    watch = _Watch(run, hands)
+    watch.start()
+    try:
+        while not hands.stop():
+            turn = replay.Slice(
+                owner=hands.owner, conf=hands.conf, rates=hands.rates, dice=hands.dice, runs=[run.pk], stop=hands.stop
+            )
+            report = turn.run(seconds=hands.conf.slice.total_seconds())
+            tally = progress.tally(run.pk)
+            told(tally)
+            if not tally.open:
+                break
+            if not report.taken and not report.left:
+                time.sleep(IDLE)
+    finally:
+        watch.end()
+    recover.sweep(run.dlq, conf=hands.conf)
+    progress.finish_runs()
+    return progress.tally(run.pk)
+
+
+class _Watch(threading.Thread):
+    """Beside the replay: captures that meet returns and prove absences, promotion, and the sweep of copies."""
+
+    def __init__(self, run: Run, hands: Hands) -> None:
+        super().__init__(name=f"watch of {run.name}")
+        self._run_id = run.pk
+        self._hands = replace(hands, conf=_brisk(hands.conf), stop=self._is_over)
+        self._asked = hands.stop
+        self._over = threading.Event()
+        watched = Target.objects.filter(origins__dlq=run.dlq, watched_by__isnull=False)
+        self._dlqs = {run.dlq_id, *watched.values_list("watched_by", flat=True)}
+
+    def run(self) -> None:
+        try:
+            while not self._is_over():
+                self._look()
+                self._over.wait(IDLE)
+        finally:
+            connection.close()
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+    def _is_over(self) -> bool:
+        return self._over.is_set() or self._asked()
+
+    def _look(self) -> None:
+        for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
+            try:
+                gather.letters(dlq, conf=self._hands.conf, dice=self._hands.dice, seconds=30, stop=self._hands.stop)
+                recover.sweep(dlq, conf=self._hands.conf)
+            except (QueueIsOutOfReach, DatabaseError) as error:
+                logger.warning("%s", error)
+                connection.close_if_unusable_or_obsolete()
+                self._over.wait(1.0)
+        promote.letters(conf=self._hands.conf)
+
+
+def _brisk(conf: Conf) -> Conf:
+    return replace(conf, long_poll=min(conf.long_poll, LONG_POLL))
