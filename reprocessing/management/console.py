@@ -24,9 +24,10 @@ class Console(BaseCommand):
     A reader that goes away (`| head`) ends nothing: the command does what it was told, and nobody is told of it.
     """
 
-    requires_system_checks: list[str] = []  # an emergency stop does not depend on a template
+    requires_system_checks: list[str] = []  # noqa: RUF012  # Django's shape; an emergency stop does not depend on a template
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
+        """Django's word for `answer`."""
         try:
             self.answer(options)
             self.stdout.flush()

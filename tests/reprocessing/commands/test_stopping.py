@@ -131,7 +131,7 @@ def test_an_unknown_name_is_answered_with_those_there_are(ask: Ask, add_row: Add
         ask("stop_redrive", "order", *WHY)
     add_row("orders")
     add_row("mails")
-    with pytest.raises(CommandError, match='No dlq is named "order". There are: mails, orders.'):
+    with pytest.raises(CommandError, match=r'No dlq is named "order"\. There are: mails, orders\.'):
         ask("stop_redrive", "order", *WHY)
 
 
