@@ -1,0 +1,48 @@
+"""The local SQS's call log, read over HTTP."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from redrive_service.sandbox.errors import SandboxError
+
+_PATIENCE = 30.0  # seconds: a page of twenty thousand calls takes a second or so
+
+
+class CallsAreGone(SandboxError):
+    """The local SQS no longer has the calls that were asked for."""
+
+
+def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
+    """Every call from number `since` on, in order, up to the latest when the last page is read.
+
+    Raises:
+        CallsAreGone: some of them were forgotten already.
+    """
+    while True:
+        page = _ask(endpoint, f"calls?since={since}")
+        if page["first"] > since:
+            raise CallsAreGone(f"The local SQS has forgotten its calls {since} to {page['first'] - 1}.")
+        yield from page["calls"]
+        since = page["next"]
+        if since >= page["end"]:
+            return
+
+
+def latest_call(endpoint: str) -> int:
+    """The number that the next call will have."""
+    return int(_ask(endpoint, "calls?since=999999999999999")["end"])
+
+
+def plan_faults(endpoint: str, *faults: dict[str, object]) -> None:
+    """Replace the local SQS's fault plan."""
+    _ask(endpoint, "faults", method="PUT", body=json.dumps(faults).encode())
+
+
+def _ask(endpoint: str, question: str, *, method: str = "GET", body: bytes | None = None) -> Any:  # noqa: ANN401  # JSON
+    request = urllib.request.Request(f"{endpoint}/_sandbox/{question}", data=body, method=method)  # noqa: S310  # http
+    with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310  # as above
+        return json.load(answer)

@@ -1,0 +1,150 @@
+"""The shop's consumer, a process of its own: `python -m redrive_service.sandbox.shop.consumer QUEUE_URL LOG MODE`.
+
+It handles every message while the file MODE says `mended`, and fails every one while it says `broken`; what it fails
+it leaves in the queue. It writes a line of JSON to LOG for every message: what it was, when it was begun and ended
+(seconds since the epoch), and the outcome: `ok`, `failed`, or `again` for a message it has handled already.
+The line is what handling a message means here: it is written first, then the message is deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+BROKEN: Final = "broken"
+MENDED: Final = "mended"
+THREADS: Final = 8
+VISIBILITY: Final = 1.0  # seconds, the queue's
+# What has waited longer in the batch is left alone: it would become visible while it is handled.
+FRESH: Final = 0.6 * VISIBILITY
+_LONG_POLL: Final = 1
+_BREATH: Final = 0.2
+
+
+class CannotHandle(Exception):
+    """This message was not handled; it stays in the queue."""
+
+
+class Journal:
+    """The consumer's log, and which messages it has handled."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._handled: set[str] = set()
+        self._lock = Lock()
+
+    def write(self, message: MessageTypeDef, *, started: float, outcome: str, why: str) -> None:
+        """One line, whole."""
+        attributes = {name: value.get("StringValue") for name, value in message.get("MessageAttributes", {}).items()}
+        told = {
+            "message_id": message["MessageId"],
+            **{name: attributes.get(name) for name in ("event_id", "account", "sequence")},
+            "redrive": attributes.get("RedriveId"),
+            "started": started,
+            "ended": wall_clock(),
+            "outcome": outcome,
+            "why": why,
+        }
+        with self._lock:
+            os.write(self._file, json.dumps(told).encode() + b"\n")
+            if outcome == "ok":
+                self._handled.add(message["MessageId"])
+
+    def has(self, message: MessageTypeDef) -> bool:
+        """Whether the message was handled before."""
+        return message["MessageId"] in self._handled
+
+
+def wall_clock() -> float:
+    """Seconds since the epoch: the log is read beside other logs."""
+    return time.time()  # noqa: TID251  # a process of its own, and this is its door
+
+
+def handle(message: MessageTypeDef, mode: str) -> None:
+    """Book what the event says.
+
+    Raises:
+        CannotHandle: the consumer is broken, or the event is.
+    """
+    if mode != MENDED:
+        raise CannotHandle("the ledger does not answer")
+    try:
+        float(json.loads(message["Body"])["data"]["amount"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CannotHandle(f"the event has no amount: {error}") from error
+
+
+def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
+    """Handle one message and write it down; whether it may be deleted."""
+    started = wall_clock()
+    if journal.has(message):
+        journal.write(message, started=started, outcome="again", why="")
+        return True
+    try:
+        handle(message, mode)
+    except CannotHandle as failure:
+        journal.write(message, started=started, outcome="failed", why=str(failure))
+        return False
+    journal.write(message, started=started, outcome="ok", why="")
+    return True
+
+
+def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> None:
+    """Receive up to ten messages, handle them one after another, delete those that are done."""
+    answer = client.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=_LONG_POLL, MessageAttributeNames=["All"]
+    )
+    received, now = time.monotonic(), mode.read_text().strip()
+    done = [
+        message
+        for message in answer.get("Messages", [])
+        if time.monotonic() - received < FRESH and take(message, now, journal)
+    ]
+    if done:
+        client.delete_message_batch(
+            QueueUrl=url,
+            Entries=[{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(done)],
+        )
+
+
+def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event) -> None:
+    """Take batches until told to stop; SQS's troubles are waited for."""
+    while not stop.is_set():
+        try:
+            take_batch(client, url, mode, journal)
+        except (BotoCoreError, ClientError) as error:
+            sys.stderr.write(f"{error}\n")
+            stop.wait(_BREATH)
+
+
+def main(url: str, log: str, mode: str) -> None:
+    """Consume until a signal says stop."""
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    config = Config(connect_timeout=3, read_timeout=10, max_pool_connections=THREADS)
+    client, journal = boto3.client("sqs", config=config), Journal(Path(log))
+    sys.stdout.write("consuming\n")
+    sys.stdout.flush()
+    with ThreadPoolExecutor(THREADS) as threads:
+        for done in [threads.submit(work, client, url, Path(mode), journal, stop) for _ in range(THREADS)]:
+            done.result()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,91 @@
+"""What the shop publishes: events of some hundred accounts, a few that nobody can process, and a few twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from random import Random
+
+MOST_OF_AN_ACCOUNT = 6
+_USUAL_OF_AN_ACCOUNT = 5
+_TYPES = ("order.paid", "order.packed", "order.shipped", "order.delivered", "order.refunded", "invoice.sent")
+_ONE_IN = 200  # is poison, and as many are duplicates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShopEvent:
+    """One message. Two of one `event_id` are the same event, published twice by mistake.
+
+    Attributes:
+        sequence: its number among the account's events, from 1 on.
+        poison: its amount is no number, so no consumer will ever process it.
+    """
+
+    event_id: str
+    account: str
+    sequence: int
+    event_type: str
+    poison: bool
+    amount: str
+
+    def body(self) -> str:
+        """The JSON on the wire."""
+        told = {"id": self.event_id, "type": self.event_type, "account": self.account, "sequence": self.sequence}
+        return json.dumps({**told, "data": {"amount": self.amount, "currency": "EUR"}})
+
+    def attributes(self) -> dict[str, str]:
+        """The message attributes, all of them texts."""
+        return {
+            "account": self.account,
+            "sequence": str(self.sequence),
+            "event_id": self.event_id,
+            "event_type": self.event_type,
+        }
+
+
+def make_events(letters: int, dice: Random) -> list[ShopEvent]:
+    """Exactly so many messages, in the order of their publication; 2,000 are of 400 accounts.
+
+    An account's messages are in the order of their sequence, at most six of them, and those of all accounts are mixed.
+    One in two hundred is poison and one in two hundred a duplicate, at least one of each from ten letters on.
+    """
+    night = f"{dice.getrandbits(32):08x}"
+    accounts = [f"account-{number:04}" for number in range(ceil(letters / _USUAL_OF_AN_ACCOUNT))]
+    slots = (accounts * _USUAL_OF_AN_ACCOUNT)[:letters]
+    dice.shuffle(slots)
+    few = max(1, letters // _ONE_IN) if letters >= 2 * _USUAL_OF_AN_ACCOUNT else 0
+    poison = set(dice.sample(range(letters), few))
+    repeats = set(dice.sample(_repeatable(slots, poison), few))
+    return list(_told(slots, night, poison, repeats, dice))
+
+
+def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dice: Random) -> Iterator[ShopEvent]:
+    latest: dict[str, ShopEvent] = {}
+    for position, account in enumerate(slots):
+        before = latest.get(account)
+        if position in repeats and before is not None:
+            yield before
+            continue
+        number = before.sequence + 1 if before else 1
+        latest[account] = ShopEvent(
+            event_id=f"evt-{night}-{account[-4:]}-{number}",
+            account=account,
+            sequence=number,
+            event_type=dice.choice(_TYPES),
+            poison=position in poison,
+            amount="n/a" if position in poison else f"{dice.randrange(100, 99_999) / 100:.2f}",
+        )
+        yield latest[account]
+
+
+def _repeatable(slots: list[str], poison: set[int]) -> list[int]:
+    """The positions at which the event before, of the same account, may be published again: it is no poison."""
+    latest: dict[str, int] = {}
+    found = []
+    for position, account in enumerate(slots):
+        if account in latest and not poison & {position, latest[account]}:
+            found.append(position)
+        latest[account] = position
+    return found

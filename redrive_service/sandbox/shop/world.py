@@ -1,0 +1,216 @@
+"""The shop itself: its queues, its events, its consumer, and the judge's word on what became of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import boto3
+from botocore.config import Config
+
+from redrive_service.sandbox.errors import SandboxError
+from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
+from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
+from redrive_service.sandbox.shop.calls import calls_since, latest_call, plan_faults
+from redrive_service.sandbox.shop.consumer import BROKEN, MENDED, VISIBILITY
+from redrive_service.sandbox.shop.events import ShopEvent, make_events
+from redrive_service.sandbox.stopping import heed
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
+NAME = "shop-webhooks"
+RECEIVES = 2  # before a message is dead
+_DEAD_WITHIN = 60.0  # seconds; two thousand letters take about five
+_TEN = 10  # what SQS takes in a batch
+_BREATH = 0.1  # seconds between looks
+
+
+class TheyDidNotDie(SandboxError):
+    """The shop's messages did not reach the dead-letter queue in time."""
+
+
+class Shop:
+    """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`.
+
+    Entering it waits, up to a minute, where the same queues were emptied a moment ago.
+
+    Attributes:
+        origin, dlq: the names of the shop's queues. What an earlier incident left in them is gone.
+        origin_url, dlq_url: their URLs.
+        events: what is published.
+        log: the consumer's log.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        folder: Path,
+        *,
+        environment: Mapping[str, str],
+        letters: int,
+        seed: int,
+        name: str = NAME,
+    ) -> None:
+        self.origin, self.dlq = name, f"{name}-dlq"
+        self._endpoint = endpoint
+        self._environment = environment
+        self._exit = ExitStack()
+        self._mode = folder / "shop-mode"
+        self.log = folder / "shop-consumer.jsonl"
+        self._said = folder / "shop-consumer.log"
+        self.events = make_events(letters, Random(seed))  # noqa: S311  # a story, no secret
+
+    def __enter__(self) -> Self:
+        with ExitStack() as unwinding:
+            self._client = _client(self._endpoint, self._environment)
+            unwinding.callback(self._client.close)
+            self.log.unlink(missing_ok=True)
+            self._open_queues()
+            self._since = latest_call(self._endpoint)
+            self._exit = unwinding.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    def publish(self) -> None:
+        """Send every event to the shop's queue, ten a call, in their order."""
+        for first in range(0, len(self.events), _TEN):
+            batch = self.events[first : first + _TEN]
+            answer = self._client.send_message_batch(
+                QueueUrl=self.origin_url, Entries=[_entry(number, event) for number, event in enumerate(batch)]
+            )
+            if answer.get("Failed"):
+                raise SandboxError(f"The local SQS did not take the shop's events: {answer['Failed'][0]}")
+            heed()
+
+    def break_down(self) -> RunningServer:
+        """Start the consumer, broken: whatever is in the shop's queue will die."""
+        self._mode.write_text(BROKEN)
+        module = "redrive_service.sandbox.shop.consumer"
+        command = [sys.executable, "-m", module, self.origin_url, str(self.log), str(self._mode)]
+        environment = {**os.environ, **self._environment, "PYTHONPATH": str(PROJECT)}
+        consumer = RunningServer(
+            Server(name="The shop's consumer", command=command, log=self._said, environment=environment)
+        )
+        self._exit.callback(consumer.stop)
+        consumer.await_ready(lambda: "consuming" in consumer.log_since_start())
+        return consumer
+
+    def mend(self) -> None:
+        """From now on the consumer handles what can be handled."""
+        self._mode.write_text(MENDED)
+
+    def deliver_twice(self) -> None:
+        """Have SQS hand out the messages of the next receive from the dlq, and leave them visible."""
+        plan_faults(self._endpoint, {"kind": "duplicate", "queue": self.dlq, "times": 1})
+
+    def dead(self) -> int:
+        """How many messages are in the dlq, visible or in somebody's hands."""
+        return self._count(self.dlq_url)
+
+    def await_dead(self, *, within: float = _DEAD_WITHIN) -> None:
+        """Return once every message is in the dlq.
+
+        Raises:
+            TheyDidNotDie: they are not, after `within` seconds.
+            Stopped: somebody asked the sandbox to stop meanwhile.
+        """
+        deadline = time.monotonic() + within
+        while (dead := self.dead()) < len(self.events):
+            heed()
+            if time.monotonic() > deadline:
+                raise TheyDidNotDie(
+                    f"{dead} of {len(self.events)} messages are in {self.dlq} after {within:g} s. The consumer says why: "
+                    f"{self._said} and {self.log}."
+                )
+            time.sleep(_BREATH)
+
+    def consumed(self) -> Iterator[dict[str, Any]]:
+        """The consumer's log, line by line; a last one that is half written is left out."""
+        if self.log.exists():
+            with self.log.open("rb") as lines:
+                yield from (json.loads(line) for line in lines if line.endswith(b"\n"))
+
+    def calls(self) -> Iterator[dict[str, Any]]:
+        """Every call of the local SQS since the queues were opened."""
+        return calls_since(self._endpoint, self._since)
+
+    def experiment(self, *, max_attempts: int, rate: float, burst: float) -> Experiment:
+        """What the judge is to know of this incident."""
+        return Experiment(
+            origins=frozenset({self.origin}),
+            dlqs=frozenset({self.dlq}),
+            identity="event_id",
+            ordering="account",
+            sequence="sequence",
+            max_attempts=max_attempts,
+            rate=rate,
+            burst=burst,
+        )
+
+    def judged(self, experiment: Experiment, books: Books) -> Judgement:
+        """What the judge says of everything since the queues were opened."""
+        return judge(experiment, self.calls(), self.consumed(), books)
+
+    def _open_queues(self) -> None:
+        self.dlq_url = self._queue(self.dlq, {})
+        arn = self._client.get_queue_attributes(QueueUrl=self.dlq_url, AttributeNames=["QueueArn"])
+        policy = {"deadLetterTargetArn": arn["Attributes"]["QueueArn"], "maxReceiveCount": RECEIVES}
+        attributes = {"VisibilityTimeout": f"{VISIBILITY:.0f}", "RedrivePolicy": json.dumps(policy)}
+        self.origin_url = self._queue(self.origin, attributes)
+
+    def _queue(self, name: str, attributes: dict[Any, str]) -> str:
+        """The URL of a queue, made if it is not there, with nothing in it."""
+        url = self._client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        while not self._is_purged(url):
+            heed()
+            time.sleep(_BREATH)
+        return url
+
+    def _is_purged(self, url: str) -> bool:
+        """Whether SQS has forgotten what was in the queue: it does so once a minute."""
+        try:
+            self._client.purge_queue(QueueUrl=url)
+        except self._client.exceptions.PurgeQueueInProgress:
+            return False
+        return True
+
+    def _count(self, url: str) -> int:
+        answer = self._client.get_queue_attributes(
+            QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        )
+        return sum(int(number) for number in answer["Attributes"].values())
+
+
+def _client(endpoint: str, environment: Mapping[str, str]) -> SQSClient:
+    return boto3.client(
+        "sqs",
+        endpoint_url=endpoint,
+        region_name=environment["AWS_DEFAULT_REGION"],
+        aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
+        config=Config(connect_timeout=3, read_timeout=10),
+    )
+
+
+def _entry(number: int, event: ShopEvent) -> SendMessageBatchRequestEntryTypeDef:
+    return {
+        "Id": str(number),
+        "MessageBody": event.body(),
+        "MessageAttributes": {
+            name: {"DataType": "String", "StringValue": value} for name, value in event.attributes().items()
+        },
+    }
