@@ -55,6 +55,8 @@ def selected(text: str, body: bytes = BODY) -> Selected:
         ("body:join('-', [order.id, order.lines[0].sku])", "o-1-a"),
         ("body:length(order.lines)", "1"),
         ("body:to_number('0.5')", "0.5"),
+        ("body:to_number('nan')", Missing()),
+        ("body:to_number('inf')", Missing()),
         ("body:order.paid", Missing()),
         ("body:order.none", Missing()),
         ("body:order.lines", Missing()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 
 import pytest
@@ -65,6 +66,12 @@ def test_brackets_side_by_side_or_in_texts_are_not_depth() -> None:
     assert not isinstance(read(nested(DEPTH)), Unreadable)
     assert read(b"[" + b"[]," * 200 + b"[]]") == [[]] * 201
     assert read(b'"' + b'[\\"' * 200 + b'"') == '["' * 200
+
+
+def test_a_text_without_an_end_is_looked_through_once() -> None:
+    began = time.process_time()
+    read(b"[]" * DEPTH + b'"' + b'\\"' * 40_000)
+    assert time.process_time() - began < 1
 
 
 def test_numbers_are_exact_however_large() -> None:
