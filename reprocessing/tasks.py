@@ -9,7 +9,6 @@ from functools import cache
 
 from celery import shared_task
 from django.conf import settings
-from django.utils import timezone
 
 from reprocessing import conf
 from reprocessing.models import DeadLetterQueue, Pulse, dispatch, evidence, lanes, schedule
@@ -39,8 +38,7 @@ def tick(**_future: object) -> None:
 
     That it arrived is the pulse of the control queue.
     """
-    now = timezone.now()  # noqa: TID251  # a door reads the clock
-    Pulse.beat(CONTROL, now=now)
+    Pulse.beat(CONTROL)
     for dlq in schedule.due(now=lanes.clock(), limit=DLQS_A_TICK):
         capture.apply_async((dlq,), queue=CAPTURE)
     _hint()

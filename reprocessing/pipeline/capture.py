@@ -51,7 +51,7 @@ class Captured:
     trouble: str = ""
 
 
-def letters(
+def letters(  # noqa: PLR0913  # each by its name
     dlq: DeadLetterQueue,
     *,
     conf: Conf,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from django.db import Error as DatabaseError
@@ -88,7 +88,7 @@ def _told(run: Run) -> str:
     return _told_selection(run.selection) if run.selection else f"the standing feed of {run.dlq.name}"
 
 
-def _told_selection(selection: dict[str, object]) -> str:
+def _told_selection(selection: Mapping[str, object]) -> str:
     limit = selection.get("limit")
     return f"{'all letters' if limit is None else f'{limit} letters'} of {selection.get('dlq')}"
 

@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Self
 
 from reprocessing.domain.envelope import Arrival
 from reprocessing.domain.errors import QueueIsOutOfReach
@@ -29,7 +30,7 @@ class Listening:
         trouble: why a receiver gave up; empty while none has.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each by its name
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool],
     ) -> None:  # fmt: skip
@@ -44,7 +45,7 @@ class Listening:
         self._guard = threading.Lock()
         self._threads = [threading.Thread(target=self._listen, args=(number,)) for number in range(receivers)]
 
-    def __enter__(self) -> Listening:
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self

@@ -27,7 +27,7 @@ class Settled:
     deletable: list[Deletable]
 
 
-def attempts(
+def attempts(  # noqa: PLR0913  # each by its name
     intended: Sequence[Intended],
     outcomes: Mapping[int, Outcome],
     *,
@@ -94,13 +94,8 @@ def _fate(
                 one.attempt_id, one.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING, "free",
                 due=0.0, detail=why, counted=False,
             )  # fmt: skip
-        case Unknown(why):
-            return _failed(one, AttemptOutcome.UNKNOWN, "held", why, dlqs[one.dlq_id], dice, reason=None)
-        case Refused(code, message, poison):
-            reason = ParkedReason.REFUSED if poison else None
-            return _failed(
-                one, AttemptOutcome.REFUSED, "free", f"{code}: {message}"[:500], dlqs[one.dlq_id], dice, reason=reason
-            )
+        case Unknown() | Refused():
+            return _failed(one, outcome, dlqs[one.dlq_id], dice)
         case _ as never:
             assert_never(never)
 
@@ -117,20 +112,17 @@ def _taken(one: Intended, message_id: str, target: Target) -> Fate:
     )  # fmt: skip
 
 
-def _failed(
-    one: Intended,
-    outcome: AttemptOutcome,
-    claim: str,
-    detail: str,
-    dlq: DeadLetterQueue,
-    dice: Dice,
-    *,
-    reason: ParkedReason | None,
-) -> Fate:
-    """Due again after its backoff, or parked: at once when no other attempt could end otherwise, else when spent."""
+def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice) -> Fate:
+    """Due again after its backoff, or parked: at once when no other attempt could end otherwise, else when spent.
+
+    After an unknown outcome the claim stays held, and the epoch as it is: perhaps the target has the letter.
+    """
+    known = isinstance(failure, Refused)
+    outcome = AttemptOutcome.REFUSED if known else AttemptOutcome.UNKNOWN
+    detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
+    reason = ParkedReason.REFUSED if isinstance(failure, Refused) and failure.poison else None
     if reason is None and one.attempts >= dlq.max_attempts:
         reason = ParkedReason.ATTEMPTS_SPENT
-    known = outcome is AttemptOutcome.REFUSED
     if reason is not None:
         return Fate(
             one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free",
@@ -138,6 +130,6 @@ def _failed(
         )  # fmt: skip
     due = dlq.rest(one.attempts, dice())
     return Fate(
-        one.attempt_id, one.letter_id, outcome, LetterState.WAITING, claim,
+        one.attempt_id, one.letter_id, outcome, LetterState.WAITING, "free" if known else "held",
         due=due.total_seconds(), detail=detail, known=known,
     )  # fmt: skip
