@@ -52,17 +52,10 @@ class Shop:
     """
 
     def __init__(
-        self,
-        endpoint: str,
-        folder: Path,
-        *,
-        environment: Mapping[str, str],
-        letters: int,
-        seed: int,
-        name: str = NAME,
+        self, folder: Path, *, environment: Mapping[str, str], letters: int, seed: int, name: str = NAME
     ) -> None:
         self.origin, self.dlq = name, f"{name}-dlq"
-        self._endpoint = endpoint
+        self._endpoint = environment["AWS_ENDPOINT_URL_SQS"]
         self._environment = environment
         self._exit = ExitStack()
         self._mode = folder / "shop-mode"
@@ -133,8 +126,8 @@ class Shop:
             heed()
             if time.monotonic() > deadline:
                 raise TheyDidNotDie(
-                    f"{dead} of {len(self.events)} messages are in {self.dlq} after {within:g} s. The consumer says why: "
-                    f"{self._said} and {self.log}."
+                    f"{dead} of {len(self.events)} messages are in {self.dlq} after {within:g} s. "
+                    f"The consumer says why: {self._said} and {self.log}."
                 )
             time.sleep(_BREATH)
 

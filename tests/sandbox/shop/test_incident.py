@@ -31,9 +31,8 @@ LETTERS = 60
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
     """A shop whose messages have all died, and whose consumer is mended."""
-    endpoint = os.environ["AWS_ENDPOINT_URL_SQS"]
     name = f"shop-{uuid4()}"
-    with Shop(endpoint, tmp_path, environment=os.environ, letters=LETTERS, seed=4, name=name) as shop:
+    with Shop(tmp_path, environment=os.environ, letters=LETTERS, seed=4, name=name) as shop:
         shop.publish()
         shop.break_down()
         shop.await_dead(within=30)
