@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import os
 import sys
 from argparse import ArgumentTypeError
@@ -17,6 +18,8 @@ from django.db import InterfaceError, OperationalError, ProgrammingError
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import DeadLetterQueue
 
+_LARGEST = 2**31 - 1  #: of a column of whole numbers
+
 
 class Console(BaseCommand):
     """A command whose answers may be read by a person or, with --json, by a program; its refusals are sentences.
@@ -24,13 +27,13 @@ class Console(BaseCommand):
     A reader that goes away (`| head`) ends nothing: the command does what it was told, and nobody is told of it.
     """
 
-    requires_system_checks: list[str] = []  # noqa: RUF012  # Django's shape; an emergency stop does not depend on a template
+    requires_system_checks: list[str] = []  # noqa: RUF012  # an emergency stop needs no templates
+    heard = True  #: False as soon as nobody reads standard output any more
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
         """Django's word for `answer`."""
         try:
             self.answer(options)
-            self.stdout.flush()
         except RedriveError as error:
             raise CommandError(str(error)) from error
         except (OperationalError, InterfaceError) as error:
@@ -39,8 +42,6 @@ class Console(BaseCommand):
             raise CommandError(
                 f"The database lacks what this version needs: {_first_line(error)}. Run manage.py migrate."
             ) from error
-        except BrokenPipeError:
-            _silence()
 
     def answer(self, options: dict[str, Any]) -> None:
         """Do what the command is for."""
@@ -50,8 +51,9 @@ class Console(BaseCommand):
         """One line, or several, for whoever reads standard output."""
         try:
             self.stdout.write(text)
+            self.stdout.flush()
         except BrokenPipeError:
-            _silence()
+            self.heard = _silence()
 
     def report(self, found: object) -> None:
         """One JSON object on one line."""
@@ -110,18 +112,28 @@ def words(text: str) -> str:
     return text.strip()
 
 
-def number(least: float, kind: Callable[[str], float] = float, *, above: bool = False) -> Callable[[str], float]:
-    """The type of an argument that is a number of at least, or `above`, so much."""
+def number(least: float, *, above: bool = False) -> Callable[[str], float]:
+    """The type of an argument that is a number of at least, or above, so much."""
 
     def read(text: str) -> float:
         try:
-            value = kind(text)
+            value = float(text)
         except ValueError:
-            value = float("nan")
-        if not (least < value if above else least <= value) or value == float("inf"):
-            whole = "a whole number" if kind is int else "a number"
-            raise ArgumentTypeError(f"{text!r} is not {whole} {'above' if above else 'of at least'} {least:g}")
+            value = math.nan
+        if not (least < value if above else least <= value) or math.isinf(value):
+            raise ArgumentTypeError(f"{text!r} is not a number {'above' if above else 'of at least'} {least:g}")
         return value
+
+    return read
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number of at least so much."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and least <= int(text) <= _LARGEST):
+            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
 
     return read
 
@@ -129,11 +141,6 @@ def number(least: float, kind: Callable[[str], float] = float, *, above: bool = 
 def when(moment: datetime | None) -> str:
     """A moment, as it is printed."""
     return "never" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def lines(*texts: str) -> str:
-    """Those of the lines that say something."""
-    return "\n".join(text for text in texts if text)
 
 
 def _first_line(error: Exception) -> str:
@@ -150,8 +157,9 @@ def _in_json(value: object) -> object:
             raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-def _silence() -> None:
-    """Have standard output go nowhere: Python would try again, in vain, as it ends."""
+def _silence() -> bool:
+    """Have standard output go nowhere, since Python would try again, in vain, as it ends; whether it is heard: no."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+    return False

@@ -63,7 +63,7 @@ def which(options: dict[str, Any]) -> DeadLetterQueue | None:
 
 def naming(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
     """What an answer in JSON speaks of; null stands for all."""
-    return {"dlq": dlq and dlq.name}
+    return {"dlq": dlq.name if dlq else None}
 
 
 def standing(stop: stops.Stop) -> dict[str, object]:

@@ -1,0 +1,223 @@
+"""Where every dlq stands: counts and facts in a handful of statements, however many letters there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reprocessing.models import rows
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A dlq itself.
+
+    Attributes:
+        depth_at: when SQS was last asked for the two counts.
+        drained_through: the start of the last clean capture that ran dry; None: there was none yet.
+        captured_until: until when a capture that is under way owns it.
+        unclean_until: until when a capture that died may have left messages out of sight.
+        held: copies out of sight in the dlq; `to_delete`: those whose letters are finished.
+        every, crontab: the schedule, seconds or the five fields.
+    """
+
+    id: int
+    name: str
+    mode: str
+    stopped_at: datetime | None
+    stopped_by: str
+    stop_reason: str
+    depth_visible: int | None
+    depth_in_flight: int | None
+    depth_at: datetime | None
+    next_poll_at: datetime | None
+    drained_through: datetime | None
+    captured_until: datetime | None
+    unclean_until: datetime | None
+    trouble: str
+    held: int
+    to_delete: int
+    every: str | None
+    crontab: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """Letters of one dlq in one state; of parked ones, for one reason.
+
+    Attributes:
+        died_at: when the oldest of them was sent first.
+        expires_at: when the dlq drops the first of their copies; Postgres keeps the letters.
+    """
+
+    dlq_id: int
+    state: str
+    reason: str
+    presumed: bool
+    n: int
+    died_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Lanes of one dlq in one phase, for one reason.
+
+    Attributes:
+        due: their time has come.
+        due_at: when the first of them may be leased, or until when it is.
+    """
+
+    dlq_id: int
+    phase: str
+    why: str
+    due: bool
+    n: int
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A target of a dlq, and what presuming its sent letters delivered still waits for.
+
+    Attributes:
+        unsettled: letters that are sent and not settled; of all dlqs that it is the target of.
+        oldest_at: when the target took the oldest of them.
+        until: until when that one may come back.
+        seen_at: the first moment, late enough after it, at which the target had nothing visible.
+        needed_from: a clean capture of the watched dlq that runs dry proves it when it began then or later.
+    """
+
+    dlq_id: int
+    origin: str
+    target_id: int
+    proof: str
+    advance: str
+    rate: float | None
+    burst: float | None
+    window: float
+    watched_by: str | None
+    watched_mode: str | None
+    drained_through: datetime | None
+    unsettled: int
+    oldest_at: datetime | None
+    until: datetime | None
+    seen_at: datetime | None
+    needed_from: datetime | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """A run that is not finished, and how far it is."""
+
+    dlq_id: int
+    name: str
+    kind: str
+    state: str
+    asked_by: str
+    started_at: datetime | None
+    unfinished: int
+
+
+_WATCHES = """
+SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
+       d.depth_at, d.next_poll_at, d.drained_through, d.trouble,
+       CASE WHEN d.unclean_until > redrive_now() THEN d.unclean_until END AS unclean_until,
+       CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
+       coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete, i.every || ' ' || i.period AS every,
+       concat_ws(' ', t.minute, t.hour, t.day_of_month, t.month_of_year, t.day_of_week) AS crontab
+  FROM redrive_dlq d
+  LEFT JOIN django_celery_beat_intervalschedule i ON i.id = d.interval_id
+  LEFT JOIN django_celery_beat_crontabschedule t ON t.id = d.crontab_id
+  LEFT JOIN (SELECT dlq_id, count(*) FILTER (WHERE state = 'held') AS held,
+                    count(*) FILTER (WHERE state = 'delete') AS to_delete
+               FROM redrive_custody WHERE state IN ('held', 'delete') GROUP BY dlq_id) c ON c.dlq_id = d.id
+ WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
+ ORDER BY d.name
+"""
+
+_LETTERS = """
+SELECT dlq_id, state, reason, presumed, count(*) AS n, min(died_at) AS died_at, min(expires_at) AS expires_at
+  FROM redrive_letter WHERE %(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint
+ GROUP BY dlq_id, state, reason, presumed ORDER BY dlq_id, state, reason, presumed
+"""
+
+_LANES = """
+SELECT dlq_id, phase, why, coalesce(due_at <= redrive_now(), false) AS due, count(*) AS n, min(due_at) AS due_at
+  FROM redrive_lane
+ WHERE phase <> 'idle' AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+ GROUP BY dlq_id, phase, why, due ORDER BY dlq_id, phase, n DESC, why
+"""
+
+# The oldest unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
+_EVIDENCE = """
+WITH open AS (
+    SELECT a.target_id, count(*) AS unsettled, min(a.taken_at) AS oldest_at, min(a.deadline) AS until
+      FROM redrive_attempt a WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL GROUP BY a.target_id
+)
+SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.proof, t.advance, t.rate, t.burst, t.window,
+       w.name AS watched_by, w.mode AS watched_mode, w.drained_through,
+       coalesce(open.unsettled, 0) AS unsettled, open.oldest_at, open.until, s.seen_at,
+       greatest(open.until, s.seen_at + make_interval(secs => t.window)) AS needed_from,
+       redrive_now() AS now
+  FROM redrive_origin o
+  JOIN redrive_target t ON t.id = o.target_id
+  LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
+  LEFT JOIN open ON open.target_id = t.id
+  LEFT JOIN LATERAL (
+        SELECT min(seen_at) AS seen_at FROM redrive_sighting
+         WHERE target_id = t.id AND seen_at >= open.oldest_at + make_interval(secs => %(count_lag)b::float8)) s ON true
+ WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
+ ORDER BY o.dlq_id, o.arn
+"""
+
+_WORKING = """
+SELECT r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
+       (SELECT count(*) FROM redrive_letter l
+         WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')) AS unfinished
+  FROM redrive_run r
+ WHERE r.state <> 'finished' AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
+ ORDER BY r.dlq_id, r.id
+"""
+
+
+def watches(dlq: int | None = None) -> list[Watch]:
+    """This dlq, or every one, by name."""
+    return rows.fetch(Watch, _WATCHES, {"dlq": dlq})
+
+
+def letters(dlq: int | None = None) -> list[Letters]:
+    """The letters of this dlq, or of every one, counted."""
+    return rows.fetch(Letters, _LETTERS, {"dlq": dlq})
+
+
+def lanes(dlq: int | None = None) -> list[Lanes]:
+    """The lanes of this dlq, or of every one, that have something to replay, counted."""
+    return rows.fetch(Lanes, _LANES, {"dlq": dlq})
+
+
+def evidence(dlq: int | None = None, *, count_lag: float) -> list[Evidence]:
+    """The targets of this dlq, or of every one. `count_lag`: seconds by which SQS's counts may lag behind."""
+    return rows.fetch(Evidence, _EVIDENCE, {"dlq": dlq, "count_lag": count_lag})
+
+
+def working(dlq: int | None = None) -> list[Working]:
+    """The runs of this dlq, or of every one, that are not finished."""
+    return rows.fetch(Working, _WORKING, {"dlq": dlq})
+
+
+def awaited(one: Evidence) -> str:
+    """What has to happen before the oldest unsettled letter of a target may be presumed delivered; empty: nothing."""
+    if not one.unsettled or one.oldest_at is None or one.until is None:
+        return ""
+    if one.watched_by is None or one.watched_mode == "observe":
+        watched = f"{one.watched_by} is in mode observe" if one.watched_by else "no watched dlq lies behind it"
+        return f"nothing: {watched}, so it cannot be seen whether its letters come back"
+    if one.now < one.until:
+        return f"its oldest letter may still come back, until {one.until:%H:%M:%S} UTC"
+    if one.seen_at is None or one.needed_from is None:
+        return f"it has not been seen empty since it took its oldest letter, at {one.oldest_at:%Y-%m-%d %H:%M:%S} UTC"
+    if one.drained_through is None or one.drained_through < one.needed_from:
+        return f"a capture of {one.watched_by} that begins after {one.needed_from:%H:%M:%S} UTC and runs dry"
+    return "the next promotion: the evidence is there"

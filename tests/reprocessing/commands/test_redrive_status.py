@@ -1,0 +1,181 @@
+"""The whole system on one screen: every letter counted once, and for everything that waits, why."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.models import DeadLetterQueue, Origin, Sighting, evidence, stops
+from reprocessing.models.run import Run, RunKind, RunState
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin, add_sent, ago
+
+pytestmark = pytest.mark.django_db
+LAG = 60
+
+
+@pytest.fixture
+def orders(add_row: AddRow) -> DeadLetterQueue:
+    return add_row("orders")
+
+
+@pytest.fixture
+def origin(orders: DeadLetterQueue) -> Origin:
+    return add_origin(orders, window=90)
+
+
+def waits_for(ask_json: AskJson) -> Any:  # noqa: ANN401  a sentence, or nothing
+    return ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["waits_for"]
+
+
+def test_every_letter_is_counted_once_and_presumed_ones_apart(
+    ask_json: AskJson, origin: Origin, add_row: AddRow
+) -> None:
+    for number, state in enumerate(LetterState):
+        for _ in range(number + 1):
+            add_letter(origin, state)
+    add_letter(origin, LetterState.DELIVERED, presumed=True)
+    add_letter(origin, LetterState.PARKED, reason="stale")
+    add_letter(add_origin(add_row("mails"), "mail"), LetterState.CAPTURED)
+    found = ask_json("redrive_status", "orders")["dlqs"][0]
+    assert found["letters"] == {
+        "captured": 1,
+        "waiting": 2,
+        "sending": 3,
+        "awaiting": 4,
+        "delivered": 5 + 7,  # those that the duplicates are duplicates of
+        "presumed": 1,
+        "parked": 6 + 1,
+        "duplicate": 7,
+        "discarded": 8,
+    }
+    assert found["parked"] == {"attempts_spent": 6, "stale": 1}
+    assert found["unfinished"] == 10
+
+
+def test_the_oldest_unfinished_letter_and_the_first_to_expire_are_told(ask_json: AskJson, origin: Origin) -> None:
+    add_letter(origin, LetterState.DELIVERED, died_at=ago(days=9), expires_at=ago(days=5))
+    add_letter(origin, LetterState.WAITING, died_at=ago(hours=3), expires_at=ago(hours=-2))
+    add_letter(origin, LetterState.CAPTURED, died_at=ago(hours=1), expires_at=ago(hours=-7))
+    found = ask_json("redrive_status")["dlqs"][0]
+    assert round(found["oldest_age_seconds"] / 3600) == 3
+    assert round(found["expires_in_seconds"] / 3600) == 2
+
+
+def test_waiting_lanes_say_why(ask_json: AskJson, origin: Origin) -> None:
+    add_lane(origin, LanePhase.READY, due_at=ago(seconds=1))
+    add_lane(origin, LanePhase.READY, due_at=ago(hours=-1), why="its target's rate")
+    add_lane(origin, LanePhase.READY, due_at=ago(hours=-1))
+    add_lane(origin, LanePhase.AWAITING)
+    add_lane(origin, LanePhase.HELD)
+    add_lane(origin, LanePhase.LEASED)
+    add_lane(origin, LanePhase.IDLE)
+    found = ask_json("redrive_status")["dlqs"][0]
+    assert found["lanes"] == {"ready": 3, "awaiting": 1, "held": 1, "leased": 1}
+    assert sorted(one["why"] for one in found["waiting"]) == [
+        "a parked letter holds them until a person decides",
+        "due: any worker may take them",
+        "its target's rate",
+        "the outcome of their head is not known yet",
+        "their head rests until it is due",
+    ]
+
+
+def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origin: Origin) -> None:
+    """Every step is one that `evidence.ripe` asks for too: as long as something is awaited, nothing is ripe."""
+    dlq, target = origin.dlq, origin.target
+    told: list[str] = []
+
+    def look() -> None:
+        told.append(waits_for(ask_json))
+        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == told[-1].startswith("the next promotion")
+
+    assert waits_for(ask_json) is None
+    attempt = add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=-50))
+    look()
+    attempt.delete()
+    attempt = add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=200))
+    look()
+    Sighting.objects.create(target=target, seen_at=attempt.opened_at + timedelta(seconds=LAG - 1))
+    look()
+    seen_at = attempt.opened_at + timedelta(seconds=LAG)
+    Sighting.objects.create(target=target, seen_at=seen_at)
+    look()
+    for early in (89, 90):
+        DeadLetterQueue.objects.filter(pk=dlq.pk).update(drained_through=seen_at + timedelta(seconds=early))
+        look()
+    beginnings = ["its oldest letter may", "it has not been seen empty", "it has not", "a capture of", "a capture of"]
+    assert [one.startswith(begin) for one, begin in zip(told, [*beginnings, "the next"], strict=True)] == [True] * 6
+
+
+def test_what_cannot_be_presumed_says_so(ask_json: AskJson, origin: Origin) -> None:
+    add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=200))
+    DeadLetterQueue.objects.update(mode="observe")
+    assert "orders is in mode observe" in waits_for(ask_json)
+    origin.target.proof, origin.target.watched_by = "accepted", None
+    origin.target.save()
+    assert "no watched dlq lies behind it" in waits_for(ask_json)
+
+
+def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, origin: Origin) -> None:
+    DeadLetterQueue.objects.update(trouble="no right", depth_visible=7, depth_in_flight=2, depth_at=ago(seconds=1))
+    stops.stop(orders.pk, by="ann", reason="rain")
+    stops.stop(None, by="bob", reason="flood")
+    run = Run.objects.create(name="monday", dlq=orders, kind=RunKind.DRAIN, state=RunState.RUNNING, asked_by="cy")
+    add_letter(origin, LetterState.WAITING, run=run)
+    add_letter(origin, LetterState.PARKED)
+    said = ask("redrive_status")
+    for part in (
+        'by bob ("flood")',
+        'by ann ("rain")',
+        "no right",
+        "about 7 visible, 2 in flight",
+        "1 waiting, 1 parked",
+        "1: Every attempt the dlq allows has failed.",
+        "monday (drain for cy) is running: 1 letters unfinished",
+        "target    shop: outcome absence",
+    ):
+        assert part in said
+
+
+def test_before_any_dlq_it_says_how_to_begin(ask: Ask) -> None:
+    assert "No dlq has been added yet: see add_dlq." in ask("redrive_status")
+
+
+def test_the_statements_do_not_grow_with_the_letters(ask: Ask, origin: Origin, add_row: AddRow) -> None:
+    with CaptureQueriesContext(connection) as few:
+        ask("redrive_status")
+    for _ in range(20):
+        add_letter(origin, LetterState.WAITING)
+    add_origin(add_row("mails"), "mail")
+    with CaptureQueriesContext(connection) as many:
+        ask("redrive_status")
+    assert len(many) == len(few)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_watching_goes_on_until_nobody_watches(orders: DeadLetterQueue) -> None:
+    arguments = [sys.executable, "manage.py", "redrive_status", "--watch", "--every", "0.1", "--json"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment["DATABASE_URL"] = (
+        environment["DATABASE_URL"].rpartition("/")[0] + f"/{connection.settings_dict['NAME']}"
+    )
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        looks = [json.loads(watching.stdout.readline()) for _ in range(2)]
+        watching.stdout.close()
+        assert (watching.wait(20), watching.stderr.read()) == (0, "")
+    assert [[dlq["name"] for dlq in look["dlqs"]] for look in looks] == [["orders"]] * 2
+    assert looks[0]["now"] < looks[1]["now"]
