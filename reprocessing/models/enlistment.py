@@ -87,7 +87,20 @@ SELECT count(*) AS n FROM (
      WHERE (n.dlq_id, n.origin_id, n.key_hash) IN (
            SELECT dlq_id, origin_id, key_hash FROM redrive_letter
             WHERE dlq_id = %(dlq)b AND run_id = %(run)b AND state = 'captured' AND objection = '')
+        OR n.run_id IN (SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'finished')
      ORDER BY n.id FOR UPDATE) locked
+"""
+
+# What came back to a run that has ended stands at the head of its lane: it goes along, or nobody behind it would.
+_ADOPT = """
+WITH adopted AS (
+    UPDATE redrive_letter l SET run_id = %(run)b
+      FROM redrive_run r
+     WHERE r.dlq_id = %(dlq)b AND r.state = 'finished' AND l.run_id = r.id
+       AND l.state IN ('waiting', 'sending', 'awaiting')
+)
+UPDATE redrive_lane n SET run_id = %(run)b
+  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND r.state = 'finished' AND n.run_id = r.id
 """
 
 # A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.
@@ -152,7 +165,7 @@ def place(places: Sequence[Placed]) -> None:
 
 
 def enlist(dlq: int, run: int, *, limit: int | None = None) -> Enlisted:
-    """Give a run the placed letters that are in no run yet, and put them on their lanes.
+    """Give a run the placed letters that are in no run yet, and those that came back to runs that have ended.
 
     In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one.
 
@@ -164,6 +177,7 @@ def enlist(dlq: int, run: int, *, limit: int | None = None) -> Enlisted:
     values = {"dlq": dlq, "run": run, "limit": limit}
     rows.execute(_SELECT, values)
     rows.fetch(_Count, _LOCK_LANES, values)
+    rows.execute(_ADOPT, values)
     lanes = rows.execute(_LANES, values)
     letters = rows.execute(_ENLIST, values)
     parked = rows.fetch(_Count, _OBJECT, values)[0].n

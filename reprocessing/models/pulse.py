@@ -30,11 +30,11 @@ class Pulse(models.Model):
         return self.queue
 
     @staticmethod
-    def beat(queue: str, **_earlier: object) -> None:
+    def beat(queue: str) -> None:
         """Remember that a task of this queue is consumed now.
 
         The database's clock says when, as it also says how long ago: a machine whose clock is wrong can neither
-        feign a pulse nor hide one. (Callers that still hand in their own clock are not heard.)
+        feign a pulse nor hide one.
         """
         Pulse.objects.bulk_create(
             [Pulse(queue=queue, beaten_at=_DATABASE_CLOCK)],

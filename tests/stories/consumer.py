@@ -1,0 +1,42 @@
+"""A consumer of an origin queue that fails when it is told to, in a thread of the test's own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+import boto3
+
+
+class Consumer(threading.Thread):
+    """Receives, one batch after another, and deletes what `handles` says yes to. What it saw is in `seen`."""
+
+    def __init__(self, url: str, handles: Callable[[dict[str, Any]], bool]) -> None:
+        super().__init__(name="consumer")
+        self.url, self.handles = url, handles
+        self.seen: list[tuple[str, bool]] = []
+        self.done: list[dict[str, Any]] = []
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        sqs = boto3.client("sqs")
+        while not self._over.is_set():
+            found = sqs.receive_message(
+                QueueUrl=self.url, MaxNumberOfMessages=10, WaitTimeSeconds=1, MessageAttributeNames=["All"],
+                MessageSystemAttributeNames=["All"],
+            ).get("Messages", [])  # fmt: skip
+            for one in found:
+                good = self.handles(one)
+                self.seen.append((one["Body"], good))
+                if good:
+                    self.done.append(one)
+                    sqs.delete_message(QueueUrl=self.url, ReceiptHandle=one["ReceiptHandle"])
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
