@@ -52,3 +52,16 @@ def test_a_failed_receive_is_told_and_not_tried_again(address: QueueAddress, que
     with pytest.raises(QueueIsOutOfReach, match="ReceiveMessage failed: InternalError"):
         sqs.receive(address, wait=0, visibility=30)
     assert len(sandbox.calls(action="ReceiveMessage", queue=queue.name)) == 1
+
+
+def test_a_body_with_a_lone_surrogate_is_bytes_like_any_other(
+    address: QueueAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Client:
+        @staticmethod
+        def receive_message(**_: object) -> dict[str, object]:
+            return {"Messages": [{"MessageId": "m", "ReceiptHandle": "h", "Body": "\ud800"}]}
+
+    monkeypatch.setattr("reprocessing.sqs.receiving.client", lambda region, wait: Client())
+    (one,) = sqs.receive(address, wait=0, visibility=30)
+    assert one.body == b"\xed\xa0\x80"
