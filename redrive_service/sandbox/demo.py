@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from redrive_service.sandbox.errors import SandboxError
+from redrive_service.sandbox.incident import Incident, Summary
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 from redrive_service.sandbox.stack import Stack
 from redrive_service.sandbox.stopping import heed
@@ -63,6 +64,17 @@ class Demo:
         """Where the web server listens."""
         return f"http://127.0.0.1:{self.stack.web_port}"
 
+    def tell_incident(self, letters: int) -> Summary:
+        """Let a shop's consumer break over so many letters, have the service bring them back, and judge it.
+
+        Raises:
+            SandboxError: it did not come to its end; the message says where it stopped.
+            Stopped: somebody asked the sandbox to stop meanwhile.
+        """
+        seed = int.from_bytes(os.urandom(4))  # queues of its own: an earlier incident's are another's
+        incident = Incident(self.stack.folder, self.stack.environment(), manage=self._manage, say=self.say, seed=seed)
+        return incident.run(letters)
+
     def _commands(self) -> dict[str, list[str]]:
         python = [sys.executable, "-m"]
         celery = [*python, "celery", "-A", "redrive_service"]
@@ -104,10 +116,12 @@ class Demo:
         if done.returncode != 0 and b"already taken" not in done.stderr:
             raise SandboxError(f"The admin's user could not be made: {done.stderr.decode(errors='replace').strip()}")
 
-    def _manage(self, *arguments: str) -> None:
+    def _manage(self, *arguments: str) -> str:
+        """What a command of manage.py wrote to standard output."""
         done = self._run(*arguments)
         if done.returncode != 0:
             raise SandboxError(f"manage.py {arguments[0]} failed:\n{done.stderr.decode(errors='replace').strip()}")
+        return done.stdout.decode()
 
     def _run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, str(PROJECT / "manage.py"), *arguments]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -18,6 +19,7 @@ from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import LAST_PORT, Ports
 from redrive_service.sandbox.stack import LOOPBACK, Stack
 
+MOST_LETTERS = 20_000  # what the service takes custody of at once
 STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
 FOLDER = Path(__file__).parents[4] / ".sandbox"
 
@@ -48,6 +50,10 @@ class Command(BaseCommand):
         parser.add_argument("--host", default=LOOPBACK, help="the address of --only sqs (default: %(default)s)")
         parser.add_argument("--demo", action="store_true", help="start the service on it too: web, worker and beat")
         parser.add_argument("--exit", action="store_true", help="end as soon as everything has proved itself")
+        parser.add_argument(
+            "--letters", type=letters, default=0, metavar="N", help="have --demo tell an incident of N letters"
+        )
+        parser.add_argument("--json", action="store_true", help="print the incident's figures, and nothing else")
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_what_does_not_fit(options)
@@ -78,12 +84,26 @@ class Command(BaseCommand):
         ports = Ports(**{name: options[f"{name}_port"] for name in ("postgres", "redis", "sqs", "web")})
         with Stack(options["folder"], ports=ports, fresh=options["fresh"]) as stack:
             self.say(f"PostgreSQL, Valkey and the local SQS are ready after {time.monotonic() - began:.1f} s.")
-            self.print_environment(stack)
+            if not options["json"]:
+                self.print_environment(stack)
             if options["demo"]:
-                with Demo(stack, say=self.say):
+                with Demo(stack, say=self.say) as demo:
+                    if options["letters"]:
+                        self.tell(demo, options)
                     self.stay(stack, options)
             else:
                 self.stay(stack, options)
+
+    def tell(self, demo: Demo, options: dict[str, Any]) -> None:
+        """Tell the incident and how it ended; a broken promise is a failure."""
+        summary = demo.tell_incident(options["letters"])
+        for sentence in summary.sentences():
+            self.say(sentence)
+        if options["json"]:
+            self.stdout.write(json.dumps(summary.figures()))
+            self.stdout.flush()
+        if not summary.kept:
+            raise CommandError("A promise was broken, or a letter is not accounted for: see the judge's words above.")
 
     def stay(self, stack: Stack, options: dict[str, Any]) -> None:
         """Return at once with --exit, else fail when a server ends; a signal ends it too."""
@@ -137,12 +157,23 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         raise CommandError("--host is for --only sqs: the whole stack listens on the loopback address alone.")
     if options["web_port"] and not options["demo"]:
         raise CommandError("--web-port is for --demo: without it there is no web server.")
+    if options["letters"] and not options["demo"]:
+        raise CommandError("--letters is for --demo: without it there is nobody to bring them back.")
+    if options["json"] and not options["letters"]:
+        raise CommandError("--json prints an incident's figures. Add --demo --letters N.")
 
 
 def port(text: str) -> int:
     """A port number, 0 for any."""
     if not text.isdecimal() or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is no port: it takes a whole number up to {LAST_PORT}, 0 for any free port")
+    return int(text)
+
+
+def letters(text: str) -> int:
+    """How many letters an incident has."""
+    if not text.isdecimal() or not 0 < int(text) <= MOST_LETTERS:
+        raise ArgumentTypeError(f"{text!r} is no number of letters: it takes a whole number from 1 to {MOST_LETTERS}")
     return int(text)
 
 
