@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 Advance = Literal["accepted", "settled"]
@@ -41,7 +42,7 @@ class Experiment:
     fifo: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Books:
     """What the service's own books say of letters, by the message ids under which they died.
 
@@ -59,7 +60,7 @@ class Books:
     open: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
 
-    @property
-    def given_up(self) -> frozenset[str]:
-        """The letters that nobody will send by himself."""
-        return self.parked | self.discarded
+    @cached_property
+    def put_aside(self) -> frozenset[str]:
+        """The letters that the service sends no more."""
+        return self.parked | self.discarded | self.duplicates

@@ -12,9 +12,7 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 def processed_twice(evidence: Evidence) -> Iterator[Finding]:
     """Events of which two redriven messages were processed. One message processed twice is the queue's doing."""
     for event in evidence.events.values():
-        done = {
-            send.message.message_id for send in event.arrivals() if send.message and evidence.processed(send.message)
-        }
+        done = {send.message.message_id for send in event.arrivals if send.message and evidence.processed(send.message)}
         if len(done) > 1:
             sentence = f"Event {event.name} was processed {len(done)} x, as messages {', '.join(done)}."
             yield Finding(Offence.DUPLICATE, event.name, sentence)
@@ -70,7 +68,7 @@ def _tells_of_order(experiment: Experiment) -> bool:
 def _may_be_late(event: Event, books: Books) -> bool:
     if any(letter.message_id in books.released for letter in event.letters):
         return True
-    return any(send.message and send.message.buried is not None for send in event.arrivals())
+    return any(send.message and send.message.buried is not None for send in event.arrivals)
 
 
 def _processings(events: list[Event], evidence: Evidence) -> list[tuple[Event, Processing]]:
@@ -78,7 +76,7 @@ def _processings(events: list[Event], evidence: Evidence) -> list[tuple[Event, P
     found = [
         (event, line)
         for event in events
-        for message_id in {send.message.message_id for send in event.arrivals() if send.message}
+        for message_id in {send.message.message_id for send in event.arrivals if send.message}
         for line in (evidence.processings or {}).get(message_id, ())
     ]
     return sorted(found, key=lambda one: one[1].started)

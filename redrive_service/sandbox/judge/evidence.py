@@ -83,17 +83,18 @@ class Send:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Event:
-    """All that is one and the same to the consumer: the letters that died, and what was sent for them."""
+    """All that is one and the same to the consumer: the letters that died, and what was sent for them.
+
+    Attributes:
+        arrivals: the sends that made a message, in their order.
+    """
 
     name: str
     letters: list[Message] = field(default_factory=list)
     sends: list[Send] = field(default_factory=list)
+    arrivals: list[Send] = field(default_factory=list)
     lane: Lane | None = None
     sequence: Decimal = Decimal(0)
-
-    def arrivals(self) -> list[Send]:
-        """The sends that made a message, in their order."""
-        return [send for send in self.sends if send.arrived]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +256,10 @@ class _Reading:
                     self._place(event, message)
         for send in self._sends:
             name = self._name(send.attributes, send.md5) or send.letter
-            events.setdefault(name, Event(name=name)).sends.append(send)
+            event = events.setdefault(name, Event(name=name))
+            event.sends.append(send)
+            if send.arrived:
+                event.arrivals.append(send)
         return events
 
     def _name(self, attributes: Mapping[str, str], md5: str | None) -> str | None:

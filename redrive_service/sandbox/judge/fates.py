@@ -31,8 +31,8 @@ def _of(event: Event, evidence: Evidence, books: Books) -> dict[str, Fate]:
     A redrive id speaks for one letter, whichever of an event's letters that is: as many letters of the event are
     delivered, or on their way, as there are redrive ids that were.
     """
-    delivered = {send.letter for send in event.arrivals() if _is_delivered(send, evidence)}
-    travelling = {send.letter for send in event.arrivals() if _is_there(send.message)} - delivered
+    delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
+    travelling = {send.letter for send in event.arrivals if _is_there(send.message)} - delivered
     decided = {letter.message_id: fate for letter in event.letters if (fate := _booked(letter, books, bool(delivered)))}
     rest = [letter for letter in event.letters if letter.message_id not in decided]
     rest.sort(key=_is_there)  # what still lies in a queue needs no delivery to be accounted for

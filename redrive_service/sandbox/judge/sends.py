@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from itertools import takewhile
 
 from redrive_service.sandbox.judge.case import Books, Experiment
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Send
@@ -15,7 +16,7 @@ WINDOW = 1.0  # seconds
 def too_many(evidence: Evidence) -> Iterator[Finding]:
     """Sends of an event of which an earlier message was consumed, or still on its way: it had not come back."""
     for event in evidence.events.values():
-        arrivals = event.arrivals()
+        arrivals = event.arrivals
         for position, send in enumerate(arrivals):
             earlier = next((one for one in arrivals[:position] if _is_out(one, send.moment)), None)
             if earlier is not None:
@@ -33,17 +34,20 @@ def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
     that send that is out of order, unless a person released it.
     """
     for lane, events in evidence.lanes().items():
-        for position, event in enumerate(events):
-            for send in event.arrivals():
-                passed = _first_open(events[:position], event, send, experiment, books)
-                if passed is None and send is event.arrivals()[0]:
-                    passed = _first_sent_before(events[position + 1 :], event, send, books)
-                if passed is not None:
-                    sentence = (
-                        f"Lane {lane[1]}: call {send.call} sent event {event.name} (number {event.sequence}), "
-                        f"out of order with event {passed.name} (number {passed.sequence})."
-                    )
-                    yield Finding(Offence.REORDERED, event.name, sentence, send.call)
+        ahead, highest = events, None
+        for event, send in _in_time(events):
+            ahead = [one for one in ahead if not _is_over(one, send.moment, experiment, books)]
+            passed = _first_open(ahead, event, send, experiment, books)
+            if passed is None and highest and highest.sequence > event.sequence and _is_late(event, send, books):
+                passed = highest
+            if passed is not None:
+                sentence = (
+                    f"Lane {lane[1]}: call {send.call} sent event {event.name} (number {event.sequence}), "
+                    f"out of order with event {passed.name} (number {passed.sequence})."
+                )
+                yield Finding(Offence.REORDERED, event.name, sentence, send.call)
+            if highest is None or event.sequence > highest.sequence:
+                highest = event
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
@@ -51,15 +55,16 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
     if experiment.advance == "accepted":
         return
     for lane, events in evidence.lanes().items():
-        for event in events:
-            for send in event.arrivals():
-                other = next((one for one in events if one is not event and _is_travelling(one, send.moment)), None)
-                if other is not None:
-                    sentence = (
-                        f"Lane {lane[1]}: call {send.call} sent event {event.name} while event {other.name} "
-                        "was on its way."
-                    )
-                    yield Finding(Offence.OVERLAP, event.name, sentence, send.call)
+        under_way: list[Event] = []
+        for event, send in _in_time(events):
+            under_way = [one for one in under_way if _is_travelling(one, send.moment)]
+            other = next((one for one in under_way if one is not event), None)
+            if other is not None:
+                sentence = (
+                    f"Lane {lane[1]}: call {send.call} sent event {event.name} while event {other.name} was on its way."
+                )
+                yield Finding(Offence.OVERLAP, event.name, sentence, send.call)
+            under_way.append(event)
 
 
 def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
@@ -131,24 +136,34 @@ def _is_out(send: Send, moment: int) -> bool:
 def _is_travelling(event: Event, moment: int) -> bool:
     return any(
         send.moment < moment and send.message is not None and send.message.on_its_way_at(moment)
-        for send in event.arrivals()
+        for send in event.arrivals
     )
 
 
-def _first_open(earlier: list[Event], event: Event, send: Send, experiment: Experiment, books: Books) -> Event | None:
+def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
+    """The arrivals of a lane, as they came."""
+    return sorted(((event, send) for event in events for send in event.arrivals), key=lambda one: one[1].moment)
+
+
+def _first_open(ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: Books) -> Event | None:
     """The first event with a smaller number that was to go before this send."""
-    before = (one for one in earlier if one.sequence < event.sequence)
+    before = takewhile(lambda one: one.sequence < event.sequence, ahead)
     return next((one for one in before if _is_open(one, send.moment, experiment, books)), None)
 
 
-def _first_sent_before(later: list[Event], event: Event, send: Send, books: Books) -> Event | None:
-    """An event with a larger number that had gone before this one's first send, unless a person released this one."""
-    if any(letter.message_id in books.released for letter in event.letters):
-        return None
-    return next(
-        (one for one in later if one.sequence > event.sequence and any(s.moment < send.moment for s in one.arrivals())),
-        None,
-    )
+def _is_late(event: Event, send: Send, books: Books) -> bool:
+    """Whether this is the event's first send, and no person's release."""
+    released = any(letter.message_id in books.released for letter in event.letters)
+    return send is event.arrivals[0] and not released
+
+
+def _is_over(event: Event, moment: int, experiment: Experiment, books: Books) -> bool:
+    """Whether nothing will ever have to wait for this event again: its last message stayed away from the dlq."""
+    if not event.arrivals or event.arrivals[-1].moment >= moment:
+        return False
+    message = event.arrivals[-1].message
+    came_back = message is None or bool(message.seen_dead)
+    return not came_back and not _is_open(event, moment, experiment, books)
 
 
 def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) -> bool:
@@ -157,9 +172,9 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) ->
         return False  # nobody had seen it
     if any(letter.message_id in books.released for letter in event.letters):
         return False  # a person decides when it goes
-    if all(letter.message_id in books.given_up | books.duplicates for letter in event.letters):
+    sent = [send for send in event.arrivals if send.moment < moment]
+    if all(letter.message_id in books.put_aside for letter in event.letters):
         return not _was_given_up_by(event, moment)
-    sent = [send for send in event.arrivals() if send.moment < moment]
     if not sent or sent[-1].message is None or sent[-1].message.seen_dead_by(moment):
         return True
     return experiment.advance == "settled" and sent[-1].message.on_its_way_at(moment)
@@ -168,5 +183,5 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) ->
 def _was_given_up_by(event: Event, moment: int) -> bool:
     """Whether a parked event can have been parked: all that was sent of it had come back, and nothing came later."""
     seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
-    back = [send.message.seen_dead[0] for send in event.arrivals() if send.message and send.message.seen_dead]
+    back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment
