@@ -43,7 +43,10 @@ class Stretch:
 
     def lines(self, since: int) -> Iterator[bytes]:
         """The calls numbered `since` or later, without their newlines; what is before them is not read."""
-        self._file.flush()
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise CallLogIsUnusable(f"The call log cannot be written: {error.strerror}.") from error
         block, skipped = divmod(max(0, since - self.first), _EVERY)
         ends = [*self._places[block + 1 :], self._end]
         for start, end in zip(self._places[block:], ends, strict=False):

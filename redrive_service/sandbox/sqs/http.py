@@ -99,7 +99,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:  # noqa: D102 - see asyncio.Protocol
         if self._rest is not None:
-            self._pass_over(len(data))
+            self._rest -= len(data)
+            if self._rest < 0 and self._transport is not None:
+                self._transport.close()
             return
         self._buffer += data
         self._work()
@@ -126,13 +128,12 @@ class Connection(asyncio.Protocol):
         transport.write(head + body if wants_body else head)
         self._head = None
         self._busy = False
-        if not keep_alive:
-            self._say_goodbye(transport)
-            return
         if self._stuffed:
             self._stuffed = False
             transport.resume_reading()
-        if not self._looping:
+        if not keep_alive:
+            self._say_goodbye(transport)
+        elif not self._looping:
             self._work()
 
     def drop(self) -> None:
@@ -151,25 +152,16 @@ class Connection(asyncio.Protocol):
     def _say_goodbye(self, transport: asyncio.Transport) -> None:
         """Nothing more is answered; the client closes, or has sent enough, or had its time."""
         self._rest = LARGEST_REST
-        self._pass_over(len(self._buffer))
         self._buffer.clear()
-        if self._stuffed:
-            transport.resume_reading()
-        if not transport.is_closing():
-            transport.write_eof()
-            self._deadline = asyncio.get_running_loop().call_later(LONGEST_REST, transport.abort)
-
-    def _pass_over(self, size: int) -> None:
-        self._rest = (self._rest or 0) - size
-        if self._rest < 0 and self._transport is not None:
-            self._transport.close()
+        transport.write_eof()
+        self._deadline = asyncio.get_running_loop().call_later(LONGEST_REST, transport.abort)
 
     # -- parsing
 
     def _work(self) -> None:
         self._looping = True
         try:
-            while self._buffer and not self._busy and not self._full and not self.gone and self._rest is None:
+            while self._buffer and not self._busy and not self._full and not self.gone:
                 request = self._next_request()
                 if request is None:
                     break

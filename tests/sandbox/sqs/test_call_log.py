@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 import pytest
 
 from redrive_service.sandbox.sqs import calls as module
+from redrive_service.sandbox.sqs.call_file import CallLogIsUnusable, Stretch
 from redrive_service.sandbox.sqs.calls import MOST_CALLS, PAGE, Call, CallLog
 from redrive_service.sandbox.sqs.record import Record
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 @pytest.fixture
@@ -123,3 +130,48 @@ def test_forgotten_calls_are_gone_and_numbers_go_on(log: CallLog) -> None:
     assert read(log, since=0) == ([], 700, 700, 700)
     add(log, 2)
     assert read(log, since=0) == ([700, 701], 702, 700, 702)
+
+
+def test_a_full_file_before_the_one_that_is_asked_for_is_not_read(
+    log: CallLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(log, 400)
+    places = []
+    pread = os.pread
+
+    def watched(number: int, size: int, place: int) -> bytes:
+        content = pread(number, size, place)
+        places.append(orjson.loads(content.splitlines()[0])["n"])
+        return content
+
+    monkeypatch.setattr(os, "pread", watched)
+    assert read(log, since=350)[0] == list(range(350, 400))
+    assert places == [300]
+
+
+def test_forgotten_calls_take_no_room(log: CallLog) -> None:
+    before = open_files()
+    add(log, 700)
+    log.clear()
+    assert open_files() == before
+
+
+class NearlyFull(io.BytesIO):
+    """A file on a disk that takes only the beginning of what is written, or nothing any more."""
+
+    def write(self, data: ReadableBuffer) -> int:
+        return super().write(bytes(data)[:10])
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_line_that_is_written_in_part_is_no_line() -> None:
+    log = CallLog(file=NearlyFull())
+    with pytest.raises(CallLogIsUnusable, match=r"^The call log cannot be written: the disk is full\.$"):
+        add(log, 1)
+
+
+def test_a_log_that_cannot_be_written_when_it_is_read_says_so() -> None:
+    with pytest.raises(CallLogIsUnusable, match=r"^The call log cannot be written: No space left on device\.$"):
+        list(Stretch(NearlyFull(), 0).lines(0))

@@ -66,8 +66,9 @@ def test_the_log_is_read_on_from_where_it_was_left(client: Client) -> None:
     assert client.control("GET", "calls") == {"calls": [], "next": begin + 3, "first": begin + 3, "end": begin + 3}
 
 
-def test_since_must_be_a_number(client: Client) -> None:
-    answer = client.control("GET", "calls?since=yesterday")
+@pytest.mark.parametrize("since", ["yesterday", "-1", "1.5", "%D9%A3", "%C2%B2", "1" * 19])
+def test_since_must_be_a_number(client: Client, since: str) -> None:
+    answer = client.control("GET", f"calls?since={since}")
     assert answer == {"error": "since must be a whole number: the `next` of an earlier answer."}
 
 
