@@ -293,6 +293,16 @@ def test_a_letter_that_comes_back_after_the_next_went_may_be_sent_again(story: S
     assert offences(story, replace(ACCEPTED, fifo=True)) == []
 
 
+def test_a_letter_that_comes_back_late_goes_before_what_has_not_gone_yet(story: Story) -> None:
+    for number in (1, 2, 3):
+        story.die(f"m{number}", f"e{number} anna {number}")
+    story.redrive("r1", "e1 anna 1", "letter-1:1")
+    story.redrive("r2", "e2 anna 2", "letter-2:1")
+    story.come_back("r1")
+    story.redrive("r3", "e3 anna 3", "letter-3:1")
+    assert offences(story, ACCEPTED) == [(Offence.REORDERED, "e3")]
+
+
 def test_a_parked_letter_steps_aside_once_all_that_was_sent_of_it_is_back(story: Story) -> None:
     dead_lane(story)
     story.redrive("r2", "e2 anna 2", "letter-2:1")
