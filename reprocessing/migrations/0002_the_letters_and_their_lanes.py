@@ -107,6 +107,17 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ParkedLetter",
+            fields=[],
+            options={
+                "proxy": True,
+                "default_permissions": ("view", "release", "discard"),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("reprocessing.deadletter",),
+        ),
+        migrations.CreateModel(
             name="Payload",
             fields=[
                 (
@@ -125,6 +136,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_payload",
+                "permissions": [("view_payload", "Can see payloads")],
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
@@ -128,6 +129,26 @@ class Payload(models.Model):
 
     class Meta:
         db_table = "redrive_payload"
+        default_permissions = ()  # bytes are neither added, changed nor deleted by people; a letter's page shows them
+        permissions = [("view_payload", "Can see payloads")]
 
     def __str__(self) -> str:
         return f"payload of {self.letter_id}"
+
+
+class ParkedLetters(models.Manager["ParkedLetter"]):
+    """The letters that wait for a person."""
+
+    def get_queryset(self) -> models.QuerySet[ParkedLetter]:
+        """Parked ones alone."""
+        return super().get_queryset().filter(state=LetterState.PARKED)
+
+
+class ParkedLetter(DeadLetter):
+    """The parking lot: letters as long as they are parked, with permissions of their own."""
+
+    objects: ClassVar[ParkedLetters] = ParkedLetters()
+
+    class Meta:
+        proxy = True
+        default_permissions = ("view", "release", "discard")

@@ -1,0 +1,110 @@
+"""Bytes, keys and durations in a form that a person can read and that cannot deceive or harm who reads it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reprocessing.domain import projection
+from reprocessing.domain.projection import Unreadable
+
+#: Characters of a body, or of an attribute, that a page shows; the whole is there to be downloaded.
+LONGEST = 100_000
+_INDENT = "  "
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """Bytes as a page shows them: `form` is JSON, text or hex; `size` bytes there are; `cut`: not all are shown."""
+
+    form: str
+    text: str
+    size: int
+    cut: bool
+
+
+def readable(body: bytes) -> Readable:
+    """A body by what it is: JSON indented, text as it is, anything else in hex; never more than `LONGEST` characters.
+
+    JSON keeps every name, number and escape as it was written: only the space between them is another.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return _hex(body)
+    if isinstance(projection.read(body), Unreadable):
+        return Readable("text", visible(text[:LONGEST]), len(body), cut=len(text) > LONGEST)
+    shown, cut = _joined(_indented(text))
+    return Readable("JSON", visible(shown), len(body), cut=cut)
+
+
+def visible(text: str) -> str:
+    """The text with each character that is not seen, or that turns others around, written as its number."""
+    if text.isprintable():
+        return text
+    return "".join(one if one in "\n\t" or unicodedata.category(one) not in _HIDDEN else _number(one) for one in text)
+
+
+def duration(length: timedelta | None) -> str:
+    """A length of time in its two largest units: "3 d 4 h"; "over" once nothing is left of it, "-" for none."""
+    if length is None:
+        return "-"
+    seconds = int(length.total_seconds())
+    if seconds <= 0:
+        return "over"
+    parts: list[str] = []
+    for unit, worth in _UNITS:
+        count, seconds = divmod(seconds, worth)
+        if count or parts:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
+
+
+def _number(character: str) -> str:
+    return f"<U+{ord(character):04X}>"
+
+
+def _hex(body: bytes) -> Readable:
+    most = LONGEST // 4  # a byte takes two digits, its share of the spaces, and a character beside them
+    lines = []
+    for start in range(0, min(len(body), most), 16):
+        row = body[start : start + 16]
+        beside = "".join(chr(one) if 32 <= one < 127 else "." for one in row)  # noqa: PLR2004 - printable ASCII
+        lines.append(f"{start:06x}  {row.hex(' '):<47}  {beside}")
+    return Readable("hex", "\n".join(lines), len(body), cut=len(body) > most)
+
+
+def _joined(pieces: Iterator[str]) -> tuple[str, bool]:
+    kept: list[str] = []
+    left = LONGEST
+    for piece in pieces:
+        kept.append(piece[:left])
+        if len(piece) > left:
+            return "".join(kept), True
+        left -= len(piece)
+    return "".join(kept), False
+
+
+def _indented(text: str) -> Iterator[str]:
+    """The tokens of JSON that is known to be valid, with the space a person reads by."""
+    depth = 0
+    fresh = False  # the last token opened a container, which may turn out to be empty
+    for found in _TOKEN.finditer(text):
+        part = found.group()
+        closing = part in "]}"
+        depth -= closing
+        if fresh is not closing and (fresh or closing):
+            yield "\n" + _INDENT * depth
+        fresh = part in "[{"
+        depth += fresh
+        yield part
+        if part == ":":
+            yield " "
+        elif part == ",":
+            yield "\n" + _INDENT * depth

@@ -1,0 +1,110 @@
+"""What happened and what stands: runs, lanes, attempts, reviews and the rest, to be looked at."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from reprocessing.admin.history import History
+from reprocessing.models import Attempt, Halt, Lane, Notice, Origin, Pulse, Review, Run, Sighting, Target
+
+
+@admin.register(Run)
+class Runs(History):
+    """What was replayed, and who asked for it."""
+
+    list_display = ("name", "dlq", "kind", "state", "asked_by", "created_at", "finished_at")
+    list_filter = ("dlq", "kind", "state")
+    list_select_related = ("dlq",)
+    search_fields = ("name__exact",)
+    ordering = ("-id",)
+
+
+@admin.register(Lane)
+class Lanes(History):
+    """Where each ordering key stands."""
+
+    list_display = ("id", "key", "dlq", "origin", "phase", "due_at", "why")
+    list_filter = ("dlq", "phase")
+    list_select_related = ("dlq", "origin")
+    search_fields = ("key__exact",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+
+@admin.register(Attempt)
+class Attempts(History):
+    """Every counted try."""
+
+    list_display = ("id", "letter", "no", "target", "outcome", "opened_at", "closed_at", "returned_at")
+    list_filter = ("outcome",)
+    list_select_related = ("letter", "target")
+    search_fields = ("sent_message_id__exact",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+
+@admin.register(Review)
+class Reviews(History):
+    """Who did what, when and why."""
+
+    list_display = ("at", "act", "by", "letter", "dlq", "reason")
+    list_filter = ("act", "dlq")
+    list_select_related = ("letter", "dlq")
+    search_fields = ("by__exact",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+
+@admin.register(Target)
+class Targets(History):
+    """Where letters go back to."""
+
+    list_display = ("__str__", "region", "fifo", "proof", "advance", "rate", "burst", "watched_by")
+    list_select_related = ("watched_by",)
+    ordering = ("arn",)
+
+
+@admin.register(Origin)
+class Origins(History):
+    """Which queues die into which dlq."""
+
+    list_display = ("__str__", "dlq", "target")
+    list_filter = ("dlq",)
+    list_select_related = ("dlq", "target")
+    ordering = ("dlq", "arn")
+
+
+@admin.register(Sighting)
+class Sightings(History):
+    """When targets were seen empty."""
+
+    list_display = ("target", "seen_at")
+    list_filter = ("target",)
+    list_select_related = ("target",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+
+@admin.register(Notice)
+class Notices(History):
+    """What parking queues were told, or are still owed."""
+
+    list_display = ("id", "letter", "news", "made_at", "sent_at", "trouble")
+    list_filter = ("news",)
+    list_select_related = ("letter",)
+    ordering = ("-id",)
+    sortable_by = ()
+
+
+@admin.register(Halt)
+class Halts(History):
+    """Whether everything is stopped, and by whom."""
+
+    list_display = ("since", "by", "reason")
+
+
+@admin.register(Pulse)
+class Pulses(History):
+    """When tasks were last consumed."""
+
+    list_display = ("queue", "beaten_at")

@@ -1,0 +1,101 @@
+"""A parking lot to look at: parked letters with their bytes and history, and people with permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from itertools import count
+
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from reprocessing.domain.envelope import Attribute, pack
+from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Target
+from reprocessing.models.lanes import clock
+
+_numbers = count(1)
+HOUR = timedelta(hours=1)
+LOOKS = ("view_parkedletter", "view_deadletter")
+DECIDES = (*LOOKS, "release_parkedletter", "discard_parkedletter")
+
+
+def person(name: str, *permissions: str) -> Client:
+    """Somebody of the staff who may do just that, logged in; CSRF is enforced as in a browser."""
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    assert user.user_permissions.count() == len(permissions)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    return client
+
+
+def dlq(name: str = "shop-dlq") -> Origin:
+    """A dlq and the one queue whose letters die into it."""
+    arn = f"arn:aws:sqs:us-east-1:0:{name}"
+    watched = DeadLetterQueue.objects.create(name=name, url=f"http://127.0.0.1:9/0/{name}", arn=arn, region="us-east-1")
+    target = Target.objects.create(arn=f"{arn}-origin", url=f"http://127.0.0.1:9/0/{name}-o", region="us-east-1")
+    return Origin.objects.create(dlq=watched, arn=target.arn, target=target)
+
+
+def parked(
+    origin: Origin,
+    *,
+    key: str | None = None,
+    body: bytes = b"{}",
+    attributes: Mapping[str, Attribute] | None = None,
+    reason: str = "attempts_spent",
+) -> DeadLetter:
+    """A letter that was tried once, came back, and waits for a person; an hour old, with three hours left."""
+    number = next(_numbers)
+    now = clock()
+    lane = Lane.objects.create(dlq=origin.dlq, origin=origin, key=key, key_hash=b"%d" % number, single=key is None)
+    letter = DeadLetter.objects.create(
+        dlq=origin.dlq,
+        origin=origin,
+        target=origin.target,
+        lane=lane,
+        message_id=f"message-{number}",
+        state=LetterState.PARKED,
+        planned=True,
+        ordering_key=key,
+        sequence=f"{number:09}",
+        reason=reason,
+        attempts=1,
+        body_hash=b"%d" % number,
+        size=len(body),
+        died_at=now - HOUR,
+        expires_at=now + 3 * HOUR,
+        finished_at=now,
+    )
+    Payload.objects.create(
+        letter=letter, body=body, attributes=pack(attributes or {}), system={"SenderId": "AIDA-shop"}
+    )
+    Attempt.objects.create(
+        letter=letter,
+        lane=lane,
+        target=origin.target,
+        no=1,
+        epoch=0,
+        fence=1,
+        opened_at=now,
+        closed_at=now,
+        outcome=AttemptOutcome.RETURNED,
+        sent_message_id=f"sent-{number}",
+        holds_lane=False,
+    )
+    return letter
+
+
+def token(client: Client, address: str) -> str:
+    """The CSRF token of a page of this person's."""
+    client.get(address)
+    return client.cookies["csrftoken"].value
+
+
+def post(client: Client, address: str, **values: object) -> str:
+    """What a browser's form would have sent, and the page that came of it, redirects followed."""
+    given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")} | values
+    answer = client.post(address, given, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()

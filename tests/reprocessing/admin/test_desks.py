@@ -1,0 +1,107 @@
+"""Everything that has a list is in the admin, for those who may look; nobody writes history there."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.db.models import CompositePrimaryKey
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from reprocessing.admin.history import FirstPages
+from reprocessing.models import Act, DeadLetter, Halt, Notice, Payload, Pulse, Review, Run, Sighting
+from reprocessing.models.lanes import clock
+from reprocessing.models.letter import ParkedLetter
+from tests.reprocessing.admin.lot import dlq, parked
+
+pytestmark = pytest.mark.django_db
+MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one in admin.site._registry]
+NAMES = [one._meta.model_name or "" for one in MODELS]
+
+
+@pytest.fixture
+def root(client: Client) -> Client:
+    """Somebody who may do everything, and still rewrites nothing."""
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+@pytest.fixture
+def rows() -> None:
+    """Three rows of whatever there is."""
+    for number in range(3):
+        letter = parked(dlq(f"dlq-{number}"), key=f"key-{number}")
+        Run.objects.create(name=f"run-{number}", dlq=letter.dlq)
+        Notice.objects.create(letter=letter, news="parked")
+        Pulse.beat(f"queue-{number}")
+        Review.objects.create(act=Act.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
+        assert letter.target
+        Sighting.objects.create(target=letter.target, seen_at=clock())
+    Halt.objects.create(by="ann", reason="a test")
+
+
+def address(model_name: str, page: str, *arguments: object) -> str:
+    return reverse(f"admin:reprocessing_{model_name}_{page}", args=arguments)
+
+
+def test_everything_that_the_admin_can_register_is_registered() -> None:
+    absent = {one for one in apps.get_app_config("reprocessing").get_models() if one not in admin.site._registry}
+    composite = {one for one in absent if isinstance(one._meta.pk, CompositePrimaryKey)}
+    assert absent - composite - {Payload} == {one for one in absent if one.__name__ == "Dispatch"}
+
+
+@pytest.mark.parametrize("model_name", NAMES)
+def test_each_list_and_page_opens_in_few_queries(
+    model_name: str, root: Client, rows: None, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    model = apps.get_model("reprocessing", model_name)
+    row = model._default_manager.first()
+    assert row is not None
+    with django_assert_max_num_queries(10):
+        assert root.get(address(model_name, "changelist")).status_code == 200
+    with django_assert_max_num_queries(25):
+        assert root.get(address(model_name, "change", row.pk)).status_code == 200
+
+
+@pytest.mark.parametrize("model_name", [name for name in NAMES if name != "deadletterqueue"])
+def test_nobody_adds_changes_or_deletes_history(model_name: str, root: Client, rows: None) -> None:
+    row = apps.get_model("reprocessing", model_name)._default_manager.first()
+    assert row is not None
+    refused = [
+        root.post(address(model_name, "add")),
+        root.post(address(model_name, "change", row.pk), {"reason": "x"}),
+        root.post(address(model_name, "delete", row.pk), {"post": "yes"}),
+    ]
+    assert [answer.status_code for answer in refused] == [403, 403, 403]
+
+
+@pytest.mark.parametrize("model_name", NAMES)
+def test_who_has_no_permission_sees_nothing(model_name: str, client: Client, rows: None) -> None:
+    row = apps.get_model("reprocessing", model_name)._default_manager.first()
+    assert row is not None
+    client.force_login(User.objects.create_user("nobody", is_staff=True))
+    pages = [client.get(address(model_name, "changelist")), client.get(address(model_name, "change", row.pk))]
+    assert [page.status_code for page in pages] == [403, 403]
+
+
+@pytest.mark.parametrize("query", [{"q": "shop\0"}, {"q": "x" * 5_000}, {"q": "' OR 1=1"}])
+@pytest.mark.parametrize("model_name", NAMES)
+def test_no_search_is_too_strange(model_name: str, query: dict[str, str], root: Client, rows: None) -> None:
+    assert root.get(f"{address(model_name, 'changelist')}?{urlencode(query)}").status_code == 200
+
+
+def test_a_list_counts_no_further_than_its_pages_reach(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
+    monkeypatch.setattr("reprocessing.admin.history.REACH", 2)
+    everything = DeadLetter.objects.order_by("pk")
+
+    assert [Paginator(everything, 1).count, FirstPages(everything, 1).count] == [3, 2]
+
+
+def test_the_parking_lot_has_permissions_of_its_own() -> None:
+    assert ParkedLetter._meta.default_permissions == ("view", "release", "discard")

@@ -1,0 +1,89 @@
+"""Bytes become readable without becoming something else."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.admin.reading import LONGEST, duration, readable, visible
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_indented_json_says_the_same(value: object) -> None:
+    shown = readable(json.dumps(value).encode())
+
+    assert [shown.form, json.loads(shown.text)] == ["JSON", value]
+
+
+def test_json_is_indented_and_otherwise_left_as_it_was_written() -> None:
+    body = b'{"a":1.10,"a":[1E5,{},[ ],{"x":"\\u202e, [b]"}],"n":123456789012345678901234567890}'
+
+    assert readable(body).text.split("\n") == [
+        "{",
+        '  "a": 1.10,',
+        '  "a": [',
+        "    1E5,",
+        "    {},",
+        "    [],",
+        "    {",
+        '      "x": "\\u202e, [b]"',
+        "    }",
+        "  ],",
+        '  "n": 123456789012345678901234567890',
+        "}",
+    ]
+
+
+def test_what_is_not_json_is_text_and_what_is_not_text_is_hex() -> None:
+    assert [readable(b"hello, [you").form, readable(b"").text] == ["text", ""]
+    assert readable(b"\xff\x00AB").text == "000000  ff 00 41 42                                      ..AB"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x" * 2**20,
+        b"\xff" * 2**20,
+        b'"' + b"x" * 2**20 + b'"',
+        b"[" * 60 + b"1," * 2**19 + b"1" + b"]" * 60,
+        b"[" * 2**20,
+        b'{"a":' * 10_000,
+    ],
+)
+def test_a_large_body_is_cut_its_size_is_told_and_it_is_quick(body: bytes) -> None:
+    began = time.process_time()
+    shown = readable(body)
+
+    assert [shown.size, shown.cut == (shown.size > LONGEST), len(shown.text) <= LONGEST * 1.3] == [
+        len(body),
+        True,
+        True,
+    ]
+    assert time.process_time() - began < 2
+
+
+def test_characters_that_hide_or_turn_others_around_are_written_as_numbers() -> None:
+    assert visible("a\u202eb\x00c\ud800\n\té😀") == "a<U+202E>b<U+0000>c<U+D800>\n\té😀"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "over"), (-1, "over"), (59, "59 s"), (60, "1 min 0 s"), (90_000, "1 d 1 h"), (345_600, "4 d 0 h")],
+)
+def test_a_duration_is_told_in_its_two_largest_units(seconds: int, text: str) -> None:
+    assert duration(timedelta(seconds=seconds)) == text
+
+
+def test_no_duration_is_a_dash() -> None:
+    assert duration(None) == "-"
