@@ -107,6 +107,10 @@ LOGGING = {
     "loggers": {"botocore": {"level": "WARNING"}},  # else a line or two for every client it makes
 }
 
+# What holds for every dlq (reprocessing/conf.py has the names and the defaults). The local SQS counts without delay and
+# answers at once; on AWS the defaults stand.
+REDRIVE: dict[str, Any] = {} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 1}
+
 globals().update(celery_settings(queue_urls=ENVIRONMENT.queue_urls, region=ENVIRONMENT.region))
 CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {

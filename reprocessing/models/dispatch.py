@@ -30,11 +30,14 @@ class Dispatch(models.Model):
 
 _UNTAKEN = """
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
-       count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired
-  FROM redrive_lane WHERE hinted_until IS NOT NULL AND due_at IS NOT NULL
+       count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
+       count(*) FILTER (WHERE phase = 'leased' AND due_at > redrive_now()) AS worked_on,
+       count(*) FILTER (WHERE phase = 'leased' AND due_at <= redrive_now()) AS orphaned
+  FROM redrive_lane WHERE due_at IS NOT NULL AND (hinted_until IS NOT NULL OR phase = 'leased')
 """
 
-# Hints that outlived their time: nobody took them. The next round is half as wide, and waits twice as long.
+# Hints outlived their time while nobody worked on anything: there are no workers. The next round is half as wide, and
+# waits twice as long.
 _WIDEN = """
 INSERT INTO redrive_dispatch AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
 ON CONFLICT (id) DO UPDATE
@@ -57,6 +60,8 @@ UPDATE redrive_dispatch
 class _Untaken:
     pending: int
     expired: int
+    worked_on: int
+    orphaned: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +75,18 @@ class Round:
 def next_round(*, most: int, least_life: float, most_life: float) -> Round:
     """The next round of hints: narrower and longer while nobody takes them; 0 wide while enough are pending.
 
+    Lanes whose owner died are hinted at in any case: what was told to a dead worker counts as pending, too.
+
     Args:
         most: lanes of a full round.
         least_life: seconds that a hint waits for a worker, when workers take them.
         most_life: seconds, when nobody does.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
-    values = {"most": most, "least_life": least_life, "most_life": most_life, "untaken": untaken.expired > 0}
+    nobody = untaken.expired > 0 and not untaken.worked_on
+    values = {"most": most, "least_life": least_life, "most_life": most_life, "untaken": nobody}
     found = rows.fetch(Round, _WIDEN, values)[0]
-    return Round(max(0, found.width - untaken.pending), found.lifetime)
+    return Round(max(found.width - untaken.pending, min(untaken.orphaned, most)), found.lifetime)
 
 
 def is_due(what: str, *, every: float) -> bool:

@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
+import json
+import os
+import urllib.request
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from datetime import timedelta
 from typing import Any
 
 import boto3
+import pytest
 from django.conf import settings
+from django.db import connection
 
 from reprocessing.conf import Conf
-from reprocessing.models import DeadLetterQueue, Origin, Run, Target, lanes
-from reprocessing.pipeline import gather, plan, promote, replay
+from reprocessing.domain.verdict import Outcome, Refused
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target, lanes
+from reprocessing.models.intent import Intended
+from reprocessing.pipeline import deliver, gather, plan, promote, replay
 from reprocessing.pipeline.gather import Gathered
 from reprocessing.pipeline.replay import Report
 from reprocessing.rate import Rates
 
 #: No waiting for what SQS's counts or long polls would need on AWS.
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
+
+
+class Killed(Exception):
+    """A worker is gone, at this very place."""
+
+
+class Clock:
+    """The database's now, which leases and deadlines go by."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def advance(self, seconds: float) -> None:
+        self._ahead += seconds
+        self._set()
+
+    def restore(self) -> None:
+        self._ahead = 0.0
+        self._set()
+
+    def _set(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE OR REPLACE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS "
+                f"$$SELECT clock_timestamp() + make_interval(secs => {self._ahead})$$"
+            )
 
 
 @dataclass
@@ -89,11 +123,87 @@ class Workbench:
         plan.enlist(self.dlq, run, limit=limit)
         return run
 
+    def ready(self, limit: int | None = None) -> Run:
+        """Capture what was buried, and enlist it."""
+        self.capture()
+        return self.enlist(limit)
+
     def replay(self, seconds: float = 10, **options: Any) -> Report:
-        turn = replay.Slice(
-            owner=uuid.uuid4().hex, conf=self.conf, rates=Rates.at(settings.REDIS_URL), dice=lambda: 0.0, **options
+        options = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0} | options
+        return replay.Slice(owner=uuid.uuid4().hex, conf=self.conf, **options).run(seconds=seconds)
+
+    def replay_and_die(self, *, sent: bool) -> None:
+        """A turn whose worker is killed between intent and settlement: after its letters went out, or before."""
+        post = deliver.letters
+
+        def dying(*args: Any, **options: Any) -> None:
+            if sent:
+                post(*args, **options)
+            raise Killed
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(deliver, "letters", dying)
+            patch.setattr(replay.Slice, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
+            with pytest.raises(Killed):
+                self.replay()
+
+    @contextmanager
+    def meanwhile(self, happens: Callable[[], object]) -> Iterator[None]:
+        """Between the answer of the wire and the settlement of the next trip, this happens, once."""
+        post = deliver.letters
+        with pytest.MonkeyPatch.context() as patch:
+
+            def slow(*args: Any, **options: Any) -> dict[int, Outcome]:
+                outcomes = post(*args, **options)
+                patch.undo()
+                try:
+                    happens()
+                finally:
+                    connection.close()  # this is the thread of the wire: it has one of its own
+                return outcomes
+
+            patch.setattr(deliver, "letters", slow)
+            yield
+
+    @contextmanager
+    def refusing(self, body: str, *, poison: bool = False) -> Iterator[None]:
+        """The target refuses this body, and takes the others."""
+        post = deliver.letters
+
+        def refuse(intended: Sequence[Intended], *args: Any, **options: Any) -> dict[int, Outcome]:
+            out: dict[int, Outcome] = {
+                one.attempt_id: Refused("Busy", "not now", poison=poison)
+                for one in intended if bytes(one.body) == body.encode()
+            }  # fmt: skip
+            others = [one for one in intended if one.attempt_id not in out]
+            return out | (post(others, *args, **options) if others else {})
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(deliver, "letters", refuse)
+            yield
+
+    def come_back(self, sent: dict[str, Any]) -> None:
+        """What was delivered dies into the dlq again, under an id of its own."""
+        group = {"MessageGroupId": "g", "MessageDeduplicationId": uuid.uuid4().hex} if self.fifo else {}
+        self.sqs.send_message(
+            QueueUrl=self.dlq_url, MessageBody=sent["Body"], MessageAttributes=sent["MessageAttributes"], **group
         )
-        return turn.run(seconds=seconds)
+
+    def letter(self, **which: Any) -> DeadLetter:
+        return DeadLetter.objects.get(dlq=self.dlq, **which)
+
+    def states(self) -> dict[str, str]:
+        """Each letter's state, by its body."""
+        found = DeadLetter.objects.filter(dlq=self.dlq).values_list("payload__body", "state")
+        return {bytes(body).decode(): state for body, state in found}
+
+    def history(self) -> list[tuple[int, str | None, int]]:
+        """Number, outcome and epoch of every attempt, in order."""
+        found = Attempt.objects.filter(letter__dlq=self.dlq).order_by("id")
+        return list(found.values_list("no", "outcome", "epoch"))
+
+    def lane(self, **which: Any) -> Lane:
+        return Lane.objects.get(dlq=self.dlq, **which)
 
     def promote(self) -> int:
         return promote.letters(conf=self.conf)
@@ -109,6 +219,17 @@ class Workbench:
             for one in found:
                 self.sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
         return got
+
+    def arrivals(self) -> list[dict[str, Any]]:
+        """Every accepted send to the origin in its order, by the local SQS's call log."""
+        name, since, end, found = self.origin_url.rsplit("/", 1)[-1], 0, 1, list[dict[str, Any]]()
+        while since < end:
+            asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
+            with urllib.request.urlopen(asked, timeout=30) as answer:
+                page = json.load(answer)
+            found += [entry for call in page["calls"] for entry in call["sent"] if entry["accepted"]]
+            since, end = page["next"], page["end"]
+        return found
 
     def left(self, url: str | None = None) -> int:
         found = self.sqs.get_queue_attributes(QueueUrl=url or self.dlq_url, AttributeNames=["All"])["Attributes"]

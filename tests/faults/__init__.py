@@ -1,0 +1,1 @@
+"""Faults in real processes: what dies, what is left, and who mends it."""

@@ -1,0 +1,84 @@
+"""Real workers of the service on the tests' own database, and the tests themselves in the place of beat."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit, urlunsplit
+
+from django.db import connection
+
+from reprocessing import tasks
+from tests.conditions import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+QUEUES = "redrive-control,redrive-capture,redrive-replay"
+
+
+def environment() -> dict[str, str]:
+    """What a worker needs to work on the database of this test."""
+    parts = urlsplit(os.environ["DATABASE_URL"])
+    database = parts._replace(path=f"/{connection.settings_dict['NAME']}")
+    return {**os.environ, "DATABASE_URL": urlunsplit(database), "PYTHONPATH": str(ROOT)}
+
+
+class Worker:
+    """One worker with its children, killed as one."""
+
+    def __init__(self, folder: Path, name: str, *, concurrency: int = 2, **more: str) -> None:
+        self.log = folder / f"{name}.log"
+        command = [sys.executable, "-m", "celery", "-A", "redrive_service", "worker", "--queues", QUEUES]
+        command += ["--concurrency", str(concurrency), "--loglevel", "INFO", "--hostname", f"{name}@%h"]
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env={**environment(), **more}, stdout=out, stderr=out, start_new_session=True
+            )
+
+    def await_ready(self) -> None:
+        eventually(lambda: b" ready." in self.log.read_bytes(), within=60)
+
+    def kill(self) -> None:
+        """SIGKILL to all of it: no handler runs, nothing is handed back."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=10)
+
+    def ask_to_stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    def __enter__(self) -> Self:
+        self.await_ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
+
+
+class Beat(threading.Thread):
+    """Ticks as beat would, every two seconds, from this process."""
+
+    def __init__(self, every: float = 2.0) -> None:
+        super().__init__(name="beat of a test")
+        self._over = threading.Event()
+        self._every = every
+
+    def run(self) -> None:
+        try:
+            while not self._over.is_set():
+                tasks.tick.apply_async(queue=tasks.CONTROL, expires=5)
+                self._over.wait(self._every)
+        finally:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()

@@ -1,0 +1,139 @@
+"""A worker dies in the middle of a drain: another one finishes it, and no more than its intent groups is repeated."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from django.db import connection
+
+from reprocessing.models import Attempt, DeadLetter, Lane
+from tests.conditions import eventually
+from tests.faults.fleet import Beat, Worker
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(900)]
+
+LETTERS, KEYS, KILLS = 5_000, 500, 10
+SLICES = 2  # of one worker at a time
+POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n", "mode": "automatic"}
+
+
+def test_ten_workers_killed_one_after_another_in_one_drain_lose_and_reorder_nothing(tmp_path: Path) -> None:
+    bench = Workbench(fields=POLICY)
+    _bury(bench)
+    dice = random.Random(20)
+    with Beat():
+        for number in range(KILLS):
+            moment = (number + dice.random()) * LETTERS / (KILLS + 1)
+            worker = Worker(tmp_path, f"worker-{number}", concurrency=SLICES)
+            _await_attempts(bench, moment)
+            worker.kill()
+        assert not _finished(bench)
+        with Worker(tmp_path, "the-last", concurrency=SLICES):
+            eventually(lambda: _finished(bench), within=180)
+    _judge(bench, kills=KILLS)
+
+
+def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(tmp_path: Path) -> None:
+    """Ten drains, in each of which one of two workers is killed at a random moment."""
+    dice = random.Random(21)
+    longest, orphaned = 0.0, 0
+    with Beat(), Worker(tmp_path, "the-other", concurrency=SLICES):
+        for number in range(KILLS):
+            bench = Workbench(fields=POLICY)
+            worker = Worker(tmp_path, f"worker-{number}", concurrency=SLICES)
+            worker.await_ready()
+            _bury(bench)
+            with _Orphans(bench) as orphans:
+                _await_attempts(bench, dice.randrange(100, LETTERS - 1_000))
+                worker.kill()
+                orphans.note(worker.process.pid)
+                eventually(lambda bench=bench: _finished(bench), within=120)
+            _judge(bench, kills=1)
+            longest, orphaned = max(longest, orphans.longest), orphaned + orphans.count
+    assert orphaned > 0
+    assert longest < 15
+    print(f"{orphaned} lanes were orphaned; the longest until one was leased again: {longest:.1f} s")  # noqa: T201
+
+
+class _Orphans(threading.Thread):
+    """Watches the lanes that a killed worker left leased: how long until somebody leases them again."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(name="orphans")
+        self.count, self.longest = 0, 0.0
+        self._dlq = bench.dlq.pk
+        self._left: dict[tuple[int, int], float] = {}
+        self._over = threading.Event()
+
+    def note(self, parent: int) -> None:
+        """The worker with this process id was killed just now, and its children with it."""
+        for lane, fence, owner in Lane.objects.filter(phase="leased", dlq=self._dlq).values_list(
+            "id", "fence", "owner"
+        ):
+            if not Path(f"/proc/{owner.split(':')[1]}").exists() or owner.split(":")[1] == str(parent):
+                self._left[lane, fence] = time.monotonic()
+        self.count = len(self._left)
+
+    def run(self) -> None:
+        while not self._over.wait(0.05):
+            now = set(Lane.objects.filter(phase="leased", dlq=self._dlq).values_list("id", "fence"))
+            for one in [one for one in list(self._left) if one not in now]:
+                self.longest = max(self.longest, time.monotonic() - self._left.pop(one))
+        connection.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+
+def _bury(bench: Workbench) -> None:
+    for first in range(0, LETTERS, 10):
+        bench.sqs.send_message_batch(
+            QueueUrl=bench.dlq_url,
+            Entries=[
+                {
+                    "Id": str(number), "MessageBody": f"{number}",
+                    "MessageAttributes": {
+                        "key": {"DataType": "String", "StringValue": f"account-{number % KEYS}"},
+                        "n": {"DataType": "Number", "StringValue": str(number // KEYS)},
+                        "event": {"DataType": "String", "StringValue": f"{number}"},
+                    },
+                }
+                for number in range(first, first + 10)
+            ],
+        )  # fmt: skip
+
+
+def _await_attempts(bench: Workbench, moment: float) -> None:
+    eventually(lambda: Attempt.objects.filter(target=bench.target).count() >= moment, within=180, every=0.001)
+
+
+def _finished(bench: Workbench) -> bool:
+    return DeadLetter.objects.filter(dlq=bench.dlq, state="delivered").count() == LETTERS
+
+
+def _judge(bench: Workbench, *, kills: int) -> None:
+    """By what the origin took: everything arrived, in order; repeats are few and bear the same redrive id."""
+    marks: dict[str, set[str]] = defaultdict(set)
+    by_key: dict[str, list[int]] = defaultdict(list)
+    arrived = bench.arrivals()
+    for one in arrived:
+        attributes: dict[str, Any] = one["attributes"]
+        marks[attributes["event"]].add(attributes["RedriveId"].split(":")[0])
+        by_key[attributes["key"]].append(int(attributes["n"]))
+    assert len(marks) == LETTERS
+    assert {len(ids) for ids in marks.values()} == {1}
+    assert len(arrived) - LETTERS <= kills * SLICES * bench.conf.intent_size
+    assert [key for key, numbers in by_key.items() if not all(a <= b for a, b in pairwise(numbers))] == []
