@@ -20,8 +20,8 @@ BRAKES = (
     ("--rate", str(RATE)),
     ("--max-attempts", str(MAX_ATTEMPTS)),
     ("--every", "1"),
-    ("--long-poll", "1"),
-    ("--backoff", "1"),
+    ("--backoff-base", "1"),
+    ("--backoff-cap", "1"),
     ("--quiet-for", "1"),
 )
 POLICY = (

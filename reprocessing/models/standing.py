@@ -221,3 +221,15 @@ def awaited(one: Evidence) -> str:
     if one.drained_through is None or one.drained_through < one.needed_from:
         return f"a capture of {one.watched_by} that begins after {one.needed_from:%H:%M:%S} UTC and runs dry"
     return "the next promotion: the evidence is there"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    message_id: str
+    state: str
+
+
+def states(dlq: int) -> dict[str, str]:
+    """The state of every letter of a dlq, by the message id under which it died."""
+    statement = "SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b"
+    return {row.message_id: row.state for row in rows.fetch(_State, statement, {"dlq": dlq})}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
 from reprocessing.domain.forecast import in_words
@@ -33,10 +33,15 @@ class Command(Console):
         parser.add_argument(
             "--every", type=number(0.1), default=2.0, metavar="SECONDS", help="how often with --watch (%(default)s)"
         )
+        parser.add_argument(
+            "--letters", action="store_true", help="with --json, of one dlq: the state of every letter by message id"
+        )
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         key = find(options["name"]).pk if options["name"] else None
+        if options["letters"] and not (key and options["json"]):
+            raise CommandError("--letters is for one dlq, with --json: name the dlq.")
         try:
             self.tell(key, options)
             while options["watch"] and self.heard:
@@ -48,6 +53,8 @@ class Command(Console):
     def tell(self, key: int | None, options: dict[str, Any]) -> None:
         """One look."""
         found = status(key)
+        if options["letters"] and key:
+            found["dlqs"][0]["states"] = standing.states(key)
         if options["json"]:
             self.report(found)
             return
