@@ -155,11 +155,13 @@ class Slice:
             self._keep(going)
             return pause
         chosen = [one for some, _ in granted.values() for one in some]
+        # From here on, whatever happens, only a settlement or the end of its lease frees such a lane: handed back with
+        # a letter on its way it would look as if its owner had lived to record what became of it.
+        self._forget({one.lane_id for one in chosen})
         intended = intend(
             [one.lane_id for one in chosen], [one.fence for one in chosen], [one.letter_id or 0 for one in chosen],
             margin=SEND_MARGIN, hold=self.conf.lease.total_seconds(),
         )  # fmt: skip
-        self._forget({one.lane_id for one in chosen} - {one.lane_id for one in intended})
         if intended:
             self._send(intended, {target: token for target, (_, token) in granted.items()})
         return None
@@ -240,7 +242,6 @@ class Slice:
             intended, outcomes, targets=self._targets, dlqs=self._dlqs, dice=self.dice,
             lease=self.conf.lease.total_seconds(),
         )  # fmt: skip
-        self._forget({one.lane_id for one in intended})
         self._remember(settled.standings)
         self._deletable.extend(settled.deletable)
         if len(self._deletable) >= self.conf.intent_size * 2:

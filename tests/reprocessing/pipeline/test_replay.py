@@ -1,0 +1,309 @@
+"""One slice at a time: what a killed worker, a lost lease, a spent token and a blocked lane come to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, Target, lanes, stops
+from reprocessing.pipeline import recover, settle
+from reprocessing.rate import Granted, Rates
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+LEASE = 9
+
+
+def test_a_letter_lost_before_the_wire_is_sent_when_the_lease_is_over(clock: Clock) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=False)
+    assert bench.replay().taken == 0  # the lane is still the dead worker's
+    clock.advance(LEASE)
+    assert bench.replay().taken == 1
+    assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
+    assert (bench.letter().state, bench.letter().attempts, len(bench.delivered())) == ("delivered", 2, 1)
+
+
+def test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity(clock: Clock) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    bench.replay()
+    marks = [one["MessageAttributes"] for one in bench.delivered()]
+    public_id = bench.letter().public_id
+    assert sorted(one["RedriveId"]["StringValue"] for one in marks) == [f"{public_id}:1", f"{public_id}:2"]
+    assert {one["IdempotencyKey"]["StringValue"] for one in marks} == {bench.letter().message_id}
+
+
+def test_a_fifo_target_swallows_what_a_killed_worker_repeats(clock: Clock) -> None:
+    bench = Workbench(fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"})
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    bench.replay()
+    assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
+    assert [one["Body"] for one in bench.delivered()] == ["letter"]
+
+
+def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clock) -> None:
+    bench = Workbench(fields={"max_attempts": 3})
+    bench.bury("letter")
+    bench.ready()
+    for _ in range(3):
+        bench.replay_and_die(sent=True)
+        clock.advance(LEASE)
+    bench.replay()
+    assert len(bench.delivered()) == 3
+    assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "attempts_spent", 3)
+    assert bench.history() == [(1, "unknown", 0), (2, "unknown", 0), (3, "unknown", 0)]
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert bench.left() == 0
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_worker_that_fails_and_lives_leaves_what_it_sent_to_its_lease(clock: Clock, limit: int) -> None:
+    bench = Workbench(fields={"max_attempts": limit})
+    bench.bury("letter")
+    bench.ready()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settle, "attempts", _fails)
+        with pytest.raises(DatabaseError):
+            bench.replay()
+    assert bench.lane().phase == "leased"
+    clock.advance(LEASE)
+    bench.replay(seconds=2)
+    assert bench.history()[0] == (1, "unknown", 0)
+    assert bench.letter().state == ("parked" if limit == 1 else "delivered")
+
+
+def _fails(*_: Any, **__: Any) -> None:
+    raise DatabaseError("the server closed the connection")
+
+
+def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
+    bench = Workbench()
+    bench.conf = replace(bench.conf, intent_size=4)
+    for number in range(10):
+        bench.bury(str(number))
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    bench.replay()
+    assert len(bench.delivered()) == 10 + 4
+    assert set(bench.states().values()) == {"delivered"}
+
+
+def test_without_a_fault_nothing_is_delivered_twice() -> None:
+    bench = Workbench(fields=KEYED)
+    for number in range(60):
+        bench.bury(str(number), key=f"account {number % 7}", n=str(number))
+    bench.ready()
+    for _ in range(3):
+        bench.replay()
+    assert sorted(int(one["Body"]) for one in bench.delivered()) == list(range(60))
+
+
+def test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else(clock: Clock) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+
+    def another_delivers_it() -> None:
+        clock.advance(LEASE)
+        assert bench.replay().taken == 1
+
+    with bench.meanwhile(another_delivers_it):
+        bench.replay()
+    first, second = Attempt.objects.order_by("no")
+    assert (first.outcome, second.outcome) == ("unknown", "accepted")
+    assert first.sent_message_id not in (None, second.sent_message_id)
+    assert (bench.letter().state, bench.letter().attempts) == ("delivered", 2)
+
+
+def test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked(clock: Clock) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+
+    def another_takes_the_lane() -> None:
+        clock.advance(LEASE)
+        assert len(lanes.lease("another", limit=10, lease=8)) == 1
+
+    with bench.meanwhile(another_takes_the_lane):
+        bench.replay()
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, attempt.holds_lane) == (None, True)
+    assert attempt.sent_message_id is not None
+    assert (bench.letter().state, bench.lane().owner, bench.lane().phase) == ("sending", "another", "leased")
+
+
+def test_a_lease_that_ran_out_settles_as_long_as_nobody_else_took_the_lane(clock: Clock) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    with bench.meanwhile(lambda: clock.advance(LEASE)):
+        bench.replay()
+    assert bench.history() == [(1, "accepted", 0)]
+
+
+def test_no_send_begins_when_the_lease_is_nearly_over() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.conf = replace(bench.conf, lease=timedelta(seconds=1.5))  # a request may take longer
+    assert (bench.replay(seconds=0.5).taken, bench.delivered()) == (0, [])
+    assert (bench.letter().attempts, bench.history()) == (0, [])
+
+
+def test_a_token_that_has_died_sends_nothing_and_counts_nothing() -> None:
+    bench = Workbench(target_fields={"rate": 5.0})
+    bench.bury("letter")
+    bench.ready()
+    rates = _DeadTokens()
+    report = bench.replay(rates=rates, stop=lambda: rates.asked > 0)
+    assert (report.taken, bench.delivered()) == (0, [])
+    letter = bench.letter()
+    assert (letter.state, letter.attempts, letter.not_sent) == ("waiting", 0, 1)
+    assert bench.history() == [(1, "not_sent", 0)]
+    assert bench.replay().taken == 1
+    assert bench.history() == [(1, "not_sent", 0), (2, "accepted", 0)]
+    assert bench.letter().attempts == 1
+
+
+class _DeadTokens(Rates):
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def take(self, target_id: int, wanted: int, rate: float, burst: float | None = None) -> Granted:
+        self.asked += 1
+        return Granted(wanted, 0.0, monotonic() - 10)
+
+
+def test_while_the_rate_is_not_known_nothing_is_sent() -> None:
+    bench = Workbench(target_fields={"rate": 100.0})
+    bench.bury("letter")
+    bench.ready()
+    report = bench.replay(seconds=1.5, rates=Rates.at("redis://127.0.0.1:9/0"))
+    assert (report.taken, report.failed, bench.delivered()) == (0, 0, [])
+    assert (bench.letter().state, bench.history(), bench.lane().phase) == ("waiting", [], "ready")
+
+
+def test_no_more_letters_are_sent_than_tokens_were_granted() -> None:
+    bench = Workbench(target_fields={"rate": 5.0})
+    for number in range(10):
+        bench.bury(str(number))
+    bench.ready()
+    rates = _ThreeTokens()
+    assert bench.replay(rates=rates, stop=lambda: rates.asked > 0).taken == 3
+    assert len(bench.delivered()) == 3
+
+
+class _ThreeTokens(_DeadTokens):
+    def take(self, target_id: int, wanted: int, rate: float, burst: float | None = None) -> Granted:
+        self.asked += 1
+        return Granted(min(3, wanted), 0.0, monotonic())
+
+
+def test_a_lane_that_rests_lets_all_others_go_and_keeps_its_order(clock: Clock) -> None:
+    bench = Workbench(fields={**KEYED, "backoff_base": 60, "backoff_jitter": "none"})
+    for key in ("blocked", "free"):
+        for number in (1, 2):
+            bench.bury(f"{key} {number}", key=key, n=str(number))
+    bench.ready()
+    with bench.refusing("blocked 1"):
+        bench.replay()
+    assert sorted(one["Body"] for one in bench.delivered()) == ["free 1", "free 2"]
+    assert bench.states()["blocked 2"] == "waiting"
+    clock.advance(30)
+    assert bench.replay().taken == 0
+    clock.advance(31)
+    bench.replay()
+    assert sorted(one["Body"] for one in bench.delivered()) == ["blocked 1", "blocked 2"]
+    bodies = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
+    sent = [text for body in bodies if (text := bytes(body).decode()).startswith("blocked")]
+    assert sent == ["blocked 1", "blocked 1", "blocked 2"]
+
+
+def test_an_unreachable_target_blocks_no_other() -> None:
+    dead, alive = Workbench(), Workbench()
+    dead.bury("dead")
+    alive.bury("alive")
+    dead.ready()
+    alive.ready()
+    Target.objects.filter(pk=dead.target.pk).update(url=f"{dead.origin_url}-of-nobody")
+    alive.replay()
+    assert alive.states() == {"alive": "delivered"}
+    assert dead.states() == {"dead": "parked"}  # three attempts, no backoff
+
+
+def test_of_a_lane_one_letter_is_under_way_at_a_time() -> None:
+    bench = Workbench(fields=KEYED)
+    bench.judge_by_absence(window=60)
+    for number in (1, 2, 3):
+        bench.bury(str(number), key="account", n=str(number))
+    bench.ready()
+    bench.replay()
+    assert bench.states() == {"1": "awaiting", "2": "waiting", "3": "waiting"}
+    assert (bench.lane().phase, bench.lane().due_at) == ("awaiting", None)
+
+
+def test_a_letter_that_lets_pass_is_followed_before_its_outcome_is_known() -> None:
+    bench = Workbench(fields=KEYED)
+    bench.judge_by_absence(window=60, advance="accepted")
+    for number in (1, 2, 3):
+        bench.bury(str(number), key="account", n=str(number))
+    bench.ready()
+    bench.replay()
+    assert set(bench.states().values()) == {"awaiting"}
+    assert Attempt.objects.filter(holds_lane=True).count() == 0
+
+
+def test_a_target_has_as_many_unsettled_letters_as_it_may_have() -> None:
+    bench = Workbench()
+    bench.conf = replace(bench.conf, max_unsettled=3)
+    bench.judge_by_absence(window=60)
+    for number in range(8):
+        bench.bury(str(number))
+    bench.ready()
+    bench.replay(seconds=2)
+    assert sorted(bench.states().values()) == ["awaiting"] * 3 + ["waiting"] * 5
+
+
+def test_one_task_is_one_lane_where_it_was_asked_for() -> None:
+    bench = Workbench()
+    for number in range(3):
+        bench.bury(str(number))
+    bench.ready()
+    first = Lane.objects.order_by("id").values_list("id", flat=True)[0]
+    assert bench.replay(only=[first], strictly=True).taken == 1
+    assert list(DeadLetter.objects.filter(state="delivered").values_list("lane", flat=True)) == [first]
+
+
+@pytest.mark.parametrize("obstacle", ["stopped", "observed", "not running", "halted"])
+def test_nothing_is_sent_of_what_is_stopped_observed_or_not_running(obstacle: str) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    run = bench.ready()
+    match obstacle:
+        case "stopped":
+            stops.stop(bench.dlq.pk, by="anna", reason="the consumer is broken")
+        case "halted":
+            stops.stop(None, by="anna", reason="everything is broken")
+        case "observed":
+            DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(mode="observe")
+        case _:
+            Run.objects.filter(pk=run.pk).update(state="planned")
+    assert (bench.replay().taken, bench.history(), bench.delivered()) == (0, [], [])
+    assert bench.letter().state == "waiting"
