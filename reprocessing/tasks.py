@@ -85,6 +85,8 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
     left = turn.run(seconds=view.slice.total_seconds()).left
     if left:
         replay_lanes.apply_async((left,), queue=REPLAY)
+    elif strictly:
+        _hint()  # one task, one lane: whoever is done with one asks for the next
 
 
 @shared_task(name="reprocessing.promote")

@@ -10,7 +10,8 @@ from uuid import UUID
 from reprocessing.models import rows
 from reprocessing.models.lanes import ACTIVE_RUNS
 
-# Lanes still mine with enough lease left; claims won; letters to sending, counted; attempts opened.
+# Lanes still mine with enough lease left; claims won (from the past by a person's word alone); letters to sending,
+# counted; attempts opened.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence
@@ -32,6 +33,8 @@ WITH mine AS (
     ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
        SET letter_id = excluded.letter_id, state = 'held', body_hash = excluded.body_hash, until = excluded.until
      WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
+        OR (c.state <> 'held' AND EXISTS (SELECT FROM wanted w
+                                           WHERE w.id = excluded.letter_id AND w.released_by IS NOT NULL))
     RETURNING c.letter_id
 ), moved AS (
     UPDATE redrive_letter l SET state = 'sending', attempts = l.attempts + 1, due_at = NULL

@@ -34,12 +34,13 @@ def letters(*, conf: Conf) -> int:
 
 
 def _look() -> None:
-    """Note which targets have nothing visible now. The moment counts from before the question."""
+    """Note which targets have nothing visible, nor delayed, now. The moment counts from before the question."""
     began = lanes.clock()
     empty: list[int] = []
     for target in evidence.watched():
         try:
-            if depth(QueueAddress(url=target.url, region=target.region)).visible == 0:
+            found = depth(QueueAddress(url=target.url, region=target.region))
+            if found.visible == 0 and found.delayed == 0:
                 empty.append(target.target_id)
         except QueueIsOutOfReach as error:
             logger.warning("%s", error)
