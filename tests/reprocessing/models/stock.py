@@ -1,0 +1,36 @@
+"""Rows to try statements on: one dlq with one origin, one lane with one waiting letter."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Stock:
+    """The rows; their queues are nobody's."""
+
+    def __init__(self) -> None:
+        name = f"d-{uuid.uuid4().hex[:8]}"
+        url, arn = f"http://127.0.0.1:9/0/{name}", f"arn:aws:sqs:us-east-1:0:{name}"
+        self.target = Target.objects.create(arn=f"{arn}-origin", url=f"{url}-origin", region="us-east-1")
+        self.dlq = DeadLetterQueue.objects.create(name=name, url=url, arn=arn, region="us-east-1")
+        self.origin = Origin.objects.create(dlq=self.dlq, arn=f"{arn}-origin", target=self.target)
+        self.run = Run.objects.create(name=name, dlq=self.dlq, state="running", asked_by="a test", started_at=NOW)
+        self.lane = Lane.objects.create(dlq=self.dlq, origin=self.origin, key_hash=b"k" * 32, run=self.run)
+        self.letter = self.another_letter()
+
+    def another_letter(self, **fields: Any) -> DeadLetter:
+        """A waiting letter of the lane, unless the fields say otherwise."""
+        values = {
+            "dlq": self.dlq, "message_id": uuid.uuid4().hex, "origin": self.origin, "target": self.target,
+            "lane": self.lane, "run": self.run, "state": "waiting", "planned": True, "sequence": "1",
+            "body_hash": b"b" * 32, "size": 1, "died_at": NOW,
+        }  # fmt: skip
+        letter = DeadLetter.objects.create(**{**values, **fields})
+        Payload.objects.create(letter=letter, body=b"body", attributes=b"{}", system={})
+        return letter

@@ -1,0 +1,153 @@
+"""Every constraint of the schema, violated once: what the rows may never say, whoever writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, transaction
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule
+
+from reprocessing.models import (
+    Attempt,
+    Claim,
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    Lane,
+    Origin,
+    Pulse,
+    Review,
+    Run,
+    Target,
+)
+from reprocessing.models.dispatch import Dispatch
+from reprocessing.models.review import Halt
+from tests.reprocessing.models.stock import NOW, Stock
+
+pytestmark = pytest.mark.django_db
+
+HASH = b"h" * 32
+
+
+def _attempt(stock: Stock, **fields: Any) -> Attempt:
+    values = {"letter": stock.letter, "lane": stock.lane, "target": stock.target, "no": 1, "epoch": 0, "fence": 1}
+    return Attempt.objects.create(**{**values, "opened_at": NOW, "holds_lane": True, **fields})
+
+
+def _second_lane(stock: Stock) -> object:
+    return Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=bytes(stock.lane.key_hash))
+
+
+def _second_holder(stock: Stock) -> None:
+    _attempt(stock)
+    _attempt(stock, letter=stock.another_letter(), no=1)
+
+
+def _reused_number(stock: Stock) -> None:
+    _attempt(stock, holds_lane=False, outcome="unknown", closed_at=NOW)
+    _attempt(stock)
+
+
+def _second_standing_run(stock: Stock) -> None:
+    for name in ("one", "two"):
+        Run.objects.create(name=name, dlq=stock.dlq, kind="standing")
+
+
+def _claim(stock: Stock, **fields: Any) -> Claim:
+    values = {"target": stock.target, "key_space": "1", "key_hash": HASH, "letter": stock.letter, "body_hash": HASH}
+    return Claim.objects.create(**{**values, **fields})
+
+
+def _two_schedules(stock: Stock) -> None:
+    interval = IntervalSchedule.objects.create(every=1, period="minutes")
+    _dlq(stock, interval=interval, crontab=CrontabSchedule.objects.create())
+
+
+def _dlq(stock: Stock, **fields: Any) -> None:
+    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(**fields)
+
+
+def _letter(stock: Stock, **fields: Any) -> None:
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(**fields)
+
+
+def _target(stock: Stock, **fields: Any) -> None:
+    Target.objects.filter(pk=stock.target.pk).update(**fields)
+
+
+VIOLATIONS: dict[str, Callable[[Stock], object]] = {
+    "a_key_has_one_lane": _second_lane,
+    "a_lane_is_due_when_ready_or_leased": lambda s: Lane.objects.filter(pk=s.lane.pk).update(phase="ready"),
+    "a_message_is_one_letter": lambda s: s.another_letter(message_id=s.letter.message_id),
+    "a_letter_under_way_has_lane_target_and_sequence": lambda s: _letter(s, lane=None),
+    "a_parked_letter_says_why": lambda s: _letter(s, state="parked", finished_at=NOW),
+    "a_duplicate_names_the_letter_that_was_delivered": lambda s: _letter(s, state="duplicate", finished_at=NOW),
+    "a_finished_letter_says_since_when": lambda s: _letter(s, state="delivered"),
+    "only_a_sent_letter_lets_pass": lambda s: _letter(s, lets_pass=True),
+    "attempts_are_counted_upwards": lambda s: _letter(s, attempts=-1),
+    "an_attempt_number_is_never_reused": _reused_number,
+    "one_attempt_holds_a_lane": _second_holder,
+    "a_closed_attempt_has_an_outcome": lambda s: _attempt(s, holds_lane=False, closed_at=NOW),
+    "a_closed_attempt_holds_no_lane": lambda s: _attempt(s, outcome="unknown", closed_at=NOW),
+    "a_held_claim_says_until_when": lambda s: _claim(s, state="held"),
+    "a_copy_that_is_gone_says_since_when": lambda s: Custody.objects.create(
+        dlq=s.dlq, message_id="copy", letter=s.letter, state="gone", handle="h", visible_until=NOW
+    ),
+    "a_dlq_has_one_standing_run": _second_standing_run,
+    "a_standing_run_never_finishes": lambda s: Run.objects.create(
+        name="standing", dlq=s.dlq, kind="standing", state="finished"
+    ),
+    "a_rate_is_above_zero_or_none": lambda s: _target(s, rate=0),
+    "a_burst_holds_one_letter": lambda s: _target(s, burst=0.5),
+    "a_window_is_a_duration": lambda s: _target(s, window=-1),
+    "absence_needs_a_watched_dlq": lambda s: _target(s, proof="absence"),
+    "a_dlq_allows_one_attempt": lambda s: _dlq(s, max_attempts=0),
+    "a_backoff_is_a_duration": lambda s: _dlq(s, backoff_cap=-1),
+    "a_dlq_has_one_schedule_at_most": _two_schedules,
+    "a_fifo_dlq_is_emptied_at_capture": lambda s: _dlq(s, fifo=True, delete_when="terminal"),
+    "a_stop_says_who_and_why": lambda s: _dlq(s, stopped_at=NOW, stopped_by="anna"),
+    "an_origin_is_named_once_a_dlq": lambda s: Origin.objects.create(dlq=s.dlq, arn=s.origin.arn, target=s.target),
+    "a_review_says_who_and_why": lambda s: Review.objects.create(act="released", letter=s.letter, by="anna", reason=""),
+    "there_is_one_halt": lambda s: Halt.objects.create(id=2, by="anna", reason="why"),
+    "a_halt_says_who_and_why": lambda s: Halt.objects.create(by="", reason="why"),
+    "a_pulse_names_its_queue": lambda _: Pulse.objects.create(queue="", beaten_at=NOW),
+    "there_is_one_dispatch": lambda s: Dispatch.objects.create(id=2, width=1, lifetime=1),
+}
+
+
+@pytest.fixture
+def stock() -> Stock:
+    return Stock()
+
+
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_the_schema_refuses(name: str, stock: Stock) -> None:
+    with pytest.raises(IntegrityError, match=f'"{name}"'), transaction.atomic():
+        VIOLATIONS[name](stock)
+
+
+def test_no_constraint_is_left_untried() -> None:
+    there = {one.name for model in apps.get_app_config("reprocessing").get_models() for one in model._meta.constraints}
+    assert there == set(VIOLATIONS)
+
+
+def test_a_message_of_a_dlq_has_one_custody_row(stock: Stock) -> None:
+    def keep() -> None:
+        Custody.objects.create(
+            dlq=stock.dlq, message_id="copy", letter=stock.letter, state="held", handle="h",
+            visible_until=datetime(2026, 1, 1, tzinfo=UTC),
+        )  # fmt: skip
+
+    keep()
+    with pytest.raises(IntegrityError, match="redrive_custody_pkey"), transaction.atomic():
+        keep()
+
+
+def test_a_key_has_one_claim_towards_a_target(stock: Stock) -> None:
+    _claim(stock, state="free")
+    with pytest.raises(IntegrityError, match="redrive_claim_pkey"), transaction.atomic():
+        _claim(stock, state="delivered")

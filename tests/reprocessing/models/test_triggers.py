@@ -1,0 +1,91 @@
+"""What Postgres itself sees to: history is not rewritten, bytes never change, parking is noticed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Payload
+from reprocessing.models.notice import Notice
+from tests.reprocessing.models.stock import NOW, Stock
+
+pytestmark = pytest.mark.django_db
+
+LATER = NOW + timedelta(hours=1)
+WRITTEN = {
+    "taken_at": NOW, "deadline": NOW, "sent_message_id": "id", "outcome": "absent", "detail": "d", "closed_at": NOW,
+    "returned_at": NOW,
+}  # fmt: skip
+REWRITTEN: dict[str, Any] = {
+    "no": 2, "epoch": 1, "fence": 2, "opened_at": LATER, "taken_at": LATER, "deadline": LATER, "sent_message_id": "x",
+    "outcome": "unknown", "detail": "x", "closed_at": LATER, "returned_at": LATER, "holds_lane": True,
+}  # fmt: skip
+
+
+def _closed(stock: Stock) -> Attempt:
+    return Attempt.objects.create(
+        letter=stock.letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
+        opened_at=NOW, holds_lane=False, **WRITTEN,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("column", REWRITTEN)
+def test_a_column_of_an_attempt_is_written_once(column: str) -> None:
+    attempt = _closed(Stock())
+    with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
+        Attempt.objects.filter(pk=attempt.pk).update(**{column: REWRITTEN[column]})
+
+
+@pytest.mark.parametrize("column", ["letter", "lane", "target", "run"])
+def test_an_attempt_never_becomes_another_letter_s(column: str) -> None:
+    attempt, other = _closed(Stock()), Stock()
+    with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
+        Attempt.objects.filter(pk=attempt.pk).update(**{column: getattr(other, column)})
+
+
+@pytest.mark.parametrize("column", sorted(WRITTEN))
+def test_what_was_written_is_not_taken_back(column: str) -> None:
+    attempt = _closed(Stock())
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Attempt.objects.filter(pk=attempt.pk).update(**{column: None})
+
+
+def test_every_column_of_an_attempt_is_guarded() -> None:
+    columns = {field.name for field in Attempt._meta.concrete_fields}
+    assert columns == {"id", "letter", "lane", "target", "run"} | set(REWRITTEN)
+
+
+@pytest.mark.parametrize("column", ["body", "attributes", "system"])
+def test_the_bytes_of_a_letter_never_change(column: str) -> None:
+    stock = Stock()
+    with pytest.raises(IntegrityError, match="captured bytes never change"), transaction.atomic():
+        Payload.objects.filter(pk=stock.letter.pk).update(**{column: {} if column == "system" else b"other"})
+
+
+def test_fences_rise_for_ever() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('redrive_fence'), nextval('redrive_fence')")
+        first, second = cursor.fetchone()
+    assert first < second
+
+
+def test_who_parks_a_letter_or_takes_it_out_tells_the_parking_queue() -> None:
+    stock = Stock()
+    DeadLetterQueue.objects.update(parking_url="http://127.0.0.1:9/0/parking")
+    letter = DeadLetter.objects.filter(pk=stock.letter.pk)
+    letter.update(state="parked", reason="refused", finished_at=NOW)
+    letter.update(detail="looked at")
+    letter.update(state="discarded", reason="")
+    assert list(Notice.objects.order_by("id").values_list("letter", "news")) == [
+        (stock.letter.pk, "parked"),
+        (stock.letter.pk, "left"),
+    ]
+
+
+def test_without_a_parking_queue_nothing_is_owed_to_it() -> None:
+    stock = Stock()
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="refused", finished_at=NOW)
+    assert Notice.objects.count() == 0

@@ -1,0 +1,385 @@
+"""Capturing: nothing leaves the dlq before it is committed here; returns, copies and new letters are told apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from reprocessing.domain.marks import MarkNames
+from reprocessing.models import Attempt, Custody, DeadLetter, DeadLetterQueue, Origin, Target, arrival, captures
+from reprocessing.pipeline import capture, clear, settle
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _killed(*_: Any, **__: Any) -> Any:
+    raise Killed
+
+
+def _keeps(*_: Any) -> int:
+    return 0
+
+
+def _show_again(bench: Workbench) -> None:
+    """Every copy that is out of sight comes to sight."""
+    for copy in Custody.objects.filter(dlq=bench.dlq).exclude(state="gone"):
+        bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
+
+
+AT_CAPTURE = {"delete_when": "captured"}
+
+
+def test_what_could_not_be_committed_stays_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields=AT_CAPTURE)
+    bench.bury("letter")
+    monkeypatch.setattr(arrival, "admit", _killed)
+    with pytest.raises(Killed):
+        bench.capture()
+    assert (bench.left(), DeadLetter.objects.count()) == (1, 0)
+
+
+def test_nothing_is_deleted_before_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields=AT_CAPTURE)
+    bench.bury("letter")
+    monkeypatch.setattr(clear, "copies", _killed)
+    with pytest.raises(Killed):
+        bench.capture()
+    assert (bench.left(), bench.states()) == (1, {"letter": "captured"})
+
+
+def test_a_copy_that_outlived_its_capture_is_known_and_deleted(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields=AT_CAPTURE)
+    bench.bury("letter")
+    with monkeypatch.context() as patch:
+        patch.setattr(clear, "copies", _killed)
+        with pytest.raises(Killed):
+            bench.capture()
+    _show_again(bench)
+    clock.advance(capture.LEASE + 1)
+    assert bench.capture().captured.known == 1
+    assert (bench.left(), DeadLetter.objects.count()) == (0, 1)
+
+
+def test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    assert (bench.left(), Custody.objects.get().state) == (1, "held")
+    bench.replay()
+    assert (bench.left(), Custody.objects.get().state) == (0, "gone")
+
+
+def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise DatabaseError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(settle.lanes, "lock", lambda lanes, _: set(lanes))
+        patch.setattr(settle.lanes, "advance", fails)
+        with pytest.raises(DatabaseError):
+            settle.heads({(bench.lane().pk, 0): settle.Closing(bench.letter().pk, settle.LetterState.DISCARDED)}, lease=8)
+    assert (bench.left(), bench.letter().state, Custody.objects.get().state) == (1, "waiting", "held")
+
+
+def test_a_message_received_twice_is_one_letter() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.capture()
+    _show_again(bench)
+    captured = bench.capture().captured
+    assert (captured.letters, captured.known, DeadLetter.objects.count()) == (0, 1, 1)
+    assert (Custody.objects.get().receives, Custody.objects.get().state, bench.left()) == (2, "held", 1)
+
+
+def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    with monkeypatch.context() as patch:
+        patch.setattr(clear, "copies", _keeps)
+        bench.replay()
+    _show_again(bench)
+    assert bench.capture().captured.known == 1
+    assert (bench.left(), bench.states()) == (0, {"letter": "delivered"})
+
+
+def test_above_the_limit_copies_are_not_held_but_deleted_at_capture() -> None:
+    bench = Workbench(fields={"custody_limit": 0})
+    bench.bury("letter")
+    bench.capture()
+    assert (bench.left(), bench.states()) == (0, {"letter": "captured"})
+
+
+def _delivered_and_back(bench: Workbench) -> dict[str, Any]:
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    (sent,) = bench.delivered()
+    bench.come_back(sent)
+    return sent
+
+
+def test_a_return_reopens_a_letter_that_was_delivered() -> None:
+    bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none"})
+    _delivered_and_back(bench)
+    assert bench.letter().state == "delivered"
+    assert bench.capture().captured.returns == 1
+    letter = bench.letter()
+    assert (letter.state, letter.epoch, letter.finished_at, letter.presumed) == ("waiting", 1, None, False)
+    assert letter.due_at is not None
+    assert (bench.lane().phase, bench.lane().due_at) == ("ready", letter.due_at)
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, attempt.returned_at is not None) == ("accepted", True)
+    assert bench.left() == 0
+
+
+def test_a_return_reopens_a_letter_that_was_presumed_delivered() -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=0)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    (sent,) = bench.delivered()
+    bench.promote()
+    bench.capture()
+    assert bench.promote() == 1
+    bench.come_back(sent)
+    bench.capture()
+    letter = bench.letter()
+    assert (letter.state, letter.presumed, letter.epoch) == ("waiting", False, 1)
+    bench.replay()
+    assert len(bench.delivered()) == 1
+
+
+def test_a_letter_that_comes_back_late_after_its_last_attempt_is_parked() -> None:
+    bench = Workbench(fields={"max_attempts": 1})
+    _delivered_and_back(bench)
+    bench.capture()
+    assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
+
+
+def test_the_same_return_seen_again_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    _delivered_and_back(bench)
+    with monkeypatch.context() as patch:
+        patch.setattr(clear, "copies", _keeps)
+        bench.capture()
+    before = _facts(bench)
+    _show_again(bench)
+    captured = bench.capture().captured
+    assert (captured.returns, captured.known) == (0, 1)
+    assert (_facts(bench), bench.left()) == (before, 0)
+
+
+def test_two_copies_of_one_return_are_one_failure() -> None:
+    bench = Workbench()
+    sent = _delivered_and_back(bench)
+    bench.capture()
+    before = _facts(bench)
+    bench.come_back(sent)
+    assert bench.capture().captured.returns == 1
+    assert (_facts(bench), bench.left()) == (before, 0)
+
+
+def test_two_copies_of_one_return_in_one_receive_are_one_failure() -> None:
+    bench = Workbench()
+    bench.come_back(_delivered_and_back(bench))
+    assert bench.capture().captured.returns == 2
+    assert (bench.letter().state, bench.letter().epoch, bench.letter().attempts, bench.left()) == ("waiting", 1, 1, 0)
+
+
+def _facts(bench: Workbench) -> tuple[object, ...]:
+    letter = bench.letter()
+    return letter.state, letter.epoch, letter.attempts, letter.due_at, letter.finished_at, Attempt.objects.get().returned_at
+
+
+def test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=60)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(9)
+    (first,) = bench.delivered()
+    bench.replay()
+    assert (bench.letter().state, bench.letter().attempts) == ("awaiting", 2)
+    bench.come_back(first)
+    assert bench.capture().captured.returns == 1
+    one, two = Attempt.objects.order_by("no")
+    assert (one.outcome, one.returned_at is not None) == ("unknown", True)
+    assert (two.outcome, two.returned_at, two.closed_at) == (None, None, None)
+    assert (bench.letter().state, bench.letter().epoch) == ("awaiting", 0)
+
+
+def test_a_return_frees_the_key_of_its_letter() -> None:
+    from reprocessing.models import Claim
+
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    bench.bury("letter", idem="k")
+    bench.ready()
+    bench.replay()
+    assert Claim.objects.get().state == "delivered"
+    bench.come_back(bench.delivered()[0])
+    bench.capture()
+    assert Claim.objects.get().state == "free"
+
+
+def test_a_letter_parked_or_discarded_by_a_person_s_decision_stays_so_when_it_comes_back() -> None:
+    from reprocessing.pipeline import park
+
+    bench = Workbench(fields={"max_attempts": 1})
+    sent = _delivered_and_back(bench)
+    bench.capture()
+    park.discard([bench.letter().pk], by="anna", reason="of no use")
+    bench.come_back(sent)
+    bench.capture()
+    assert (bench.letter().state, bench.left()) == ("discarded", 0)
+
+
+def test_a_return_is_known_by_the_id_that_the_target_gave_it() -> None:
+    bench = Workbench()
+    bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    id_in_the_dlq = bench.bury("letter")
+    _pretend_it_was_sent_as(id_in_the_dlq)
+    assert bench.capture().captured.returns == 1
+    assert bench.letter().state == "waiting"
+
+
+def _pretend_it_was_sent_as(message_id: str) -> None:
+    """The one attempt got this id when it was sent: a FIFO queue keeps it when a message dies."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE redrive_attempt DISABLE TRIGGER attempts_are_written_once")
+        cursor.execute("UPDATE redrive_attempt SET sent_message_id = %s", [message_id])
+        cursor.execute("ALTER TABLE redrive_attempt ENABLE TRIGGER attempts_are_written_once")
+
+
+def test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent(clock: Clock) -> None:
+    bench = Workbench()
+    bench.conf = replace(bench.conf, marks=MarkNames(redrive=None))
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    bench.bury("letter")
+    bench.ready()
+    assert sorted(DeadLetter.objects.values_list("state", "reason")) == [("parked", "possible_return"), ("sending", "")]
+
+
+def test_a_mark_on_another_body_is_a_new_letter() -> None:
+    bench = Workbench()
+    sent = _delivered_and_back(bench)
+    bench.capture()
+    bench.come_back({**sent, "Body": "another"})
+    captured = bench.capture().captured
+    assert (captured.letters, captured.returns) == (1, 0)
+
+
+def test_a_letter_of_an_unknown_origin_is_parked_not_guessed() -> None:
+    bench = Workbench()
+    other = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x", url="http://127.0.0.1:9/0/x", region="eu-west-1")
+    Origin.objects.create(dlq=bench.dlq, arn=other.arn, target=other)
+    bench.bury("letter")
+    bench.ready()
+    assert (bench.letter().state, bench.letter().reason, bench.letter().target) == ("parked", "unknown_origin", None)
+    assert bench.replay().taken == 0
+
+
+def test_what_earlier_tools_tried_counts() -> None:
+    bench = Workbench(fields={"max_attempts": 3})
+    bench.bury("tried", redrive_attempt="2")
+    bench.bury("spent", redrive_attempt="3")
+    bench.ready()
+    bench.replay()
+    assert bench.states() == {"tried": "delivered", "spent": "parked"}
+    assert bench.letter(payload__body=b"tried").attempts == 3
+
+
+def test_a_dlq_is_one_capture_s_at_a_time() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    capturing = captures.lease(bench.dlq.pk, lease=60, dirty=140)
+    assert capturing is not None
+    assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
+    captures.end(capturing, clean=True, drained=False)
+    assert bench.capture().captured.letters == 1
+
+
+def test_a_dlq_that_is_observed_is_never_received_from() -> None:
+    bench = Workbench(fields={"mode": "observe"})
+    bench.bury("letter")
+    assert bench.capture().captured.received == 0
+    (message,) = bench.sqs.receive_message(QueueUrl=bench.dlq_url, MessageSystemAttributeNames=["All"])["Messages"]
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    renew = captures.renew
+
+    def late(capturing: Any, **options: Any) -> bool:
+        clock.advance(capture.LEASE + 1)
+        assert captures.lease(bench.dlq.pk, lease=60, dirty=140) is not None
+        return renew(capturing, **options)
+
+    monkeypatch.setattr(captures, "renew", late)
+    captured = bench.capture().captured
+    assert (captured.letters, captured.drained, DeadLetter.objects.count()) == (0, False, 0)
+
+
+def test_after_a_capture_that_died_nothing_counts_as_drained_for_a_while(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench(fields=AT_CAPTURE)
+    bench.bury("letter")
+    with monkeypatch.context() as patch:
+        patch.setattr(arrival, "admit", _killed)
+        with pytest.raises(Killed):
+            bench.capture()
+    bench.bury("another")
+    clock.advance(capture.LEASE + 1)
+    assert bench.capture().captured.drained is False
+    assert _drained_through(bench) is None
+    clock.advance(bench.conf.receive_visibility)
+    bench.bury("a third")
+    assert bench.capture().captured.drained is True
+    assert _drained_through(bench) is not None
+
+
+def test_a_capture_that_had_trouble_proves_nothing() -> None:
+    bench = Workbench()
+    address = DeadLetterQueue.objects.filter(pk=bench.dlq.pk)
+    address.update(url=f"{bench.dlq_url}-of-nobody")
+    dlq = address.get()
+    captured = capture.letters(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=5, receivers=2)
+    assert (captured.drained, bool(captured.trouble)) == (False, True)
+    assert _drained_through(bench) is None
+
+
+def _drained_through(bench: Workbench) -> object:
+    return DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through
+
+
+def test_a_body_that_nothing_can_decode_does_not_stop_its_batch_mates() -> None:
+    bench = Workbench(fields={"ordering_key": "body:account", "sequence": "system:SentTimestamp"})
+    bodies = ["{", "[" * 5000, '{"account": "\\ud800"}', "\ufeff{}", "{}", '{"account": [1]}', "NaN"]
+    for body in [*bodies, '{"account": "a"}']:
+        bench.bury(body)
+    bench.ready()
+    bench.replay()
+    assert bench.states()['{"account": "a"}'] == "delivered"
+    reasons = dict(DeadLetter.objects.filter(state="parked").values_list("payload__body", "reason"))
+    assert set(reasons.values()) == {"unreadable_body", "no_ordering_key"}
+    assert {bytes(body).decode() for body in reasons} == set(bodies)

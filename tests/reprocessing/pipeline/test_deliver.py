@@ -1,0 +1,135 @@
+"""On the wire: bytes and attributes as they were, additions where there is room, batch-mates of poison go on."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from reprocessing.models import DeadLetter, DeadLetterQueue
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADDED = {"RedriveId", "IdempotencyKey", "OriginalMessageId", "ReprocessedFrom"}
+OF_EVERY_TYPE: dict[str, Any] = {
+    "text": {"DataType": "String", "StringValue": "ä\u2028\U0001f600 \t"},
+    "labelled": {"DataType": "String.json", "StringValue": '{"a": 1}'},
+    "number": {"DataType": "Number", "StringValue": "-1.50e10"},
+    "integer": {"DataType": "Number.int", "StringValue": "007"},
+    "binary": {"DataType": "Binary", "BinaryValue": bytes(range(256))},
+    "picture": {"DataType": "Binary.png", "BinaryValue": b"\x89PNG\x00\xff"},
+}
+
+
+def _through(bench: Workbench, body: str, attributes: dict[str, Any], **system: Any) -> dict[str, Any]:
+    group = {"MessageGroupId": "account-7", "MessageDeduplicationId": uuid.uuid4().hex} if bench.fifo else {}
+    bench.sqs.send_message(
+        QueueUrl=bench.dlq_url, MessageBody=body, MessageAttributes=attributes, **group, **system
+    )  # fmt: skip
+    bench.ready()
+    bench.replay()
+    (sent,) = bench.delivered()
+    return sent
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_body_and_attributes_of_every_type_arrive_exactly_as_they_were(fifo: bool) -> None:
+    bench = Workbench(fifo=fifo)
+    body = '{"n": 1.0,\r\n "t": "\t ä \U0001f600\u2028"}  '
+    sent = _through(bench, body, OF_EVERY_TYPE)
+    assert sent["Body"] == body
+    assert {name: one for name, one in sent["MessageAttributes"].items() if name not in ADDED} == OF_EVERY_TYPE
+    assert ADDED <= set(sent["MessageAttributes"])
+
+
+def test_the_declared_additions_say_where_it_was_and_what_it_is() -> None:
+    bench = Workbench()
+    sent = _through(bench, "letter", {})
+    letter = bench.letter()
+    assert {name: one["StringValue"] for name, one in sent["MessageAttributes"].items()} == {
+        "RedriveId": f"{letter.public_id}:1",
+        "IdempotencyKey": letter.message_id,
+        "OriginalMessageId": letter.message_id,
+        "ReprocessedFrom": bench.name,
+    }
+
+
+@pytest.mark.parametrize(("own", "added"), [(10, []), (9, ["RedriveId"]), (8, ["IdempotencyKey", "RedriveId"])])
+def test_there_are_ten_attributes_at_most_and_the_letter_s_own_come_first(own: int, added: list[str]) -> None:
+    bench = Workbench()
+    attributes = {f"own{number}": {"DataType": "String", "StringValue": str(number)} for number in range(own)}
+    sent = _through(bench, "letter", attributes)["MessageAttributes"]
+    assert {name: one for name, one in sent.items() if name in attributes} == attributes
+    assert sorted(sent.keys() - attributes.keys()) == added
+
+
+def test_what_leaves_no_room_for_additions_goes_without_them() -> None:
+    bench = Workbench()
+    sent = _through(bench, "x" * (1_048_576 - 5), {})
+    assert (len(sent["Body"]), sent.get("MessageAttributes", {})) == (1_048_571, {})
+
+
+def test_group_and_deduplication_and_trace_go_along() -> None:
+    bench = Workbench(fifo=True)
+    trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    sent = _through(
+        bench, "letter", {}, MessageSystemAttributes={"AWSTraceHeader": {"DataType": "String", "StringValue": trace}}
+    )
+    assert sent["Attributes"]["MessageGroupId"] == "account-7"
+    assert sent["Attributes"]["AWSTraceHeader"] == trace
+    assert len(sent["Attributes"]["MessageDeduplicationId"]) == 64
+
+
+def test_a_known_failure_gives_the_next_attempt_a_deduplication_id_of_its_own() -> None:
+    bench = Workbench(fifo=True)
+    bench.bury("letter")
+    bench.ready()
+    ids = []
+    for _ in range(2):
+        bench.replay()
+        (sent,) = bench.delivered()
+        ids.append(sent["Attributes"]["MessageDeduplicationId"])
+        bench.come_back(sent)
+        bench.capture()
+    assert len(set(ids)) == 2
+    assert [epoch for _, _, epoch in bench.history()] == [0, 1]
+
+
+def test_a_letter_sent_again_carries_one_mark_not_two() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    bench.come_back(bench.delivered()[0])
+    bench.capture()
+    bench.replay()
+    (sent,) = bench.delivered()
+    assert set(sent["MessageAttributes"]) == ADDED
+    assert sent["MessageAttributes"]["RedriveId"]["StringValue"] == f"{bench.letter().public_id}:2"
+
+
+def test_poison_is_parked_with_its_reason_and_its_batch_mates_go_on() -> None:
+    bench = Workbench()
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"MaximumMessageSize": "1024"})
+    bench.bury("x" * 1025)
+    for number in range(9):
+        bench.bury(str(number))
+    bench.ready()
+    bench.replay()
+    assert len(bench.delivered()) == 9
+    (poison,) = DeadLetter.objects.exclude(state="delivered")
+    assert (poison.state, poison.reason, bool(poison.detail)) == ("parked", "refused", True)
+    assert bench.left() == 0
+
+
+def test_a_letter_is_sent_from_its_stored_bytes_when_the_queue_holds_none_any_more(clock: Clock) -> None:
+    bench = Workbench()
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(delete_when="captured")
+    bench.bury("letter")
+    bench.capture()
+    assert bench.left() == 0
+    bench.enlist()
+    bench.replay()
+    assert [one["Body"] for one in bench.delivered()] == ["letter"]

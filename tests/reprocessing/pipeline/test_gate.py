@@ -1,0 +1,184 @@
+"""The gate: what a head's claim, attempts, order and target say, alone and through whole turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.verdict import Go, Park, Skip, Verdict, Wait
+from reprocessing.models import Claim, DeadLetter
+from reprocessing.models.lanes import Standing
+from reprocessing.pipeline import gate, park
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+HEAD = Standing(
+    lane_id=1, fence=1, phase="leased", letter_id=1, dlq_id=1, target_id=1, attempts=0, max_attempts=3, never_sent=True,
+    stale=False, stale_policy="park", released=False, receives=1, receive_ceiling=None, claim_state=None,
+    claim_letter=None, claim_same_body=None,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("facts", "room", "verdict"),
+    [
+        ({}, 1, Go()),
+        ({"attempts": 2}, 1, Go()),
+        ({"attempts": 3}, 1, Park(ParkedReason.ATTEMPTS_SPENT)),
+        ({"stale": True}, 1, Park(ParkedReason.STALE)),
+        ({"stale": True, "never_sent": False}, 1, Go()),
+        ({"stale": True, "released": True}, 1, Go()),
+        ({"stale": True, "stale_policy": "deliver"}, 1, Go()),
+        ({"receive_ceiling": 3, "receives": 3}, 1, Go()),
+        ({"receive_ceiling": 3, "receives": 4}, 1, Park(ParkedReason.RECEIVED_TOO_OFTEN, "4 receives")),
+        ({"receive_ceiling": 3, "receives": 4, "released": True}, 1, Go()),
+        ({}, 0, Wait(gate.TARGET_IS_FULL, "its target has as many unsettled letters as it may have")),
+        ({"claim_letter": 1, "claim_state": "held"}, 1, Go()),
+        ({"claim_letter": 1, "claim_state": "free"}, 1, Go()),
+        ({"claim_letter": 2, "claim_state": "free"}, 1, Go()),
+        (
+            {"claim_letter": 2, "claim_state": "held"},
+            1,
+            Wait(gate.TWIN_UNDER_WAY, "another letter with its idempotency key is under way"),
+        ),
+        ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": True}, 1, Skip(duplicate_of=2)),
+        (
+            {"claim_letter": 2, "claim_state": "delivered", "claim_same_body": False},
+            1,
+            Park(ParkedReason.KEY_CONFLICT),
+        ),
+        ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": False, "released": True}, 1, Go()),
+        ({"claim_letter": 2, "claim_state": "discarded"}, 1, Park(ParkedReason.TWIN_DISCARDED)),
+        ({"claim_letter": 2, "claim_state": "discarded", "released": True}, 1, Go()),
+        ({"claim_letter": 2, "claim_state": "held", "released": True, "attempts": 3}, 0, Wait(timedelta(seconds=2), "")),
+    ],
+)
+def test_a_head_s_verdict(facts: dict[str, Any], room: int, verdict: Verdict) -> None:
+    found = gate.head(replace(HEAD, **facts), room=room)
+    if isinstance(verdict, Wait) and isinstance(found, Wait) and not verdict.why:
+        verdict = replace(verdict, why=found.why)
+    assert found == verdict
+
+
+through_postgres = pytest.mark.django_db(transaction=True)
+
+BY_KEY: dict[str, Any] = {"idempotency_key": "attribute:idem"}
+LEASE = 9
+
+
+def _one_after_another(bench: Workbench, *bodies: str) -> None:
+    for body in bodies:
+        bench.bury(body, idem="k")
+        bench.ready()
+        bench.replay()
+
+
+@through_postgres
+def test_a_second_letter_with_the_key_and_body_of_a_delivered_one_is_its_duplicate() -> None:
+    bench = Workbench(fields=BY_KEY)
+    _one_after_another(bench, "same", "same")
+    first, second = DeadLetter.objects.order_by("id")
+    assert (first.state, second.state, second.duplicate_of_id) == ("delivered", "duplicate", first.pk)
+    assert (len(bench.delivered()), bench.left()) == (1, 0)
+
+
+@through_postgres
+def test_the_key_of_a_delivered_letter_with_another_body_is_a_conflict() -> None:
+    bench = Workbench(fields=BY_KEY)
+    _one_after_another(bench, "one", "other")
+    assert bench.states() == {"one": "delivered", "other": "parked"}
+    assert bench.letter(state="parked").reason == "key_conflict"
+    assert len(bench.delivered()) == 1
+
+
+@through_postgres
+def test_a_key_that_is_under_way_makes_its_twin_wait(clock: Clock) -> None:
+    bench = Workbench(fields=BY_KEY)
+    bench.bury("first", idem="k")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    bench.bury("second", idem="k")
+    bench.bury("other", idem="other")
+    bench.ready()
+    bench.replay()
+    assert bench.states() == {"first": "sending", "second": "waiting", "other": "delivered"}
+    twin = bench.letter(payload__body=b"second").lane
+    assert twin is not None
+    assert (twin.phase, twin.why) == ("ready", "another letter with its idempotency key is under way")
+    clock.advance(LEASE)
+    bench.replay()
+    assert bench.states()["first"] == "delivered"
+
+
+@through_postgres
+def test_a_key_is_freed_when_its_letter_has_failed_for_good() -> None:
+    bench = Workbench(fields=BY_KEY)
+    bench.bury("first", idem="k")
+    bench.ready()
+    with bench.refusing("first", poison=True):
+        bench.replay()
+    _one_after_another(bench, "second")
+    assert bench.states() == {"first": "parked", "second": "delivered"}
+    assert Claim.objects.get().letter_id == bench.letter(state="delivered").pk
+
+
+@through_postgres
+def test_after_an_unknown_outcome_the_key_stays_with_its_letter(clock: Clock) -> None:
+    bench = Workbench(fields={**BY_KEY, "backoff_base": 600, "backoff_jitter": "none"})
+    bench.bury("first", idem="k")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    with bench.refusing("first"):
+        bench.replay()
+    assert Claim.objects.get().state == "free"
+    assert bench.history() == [(1, "unknown", 0), (2, "refused", 0)]
+
+
+@through_postgres
+def test_a_discarded_letter_s_twin_is_parked() -> None:
+    bench = Workbench(fields=BY_KEY)
+    bench.bury("first", idem="k")
+    bench.ready()
+    with bench.refusing("first", poison=True):
+        bench.replay()
+    park.discard([bench.letter().pk], by="anna", reason="of no use")
+    _one_after_another(bench, "second")
+    assert bench.states() == {"first": "discarded", "second": "parked"}
+    assert bench.letter(state="parked").reason == "twin_discarded"
+
+
+@through_postgres
+def test_equal_keys_in_one_batch_stall_neither_each_other_nor_the_batch(clock: Clock) -> None:
+    bench = Workbench(fields=BY_KEY)
+    for _ in range(3):
+        bench.bury("same", idem="k")
+    bench.bury("other", idem="other")
+    bench.ready()
+    assert bench.replay().taken == 2
+    clock.advance(LEASE)
+    assert bench.replay().taken == 0
+    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["delivered", "delivered", "duplicate", "duplicate"]
+    assert sorted(one["Body"] for one in bench.delivered()) == ["other", "same"]
+
+
+@through_postgres
+@pytest.mark.parametrize("fate", ["delivered", "discarded"])
+def test_a_person_s_release_sends_a_letter_though_its_key_is_taken(fate: str) -> None:
+    bench = Workbench(fields=BY_KEY)
+    bench.bury("first", idem="k")
+    bench.ready()
+    if fate == "delivered":
+        bench.replay()
+    else:
+        with bench.refusing("first", poison=True):
+            bench.replay()
+        park.discard([bench.letter().pk], by="anna", reason="of no use")
+    _one_after_another(bench, "second")
+    assert bench.states() == {"first": fate, "second": "parked"}
+    park.release([bench.letter(state="parked").pk], by="anna", reason="both are meant")
+    bench.replay()
+    assert bench.states() == {"first": fate, "second": "delivered"}

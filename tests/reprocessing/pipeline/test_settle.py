@@ -1,0 +1,144 @@
+"""Settling: what each outcome does to attempt, letter, lane and copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
+from reprocessing.models import Attempt
+from reprocessing.pipeline import deliver
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def _answers(outcome: Outcome | None) -> Iterator[None]:
+    def answer(intended: Any, *_: Any, **__: Any) -> dict[int, Outcome]:
+        return {one.attempt_id: outcome for one in intended} if outcome else {}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deliver, "letters", answer)
+        yield
+
+
+def _bench(**fields: Any) -> Workbench:
+    bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
+    bench.bury("letter")
+    bench.ready()
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said", "epoch"),
+    [
+        (Refused("Busy", "not now"), ("refused", "Busy: not now"), 1),
+        (Unknown("the reply was lost"), ("unknown", "the reply was lost"), 0),
+        (None, ("unknown", "nothing was reported of it"), 0),
+    ],
+)
+def test_a_failure_counts_and_the_letter_rests(outcome: Outcome | None, said: tuple[str, str], epoch: int) -> None:
+    bench = _bench()
+    with _answers(outcome):
+        bench.replay()
+    letter, attempt = bench.letter(), Attempt.objects.get()
+    assert (attempt.outcome, attempt.detail) == said
+    assert (letter.state, letter.attempts, letter.not_sent, letter.epoch) == ("waiting", 1, 0, epoch)
+    assert letter.due_at is not None
+    assert attempt.closed_at is not None
+    assert round((letter.due_at - attempt.closed_at).total_seconds(), 1) == 60.0
+    assert (bench.lane().phase, bench.lane().due_at, bench.left()) == ("ready", letter.due_at, 1)
+
+
+def test_each_failure_doubles_the_rest(clock: Clock) -> None:
+    bench = _bench(max_attempts=9)
+    rests = []
+    for _ in range(3):
+        with _answers(Refused("Busy", "not now")):
+            bench.replay()
+        due, closed = bench.letter().due_at, Attempt.objects.latest("id").closed_at
+        assert due is not None
+        assert closed is not None
+        rests.append(round((due - closed).total_seconds()))
+        clock.advance(rests[-1] + 1)
+    assert rests == [60, 120, 240]
+
+
+@pytest.mark.parametrize("outcome", [Refused("Busy", "not now"), Unknown("lost")])
+def test_after_the_last_attempt_the_letter_is_parked_and_its_copy_deleted(outcome: Outcome) -> None:
+    bench = _bench(max_attempts=1)
+    with _answers(outcome):
+        bench.replay()
+    assert (bench.letter().state, bench.letter().reason, bench.left()) == ("parked", "attempts_spent", 0)
+    assert bench.lane().phase == "idle"
+
+
+def test_what_no_other_attempt_would_change_is_parked_at_once() -> None:
+    bench = _bench(max_attempts=9)
+    with _answers(Refused("InvalidMessageContents", "no", poison=True)):
+        bench.replay()
+    assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "refused", 1)
+
+
+def test_what_was_not_sent_does_not_count_and_waits_no_longer_than_it_must() -> None:
+    bench = _bench(max_attempts=1)
+    turns = iter(range(10))
+    with _answers(NotSent("its time had run out")):
+        bench.replay(stop=lambda: next(turns) >= 3)
+    letter = bench.letter()
+    assert (letter.state, letter.attempts, letter.epoch) == ("waiting", 0, 0)
+    assert letter.not_sent == len(bench.history()) > 0
+    assert bench.replay().taken == 1
+
+
+def test_numbers_of_attempts_go_on_where_nothing_was_sent() -> None:
+    bench = _bench()
+    once = iter([False, True])
+    with _answers(NotSent("its time had run out")):
+        bench.replay(stop=lambda: next(once))
+    bench.replay()
+    assert bench.history() == [(1, "not_sent", 0), (2, "accepted", 0)]
+
+
+def test_a_parked_head_steps_aside() -> None:
+    bench = _two_of_one_lane()
+    assert bench.states() == {"first": "parked", "second": "delivered"}
+
+
+def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decides() -> None:
+    from reprocessing.pipeline import park
+
+    bench = _two_of_one_lane(parked_head="hold")
+    assert bench.states() == {"first": "parked", "second": "waiting"}
+    assert (bench.lane().phase, bench.lane().due_at) == ("held", None)
+    park.discard([bench.letter(state="parked").pk], by="anna", reason="of no use")
+    bench.replay()
+    assert bench.states() == {"first": "discarded", "second": "delivered"}
+
+
+def _two_of_one_lane(**fields: Any) -> Workbench:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", **fields})
+    bench.bury("first", key="a", n="1")
+    bench.bury("second", key="a", n="2")
+    bench.ready()
+    with bench.refusing("first", poison=True):
+        bench.replay()
+    return bench
+
+
+def test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq() -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=60)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    attempt = Attempt.objects.get()
+    assert (attempt.outcome, attempt.closed_at, attempt.holds_lane) == (None, None, True)
+    assert attempt.taken_at is not None
+    assert attempt.deadline is not None
+    assert round((attempt.deadline - attempt.taken_at).total_seconds(), 1) == 60.0
+    assert (bench.letter().state, bench.left()) == ("awaiting", 1)
