@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, LiteralString
 
 # To be put behind a `moved` of: id, dlq_id, message_id, target_id, idempotency_key, state, claim, until.
-# Claims and copies are reached by their primary keys. `copies` are those that may now be deleted from the dlq.
+# Claims and copies are reached by their primary keys: `held` said in other words keeps the planner from the index of
+# all that a dlq holds. `copies` are those that may now be deleted from the dlq.
 AFTERMATH: Final[LiteralString] = """
 claims AS (
     UPDATE redrive_claim c SET state = m.claim, until = CASE WHEN m.claim = 'held' THEN coalesce(m.until, c.until) END
@@ -17,7 +18,7 @@ claims AS (
     UPDATE redrive_custody c SET state = 'delete'
       FROM moved m
      WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id = m.dlq_id
-       AND c.message_id = m.message_id AND c.state = 'held'
+       AND c.message_id = m.message_id AND c.state NOT IN ('delete', 'gone')
     RETURNING c.dlq_id, c.message_id, c.handle
 )
 """

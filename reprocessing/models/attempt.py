@@ -21,10 +21,12 @@ class Attempt(models.Model):
     `deadline`: until when it may come back; `taken_at`: when the target took it.
     """
 
-    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="history")
+    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="history", db_index=False)
     lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+")
-    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
-    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="attempts")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_index=False)
+    run = models.ForeignKey(
+        Run, null=True, blank=True, on_delete=models.PROTECT, related_name="attempts", db_index=False
+    )
     no = models.IntegerField()
     epoch = models.IntegerField()
     fence = models.BigIntegerField()

@@ -58,7 +58,7 @@ SELECT dlq_id, message_id, handle FROM redrive_custody
 _GONE = """
 UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
   FROM unnest(%(dlqs)b::bigint[], %(ids)b::text[]) AS g(dlq_id, message_id)
- WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.state = 'delete'
+ WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.state NOT IN ('held', 'gone')
 """
 
 # Letters of a running run whose copy has used up two thirds of its time out of sight; once each.
@@ -75,7 +75,7 @@ _EXTENDED = """
 UPDATE redrive_custody c
    SET extended = true, visible_until = redrive_now() + make_interval(secs => %(seconds)b::float8)
   FROM unnest(%(ids)b::text[]) AS g(message_id)
- WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.state = 'held'
+ WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.state NOT IN ('delete', 'gone')
 """
 
 # Whose letters ended in a way that left the copy behind (a lost worker's last attempt, say).

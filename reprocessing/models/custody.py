@@ -22,7 +22,8 @@ class Custody(models.Model):
     """One copy, by the id under which the dlq handed it over. `attempt` null: the copy that became the letter."""
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
-    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+")
+    # No index of its own: the planner would take it for the primary key's, and read a whole dlq for every copy.
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="copies")
     attempt = models.ForeignKey(Attempt, null=True, blank=True, on_delete=models.PROTECT, related_name="+")

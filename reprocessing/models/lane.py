@@ -21,8 +21,9 @@ class Lane(models.Model):
     delivered, or sent with an unknown fate.
     """
 
-    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes")
-    origin = models.ForeignKey(Origin, on_delete=models.PROTECT, related_name="lanes")
+    # No index of their own: the planner would take one for the unique key's, and read a whole dlq for every lane.
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes", db_index=False)
+    origin = models.ForeignKey(Origin, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     key_hash = models.BinaryField()
     key = models.TextField(null=True, blank=True)
     single = models.BooleanField(db_default=False)

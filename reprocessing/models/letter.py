@@ -32,12 +32,19 @@ class DeadLetter(models.Model):
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters")
+    # No index of their own: a letter changes its state often, and every index is written again with it.
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters", db_index=False)
     message_id = models.TextField()
-    origin = models.ForeignKey(Origin, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    origin = models.ForeignKey(
+        Origin, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    target = models.ForeignKey(
+        Target, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     lane = models.ForeignKey(Lane, null=True, blank=True, on_delete=models.PROTECT, related_name="letters")
-    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="letters")
+    run = models.ForeignKey(
+        Run, null=True, blank=True, on_delete=models.PROTECT, related_name="letters", db_index=False
+    )
     state = models.TextField(choices=STATES, db_default=LetterState.CAPTURED.value)
     due_at = models.DateTimeField(null=True, blank=True)
     attempts = models.IntegerField(db_default=0)
