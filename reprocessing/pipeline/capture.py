@@ -92,6 +92,7 @@ class _Capture:
         self._origins = _Origins(dlq)
         self._waiting: list[Arrival] = []
         self._since = 0.0
+        self._hides = False  # a copy that was not deleted hides, in a FIFO dlq, what is behind it
 
     def run(
         self, *, seconds: float, receivers: int, stop: Callable[[], bool], heard: Callable[[Captured], None]
@@ -104,12 +105,15 @@ class _Capture:
             for arrived in listening:
                 if not self._take(arrived):
                     return self._done  # the dlq is another's by now: what we hold comes to sight again
+                if not self._waiting:
+                    listening.settled()
                 heard(self._done)
             if self._waiting and not self._write():
                 return self._done
         self._done.trouble = listening.trouble
-        self._done.drained = listening.silent and self._capturing.clean
-        captures.end(self._capturing, clean=not listening.trouble, drained=listening.silent, trouble=listening.trouble)
+        clean = not listening.trouble and not self._hides
+        self._done.drained = listening.silent and clean and self._capturing.clean
+        captures.end(self._capturing, clean=clean, drained=listening.silent, trouble=listening.trouble)
         return self._done
 
     def _take(self, arrived: Sequence[Arrival]) -> bool:
@@ -130,8 +134,8 @@ class _Capture:
         deletable += self._take_back(copies)
         deletable += self._admit(copies)
         here = [one for one in deletable if one.dlq_id == self._dlq.pk]  # the next sweep of other dlqs sees to theirs
-        if here:
-            clear.copies(self._dlq, here)
+        if here and clear.copies(self._dlq, here) < len(here):
+            self._hides = self._dlq.fifo
         return True
 
     def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
@@ -210,7 +214,7 @@ class _Origins:
     def __init__(self, dlq: DeadLetterQueue) -> None:
         known = list(Origin.objects.filter(dlq=dlq))
         self._by_arn = {one.arn: one for one in known}
-        self._else = dlq.default_origin or (known[0] if len(known) == 1 else None)
+        self._else = known[0] if len(known) == 1 else dlq.default_origin
 
     def of(self, one: Arrival) -> Origin | None:
         """The letter's origin; None when it is not known, which is never guessed."""

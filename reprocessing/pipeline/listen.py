@@ -25,6 +25,9 @@ class Listening:
     Each item is the messages of one or several polls; an empty one says that time has passed. The iteration ends when
     all have heard silence, at the deadline, or when `stop` says so; what was received until then is handed over first.
 
+    A FIFO queue hides what is behind a message that was received, until that is deleted. So its silence counts only
+    as long as nothing is out: whoever iterates calls `settled`.
+
     Attributes:
         silent: the queue ran dry: every receiver heard silence.
         trouble: why a receiver gave up; empty while none has.
@@ -42,6 +45,7 @@ class Listening:
         self._over = threading.Event()
         self._heard: queue.Queue[list[Arrival]] = queue.Queue(maxsize=_AHEAD)
         self._quiet = [0] * receivers
+        self._arrived = self._handed_over = self._settled = 0
         self._guard = threading.Lock()
         self._threads = [threading.Thread(target=self._listen, args=(number,)) for number in range(receivers)]
 
@@ -61,8 +65,14 @@ class Listening:
         while any(thread.is_alive() for thread in self._threads) or not self._heard.empty():
             if self._stop() or time.monotonic() > self._end:
                 self._over.set()
-            yield self._take(0.1)
+            arrived = self._take(0.1)
+            self._handed_over += len(arrived)
+            yield arrived
         self.silent = not self.trouble and all(polls >= QUIET_POLLS for polls in self._quiet)
+
+    def settled(self) -> None:
+        """All that was handed over until now is written, and deleted where it had to be."""
+        self._settled = self._handed_over
 
     def _take(self, patience: float) -> list[Arrival]:
         try:
@@ -72,6 +82,7 @@ class Listening:
 
     def _listen(self, number: int) -> None:
         while not self._over.is_set() and not self._all_quiet():
+            hidden = self._address.fifo and self._settled < self._arrived
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
             except QueueIsOutOfReach as error:
@@ -79,9 +90,10 @@ class Listening:
                 self._over.set()
                 return
             with self._guard:
-                if len(arrived) == _FULL:
+                self._arrived += len(arrived)
+                if len(arrived) == _FULL or (arrived and self._address.fifo):
                     self._quiet = [0] * len(self._quiet)
-                else:
+                elif not hidden:
                     self._quiet[number] += 1
             if arrived:
                 self._heard.put(arrived)
