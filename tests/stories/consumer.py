@@ -10,7 +10,10 @@ import boto3
 
 
 class Consumer(threading.Thread):
-    """Receives, one batch after another, and deletes what `handles` says yes to. What it saw is in `seen`."""
+    """Receives, one batch after another, and deletes what `handles` says yes to. What it saw is in `seen`.
+
+    What it fails is visible again at once, so that SQS buries it with the next receive.
+    """
 
     def __init__(self, url: str, handles: Callable[[dict[str, Any]], bool]) -> None:
         super().__init__(name="consumer")
@@ -32,6 +35,10 @@ class Consumer(threading.Thread):
                 if good:
                     self.done.append(one)
                     sqs.delete_message(QueueUrl=self.url, ReceiptHandle=one["ReceiptHandle"])
+                else:
+                    sqs.change_message_visibility(
+                        QueueUrl=self.url, ReceiptHandle=one["ReceiptHandle"], VisibilityTimeout=0
+                    )
 
     def __enter__(self) -> Self:
         self.start()

@@ -1,0 +1,134 @@
+"""What stories are told with: messages that die by SQS's own hand, drains, and the independent judge at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import connection
+
+from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
+from reprocessing.models import DeadLetter, Origin, Target
+from reprocessing.models.progress import Tally
+from reprocessing.pipeline import drain
+from reprocessing.pipeline.drain import Hands
+from reprocessing.rate import Rates
+from tests.reprocessing.pipeline.bench import Workbench
+
+Message = dict[str, Any]
+
+
+def text(value: str, kind: str = "String") -> dict[str, str]:
+    """A message attribute."""
+    return {"DataType": kind, "StringValue": value}
+
+
+def lettered(body: str, *, group: str | None = None, **attributes: str) -> Message:
+    """A message to be published; in a FIFO queue with its group."""
+    fifo = {"MessageGroupId": group, "MessageDeduplicationId": uuid4().hex} if group else {}
+    return {"MessageBody": body, "MessageAttributes": {name: text(value) for name, value in attributes.items()}, **fifo}
+
+
+def published(sqs: Any, url: str, messages: Iterable[Message]) -> None:  # noqa: ANN401  # boto3's clients have no type
+    """Messages sent to a queue in this order."""
+    left = iter(messages)
+    while some := list(islice(left, 10)):
+        answer = sqs.send_message_batch(
+            QueueUrl=url, Entries=[{"Id": str(place), **one} for place, one in enumerate(some)]
+        )
+        assert not answer.get("Failed")
+
+
+def dead(bench: Workbench, url: str, messages: Iterable[Message]) -> None:
+    """Messages published to an origin of this bench whose consumer fails every one: SQS buries them in the dlq."""
+    policy = {"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"}
+    bench.sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": json.dumps(policy)})
+    published(bench.sqs, url, messages)
+    while bench.left(url):
+        bench.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+
+
+def another_origin(bench: Workbench) -> Origin:
+    """One more queue whose messages die into this bench's dlq."""
+    url = bench.queue(f"{bench.name}-{uuid4().hex[:6]}")
+    target = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    return Origin.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
+
+
+def hands(bench: Workbench, *, owner: str = "a test", stop: Callable[[], bool] = lambda: False) -> Hands:
+    """What a drain of this bench works with."""
+    return Hands(bench.conf, Rates.at(settings.REDIS_URL), lambda: 0.0, owner, stop)
+
+
+def drained(bench: Workbench, name: str = "", **options: Any) -> Tally:  # noqa: ANN401  # those of `hands`
+    """The whole dlq captured, enlisted and replayed; what its letters have come to. At home in a thread of its own."""
+    with_these = hands(bench, **options)
+    drain.collect(bench.dlq, with_these, heard=lambda _: None, seconds=30)
+    run = drain.begin(bench.dlq, name=name or f"drain of {bench.name}", limit=None, asked_by="a test")
+    return drain.work(run, with_these, told=lambda _: None)
+
+
+def in_a_thread(work: Callable[[], Tally]) -> Tally:
+    """What `work` says; the thread's own connection is closed."""
+    try:
+        return work()
+    finally:
+        connection.close()
+
+
+class Witness:
+    """What the local SQS sees from now on, for the judge."""
+
+    def __init__(self) -> None:
+        self._first: int = self._page(2**40)["end"]
+
+    def calls(self) -> Iterator[Message]:
+        """Every call since, in its order."""
+        since, end = self._first, self._first + 1
+        while since < end:
+            page = self._page(since)
+            yield from page["calls"]
+            since, end = page["next"], page["end"]
+
+    def judges(self, *benches: Workbench, **promised: Any) -> Judgement:  # noqa: ANN401  # the experiment's own
+        """The judgement over what these dlqs and the queues behind them have seen; `promised` as of an Experiment."""
+        dlqs = [one.dlq.pk for one in benches]
+        origins = Origin.objects.filter(dlq__in=dlqs).values_list("target__url", flat=True)
+        experiment = Experiment(
+            origins=frozenset(map(_name, origins)) | promised.pop("strangers", frozenset()),
+            dlqs=frozenset(_name(one.dlq_url) for one in benches),
+            fifo=all(one.fifo for one in benches),
+            **promised,
+        )
+        return judge(experiment, self.calls(), None, _books(dlqs))
+
+    @staticmethod
+    def _page(since: int) -> Message:
+        asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}"
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            page: Message = json.load(answer)
+        return page
+
+
+def _name(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+def _books(dlqs: list[int]) -> Books:
+    """What the service says of its letters, by the ids under which they died."""
+    said: dict[str, set[str]] = {}
+    for message_id, state in DeadLetter.objects.filter(dlq__in=dlqs).values_list("message_id", "state"):
+        said.setdefault(state, set()).add(message_id)
+    still = {one for state in ("captured", "waiting", "sending", "awaiting") for one in said.get(state, ())}
+    return Books(
+        parked=frozenset(said.get("parked", ())),
+        discarded=frozenset(said.get("discarded", ())),
+        duplicates=frozenset(said.get("duplicate", ())),
+        open=frozenset(still),
+    )

@@ -1,0 +1,87 @@
+"""FIFO all the way: no letter overtakes another of its group, and SQS swallows exactly what it should."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.stories.consumer import Consumer
+from tests.stories.scene import Message, Witness, dead, drained, lettered
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+POLICY = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
+LEASE = 9
+
+
+def _letters(groups: int, each: int) -> Iterator[Message]:
+    for number in range(each):
+        for group in range(groups):
+            yield lettered(f"{group}.{number}", group=f"g{group}")
+
+
+@pytest.mark.parametrize("each", [4, pytest.param(20, marks=pytest.mark.soak)])
+def test_two_hundred_groups_go_back_in_order_and_nothing_is_swallowed(each: int) -> None:
+    witness = Witness()
+    bench = Workbench(fifo=True, fields=POLICY)
+    dead(bench, bench.origin_url, _letters(200, each))
+    tally = drained(bench)
+    assert (tally.delivered, tally.open, bench.left()) == (200 * each, 0, 0)
+    judgement = witness.judges(bench, advance="accepted", max_attempts=1)
+    assert judgement.findings == ()
+    assert (judgement.counts()["delivered"], judgement.sends, judgement.swallowed) == (200 * each, 200 * each, 0)
+    assert _in_order(bench.delivered(), groups=200, each=each)
+
+
+def test_a_letter_that_fails_at_once_is_a_new_message_to_the_queue_that_had_it_before() -> None:
+    witness = Witness()
+    bench = Workbench(fifo=True, fields=POLICY)
+    bench.judge_by_absence(window=1)
+    dead(bench, bench.origin_url, _letters(8, 3))
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
+    failed: set[str] = set()
+
+    def handles(one: dict[str, Any]) -> bool:
+        good = not one["Body"].endswith(".1") or one["Body"] in failed
+        failed.add(one["Body"])
+        return good
+
+    with Consumer(bench.origin_url, handles) as consumer:
+        tally = drained(bench)
+    assert (tally.presumed, tally.failed_attempts, tally.open) == (24, 8, 0)
+    judgement = witness.judges(bench, advance="settled", max_attempts=2)
+    assert judgement.findings == ()
+    assert (judgement.returns, judgement.sends, judgement.swallowed) == (8, 32, 0)
+    assert _in_order(consumer.done, groups=8, each=3)
+
+
+def test_what_a_lost_worker_sent_is_swallowed_and_what_failed_after_that_is_not(clock: Clock) -> None:
+    witness = Witness()
+    bench = Workbench(fifo=True, fields=POLICY)
+    bench.judge_by_absence(window=0)
+    dead(bench, bench.origin_url, [lettered("letter", group="g")])
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    bench.replay()
+    assert witness.judges(bench, advance="settled").swallowed == 1
+    while bench.left(bench.origin_url):
+        bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=0)
+    assert bench.capture().captured.returns == 1
+    bench.replay()
+    judgement = witness.judges(bench, advance="settled", max_attempts=3)
+    assert (judgement.sends, judgement.swallowed, judgement.returns, judgement.findings) == (3, 1, 1, ())
+    assert bench.history() == [(1, "unknown", 0), (2, "returned", 0), (3, None, 1)]
+    assert [one["Body"] for one in bench.delivered()] == ["letter"]
+
+
+def _in_order(arrived: list[dict[str, Any]], *, groups: int, each: int) -> bool:
+    by_group: dict[str, list[int]] = defaultdict(list)
+    for one in arrived:
+        group, number = one["Body"].split(".")
+        by_group[group].append(int(number))
+    return list(by_group.values()) == [list(range(each))] * groups
