@@ -25,3 +25,11 @@ class RateIsUnknown(RedriveError):
 
 class RunIsAnother(RedriveError):
     """A run's id was used for another selection: running a run again must change nothing that is done."""
+
+
+class DlqIsTaken(RedriveError):
+    """A dlq's name or queue was added by somebody else meanwhile."""
+
+
+class DlqIsNotToBeRead(RedriveError):
+    """Messages of a dlq were asked for that may not be received now."""

@@ -12,7 +12,6 @@ from django.core.management import call_command
 
 from reprocessing.models import DeadLetterQueue
 from tests.reprocessing.sqs.conftest import (  # noqa: F401  fixtures
-    MakeQueue,
     endpoint,
     make_queue,
     own_sqs,

@@ -1,0 +1,120 @@
+"""`manage.py peek_dlq`: look into a dlq without taking anything out of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from reprocessing.domain.lane import Place
+from reprocessing.domain.verdict import Park
+from reprocessing.management.console import Console, add_confirm, add_json, add_name, find, when, whole
+from reprocessing.models import DeadLetterQueue, captures
+from reprocessing.pipeline import peek
+from reprocessing.pipeline.peek import Glimpse, Peeked
+from reprocessing.sqs import Depth, QueueAddress, depth
+
+Told = dict[str, Any]
+#: Characters of a body that are shown.
+_SHOWN = 400
+
+
+class Command(Console):
+    """Tells how many messages there are; with --confirm receives some, shows them and gives them back."""
+
+    help = (
+        "Tells how many messages a dlq holds. With --confirm it receives some, shows what they are and where they "
+        "would stand, and gives them back at once: their receive count rises, nothing else changes. "
+        "Letters that have been captured are out of sight: redrive_status and the admin show them."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_name(parser)
+        parser.add_argument("--limit", type=whole(1), default=10, metavar="N", help="the most messages (%(default)s)")
+        parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of their bodies")
+        add_confirm(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        dlq = find(options["name"])
+        found = depth(QueueAddress(dlq.url, dlq.region))
+        captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
+        peeked = peek.messages(dlq, limit=options["limit"]) if options["confirm"] else None
+        if options["json"]:
+            self.report(_in_json(dlq, found, peeked, bodies=options["bodies"]))
+        else:
+            self.say("\n".join(screen(dlq, found, peeked, bodies=options["bodies"])))
+
+
+def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Iterable[str]:
+    """What was seen, for people."""
+    others = f"{found.in_flight:,} in flight, {found.delayed:,} delayed"
+    yield f"{dlq.name}: about {found.visible:,} messages visible, {others}"
+    if peeked is None:
+        yield "With --confirm some of the visible ones are received, shown and given back; their receive count rises."
+        return
+    if not peeked.messages:
+        yield "None could be received."
+    for one in peeked.messages:
+        yield ""
+        yield from _message(one, bodies=bodies)
+    if peeked.kept:
+        yield f"{peeked.kept} could not be given back; they come to sight by themselves in {peek.VISIBILITY} s."
+
+
+def _message(one: Glimpse, *, bodies: bool) -> Iterable[str]:
+    known = f", a letter that is {one.known}" if one.known else ""
+    yield f"{one.message_id}{known}"
+    origin = (one.origin or "").rpartition(":")[2] or "not told"
+    yield f"  sent {when(one.sent_at)}, received {one.receives} times, {one.size:,} bytes, died in: {origin}"
+    if one.attributes:
+        yield f"  attributes: {', '.join(one.attributes)}"
+    yield f"  {_where(one.where)}"
+    if bodies:
+        yield f"  {shown(one.body)}"
+
+
+def _where(where: Place | Park) -> str:
+    match where:
+        case Park(reason, detail):
+            return f"would be parked: {reason.sentence} {detail}".rstrip()
+        case Place(key=None):
+            return "no ordering key: a lane of its own"
+        case Place():
+            return f"ordering key {json.dumps(where.key, ensure_ascii=False)}, idempotency key {where.idempotency_key}"
+
+
+def shown(body: bytes) -> str:
+    """The beginning of a body, on one line, with nothing in it that a terminal would obey."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return f"not text: {body[: _SHOWN // 2].hex()}{'…' if len(body) > _SHOWN // 2 else ''}"
+    plain = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text[:_SHOWN])
+    return plain + ("…" if len(text) > _SHOWN else "")
+
+
+def _in_json(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Told:
+    depths = {"visible": found.visible, "in_flight": found.in_flight, "delayed": found.delayed}
+    seen = None if peeked is None else [_message_in_json(one, bodies=bodies) for one in peeked.messages]
+    return {"dlq": dlq.name, "dry_run": peeked is None, "depth": depths, "messages": seen}
+
+
+def _message_in_json(one: Glimpse, *, bodies: bool) -> Told:
+    place = one.where if isinstance(one.where, Place) else None
+    park = one.where if isinstance(one.where, Park) else None
+    return {
+        "message_id": one.message_id,
+        "sent_at": one.sent_at,
+        "origin": one.origin,
+        "receives": one.receives,
+        "size": one.size,
+        "attributes": list(one.attributes),
+        "letter": one.known,
+        "ordering_key": place and place.key,
+        "idempotency_key": place and place.idempotency_key,
+        "would_be_parked": park and {"reason": park.reason, "detail": park.detail},
+        **({"body": shown(one.body)} if bodies else {}),
+    }

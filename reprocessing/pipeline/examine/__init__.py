@@ -1,0 +1,57 @@
+"""Examine a dlq before it is watched, or changed: what its queues say, what would be remembered, what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reprocessing.models.registration import Proposal
+from reprocessing.pipeline.examine import policies, queues
+from reprocessing.pipeline.examine.findings import Case, Finding, Severity
+from reprocessing.pipeline.examine.proposing import Wanted, mode, policy, propose
+from reprocessing.pipeline.examine.sight import Sight, look
+
+__all__ = ["Examination", "Finding", "Severity", "Wanted", "dlq"]
+
+_CHECKS = (
+    queues.identity,
+    queues.origins,
+    queues.ways_back,
+    queues.retention,
+    queues.custody,
+    queues.native_moves,
+    queues.encryption,
+    queues.parking,
+    policies.outcome,
+    policies.leaning,
+    policies.order,
+    policies.keys,
+    policies.pace,
+    policies.time,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found, and what would be written."""
+
+    sight: Sight
+    proposal: Proposal
+    findings: list[Finding]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether something must be cured first."""
+        return any(one.severity is Severity.REFUSE for one in self.findings)
+
+
+def dlq(wanted: Wanted, *, custody_limit: int) -> Examination:
+    """Examine what a person wants a dlq to be. Nothing is received, sent or written.
+
+    Raises:
+        QueueIsOutOfReach: the dlq, an origin or the parking queue could not be asked.
+        SelectorIsUnclear: a key that is always needed was switched off.
+    """
+    sight = look(wanted.name, url=wanted.url, origins=wanted.origins, parking_url=wanted.dlq.get("parking_url", ""))
+    proposal = propose(wanted, sight, custody_limit=custody_limit)
+    case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
+    return Examination(sight, proposal, [finding for check in _CHECKS for finding in check(case)])

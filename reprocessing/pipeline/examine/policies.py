@@ -1,0 +1,133 @@
+"""What is said of the policy: whether it keeps order, whether it can be proved, and whether there is time enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reprocessing.domain.forecast import in_words
+from reprocessing.domain.identity import Source
+from reprocessing.models import Target
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.target import Advance, Proof
+from reprocessing.pipeline.examine.findings import Case, Finding, note, refuse, warn
+from reprocessing.pipeline.examine.proposing import watcher
+
+
+def outcome(case: Case) -> Iterator[Finding]:
+    """Absence can be seen."""
+    for seen in case.sight.origins.values():
+        if case.of_target(seen, "proof") != Proof.ABSENCE:
+            continue
+        behind = watcher(case.sight, seen)
+        if behind is None:
+            yield refuse(
+                f"The outcome absence cannot be seen: no watched dlq lies behind {seen.address.name}.",
+                "Add the dlq that its redrive policy names, or say --outcome accepted.",
+            )
+        elif (case.mode if behind == case.arn else case.sight.dlqs[behind].mode) == Mode.OBSERVE:
+            yield refuse(
+                f"The outcome absence cannot be seen: from the dlq behind {seen.address.name}, in mode observe, "
+                "nothing is received.",
+                "Say --mode manual, or --outcome accepted.",
+            )
+
+
+def leaning(case: Case) -> Iterator[Finding]:
+    """Targets of other dlqs that this one proves absence for."""
+    if case.mode != Mode.OBSERVE or case.sight.row is None:
+        return
+    others = Target.objects.filter(watched_by=case.sight.row, proof=Proof.ABSENCE).exclude(arn__in=case.sight.origins)
+    for target in others:
+        yield refuse(
+            f"In mode observe {case.name} cannot prove absence for {target}, a target of another dlq.",
+            f"Say --mode manual, or change the outcome of {target} first.",
+        )
+    if case.sight.unsettled:
+        yield refuse(
+            f"{case.sight.unsettled:,} sent letters wait for what captures of {case.name} prove.",
+            "Wait for them (redrive_status), then say --mode observe.",
+        )
+
+
+def order(case: Case) -> Iterator[Finding]:
+    """The lane's order outlives the way to the consumer."""
+    keyed = case.policy.ordering.source is not Source.NONE
+    if case.sight.dlq.facts.fifo and not keyed:
+        yield warn(
+            "It is a FIFO dlq, and without an ordering key letters of one group go back in any order.",
+            "Leave out --ordering-key: MessageGroupId is the default.",
+        )
+    for seen in case.sight.origins.values() if keyed and case.mode != Mode.OBSERVE else ():
+        at_once = case.of_target(seen, "advance") == Advance.ACCEPTED
+        if seen.facts.fifo and at_once and str(case.policy.ordering) != "system:MessageGroupId":
+            yield warn(
+                f"{seen.address.name} keeps the order of message groups, and the ordering key is another: the letters "
+                "of a lane go without waiting for each other's outcome.",
+                "Say --advance settled.",
+            )
+        elif not seen.facts.fifo and (at_once or case.of_target(seen, "proof") == Proof.ACCEPTED):
+            yield warn(
+                f"{seen.address.name} is a standard queue: it may hand a lane's letters over in another order than "
+                "they are sent in, and a letter that fails is overtaken by the next.",
+                "Say --outcome absence --advance settled: then each letter waits for the outcome of the one before.",
+            )
+
+
+def keys(case: Case) -> Iterator[Finding]:
+    """Keys mean what they seem to, and do not change under letters that are on their way."""
+    if case.policy.idempotency.source is Source.CONTENT_HASH:
+        yield warn(
+            "With content-hash as idempotency key, a letter equal to one that was delivered is closed as its "
+            "duplicate, also when both were meant.",
+            "Name an id that the producer gives, or leave it out: the message id is the default.",
+        )
+    row = case.sight.row
+    if row is None or not case.sight.unfinished:
+        return
+    for name in ("ordering_key", "sequence", "idempotency_key", "missing_key"):
+        if case.value(name) != getattr(row, name):
+            yield refuse(
+                f"{name} cannot change while {case.sight.unfinished:,} letters are unfinished: they have their places "
+                "under the old one.",
+                "Drain the dlq first.",
+            )
+
+
+def pace(case: Case) -> Iterator[Finding]:
+    """Durations and rates make sense together."""
+    if case.value("backoff_base", 0) > case.value("backoff_cap", float("inf")):
+        yield refuse("--backoff-cap is below --backoff-base.", "Raise the one or lower the other.")
+    for seen in case.sight.origins.values():
+        if case.of_target(seen, "rate") is None:
+            yield warn(f"Nothing limits the rate at which {seen.address.name} gets letters.", "Say --rate R.")
+    if case.mode != Mode.AUTOMATIC and (case.proposal.dlq.get("interval") or case.proposal.dlq.get("crontab")):
+        yield note("The schedule is kept, and followed in mode automatic only.", "Say --mode automatic.")
+
+
+def time(case: Case) -> Iterator[Finding]:
+    """The longest lane is through before the dlq drops its letters."""
+    facts, ahead = case.sight.dlq.facts, case.sight.prospect
+    waiting = {
+        seen.facts.arn: case.of_target(seen, "window")
+        for seen in case.sight.origins.values()
+        if case.of_target(seen, "advance") == Advance.SETTLED and case.of_target(seen, "proof") == Proof.ABSENCE
+    }
+    for arn, window in waiting.items():
+        name = arn.rpartition(":")[2]
+        longest = int(facts.retention.total_seconds() // window)
+        yield note(
+            f"In a lane to {name}, each letter waits {window:g} s for the outcome of the one before: more than "
+            f"{longest:,} letters in one lane take longer than the dlq keeps them. Postgres keeps them.",
+        )
+    if ahead is None or ahead.expires_at is None or case.sight.row is None:
+        return
+    left = (ahead.expires_at - case.sight.now).total_seconds()
+    for share in case.sight.shares:
+        needed = share.longest * waiting.get(share.name, 0.0)
+        if needed > left:
+            what = (
+                f"The longest lane of {share.name.rpartition(':')[2]}, {share.longest:,} letters, takes "
+                f"{in_words(needed)}; the dlq drops its first letter in {in_words(left)}."
+            )
+            cure = "Say --advance accepted, or shorten the visibility timeout of its queue."
+            yield refuse(what, cure) if case.mode == Mode.AUTOMATIC else warn(what, cure)

@@ -1,0 +1,124 @@
+"""Look at messages of a dlq without taking them: received, shown, given back at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from reprocessing.domain.envelope import Arrival
+from reprocessing.domain.errors import DlqIsNotToBeRead
+from reprocessing.domain.identity import LetterFacts
+from reprocessing.domain.lane import Place, Policy, place
+from reprocessing.domain.verdict import Park
+from reprocessing.models import DeadLetter, DeadLetterQueue, captures
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.sqs import QueueAddress, describe, receive, release
+
+#: Seconds for which what is looked at stays out of sight, should this process die over it.
+VISIBILITY = 30
+#: Seconds of a long poll: one of any length asks all of SQS's servers.
+WAIT = 1
+_A_RECEIVE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """One message, as it lies in the dlq.
+
+    Attributes:
+        known: the state of its letter, when it has been captured before.
+        where: its place in its lane, or why a run would park it.
+    """
+
+    message_id: str
+    sent_at: datetime
+    origin: str | None
+    receives: int
+    size: int
+    attributes: tuple[str, ...]
+    known: str | None
+    where: Place | Park
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Peeked:
+    """What was seen. `kept`: messages that could not be given back; they come to sight by themselves."""
+
+    messages: list[Glimpse]
+    kept: int
+
+
+def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
+    """Up to `limit` messages that are visible now. Each one's receive count rises, and nothing else changes.
+
+    The dlq is this call's meanwhile, as it is a capture's: no capture can take what is looked at for absent.
+
+    Raises:
+        DlqIsNotToBeRead: it is being captured, or observed, or a receive can push its messages on.
+        QueueIsOutOfReach: SQS refused or did not answer.
+    """
+    address = QueueAddress(dlq.url, dlq.region)
+    _refuse_what_a_receive_would_harm(dlq, address)
+    capturing = captures.lease(dlq.pk, lease=2.0 * VISIBILITY, dirty=float(VISIBILITY))
+    if capturing is None:
+        raise DlqIsNotToBeRead(
+            f"{dlq.name} is being captured at this moment, so its messages are out of sight. "
+            "See redrive_status, and try again."
+        )
+    found: dict[str, Arrival] = {}
+    answered = False
+    try:
+        while len(found) < limit and (some := _some(address, limit - len(found))):
+            found |= some
+        answered = True  # a lost answer may have hidden messages that nobody knows of
+    finally:
+        back = release(address, {one.message_id: one.handle for one in found.values()})
+        # Where an earlier capture died, what it hid stays hidden for as long as that was to be.
+        clean = answered and not back.failed and capturing.clean
+        captures.end(capturing, clean=clean, drained=False, trouble=dlq.trouble)
+    return Peeked(_glimpses(dlq, found), len(back.failed))
+
+
+def _some(address: QueueAddress, most: int) -> dict[str, Arrival]:
+    arrived = receive(address, wait=WAIT, visibility=VISIBILITY, maximum=min(_A_RECEIVE, most))
+    return {one.message_id: one for one in arrived}
+
+
+def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddress) -> None:
+    if dlq.mode == Mode.OBSERVE:
+        raise DlqIsNotToBeRead(
+            f"{dlq.name} is in mode observe: nothing is received from it. Say add_dlq {dlq.name} --mode manual first."
+        )
+    onward = describe(address).redrive
+    if onward:
+        raise DlqIsNotToBeRead(
+            f"{dlq.name} has a redrive policy of its own: messages that are looked at too often are moved to "
+            f"{onward.target_arn}. Capture it instead: drain_dlq {dlq.name} without --confirm."
+        )
+
+
+def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, Arrival]) -> list[Glimpse]:
+    policy = Policy.of(
+        fifo=dlq.fifo,
+        ordering=dlq.ordering_key,
+        sequence=dlq.sequence,
+        idempotency=dlq.idempotency_key,
+        missing_key=dlq.missing_key,
+    )
+    known = dict(DeadLetter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
+    return [
+        Glimpse(
+            message_id=one.message_id,
+            sent_at=datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC),
+            origin=one.system.get("DeadLetterQueueSourceArn"),
+            receives=int(one.system.get("ApproximateReceiveCount", "0")),
+            size=len(one.body),
+            attributes=tuple(sorted(one.attributes)),
+            known=known.get(one.message_id),
+            where=place(policy, LetterFacts(one.message_id, one.body, one.attributes, one.system)),
+            body=one.body,
+        )
+        for one in found.values()
+    ]
