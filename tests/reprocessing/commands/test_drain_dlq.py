@@ -1,0 +1,415 @@
+"""A drain shows its plan before it acts, acts when told to, and ends in words that say what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+from pytest_django import SettingsWrapper
+
+from reprocessing.management import draining
+from reprocessing.management.draining import Interruption
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target, captures, stops
+from reprocessing.models.lanes import clock
+from reprocessing.pipeline import drain, replay
+from reprocessing.sqs.facts import Move
+from tests.conditions import eventually
+from tests.reprocessing.commands.conftest import Ask, AskJson
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.stories.consumer import Consumer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+
+
+@pytest.fixture(autouse=True)
+def _brisk(settings: SettingsWrapper) -> None:
+    settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0}
+
+
+def refusal(*arguments: str) -> str:
+    with pytest.raises(CommandError) as refused:
+        call_command(*arguments, stdout=StringIO(), stderr=StringIO())
+    return str(refused.value)
+
+
+def change(bench: Workbench, **values: object) -> None:
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(**values)
+
+
+def test_a_dry_run_captures_and_plans_and_sends_nothing(ask_json: AskJson) -> None:
+    bench = Workbench(fields=KEYED)
+    for number in range(3):
+        bench.bury(f"a{number}", key="a", n=str(number))
+    bench.bury("b", key="b", n="1")
+    bench.bury("lost")
+    told = ask_json("drain_dlq", bench.name)
+    plan = {"captured", "new", "letters", "lanes", "longest_lane", "not_eligible", "objections", "waiting", "dry_run"}
+    assert {name: told[name] for name in plan} == {
+        "captured": 5, "new": 5, "letters": 4, "lanes": 2, "longest_lane": 3, "not_eligible": 1,
+        "objections": {"no_ordering_key": 1}, "waiting": 5, "dry_run": True,
+    }  # fmt: skip
+    assert (bench.arrivals(), Run.objects.count(), Attempt.objects.count()) == ([], 0, 0)
+    assert set(bench.states().values()) == {"captured"}
+    assert bench.left() == 5
+
+
+def test_a_dry_run_says_that_it_hides_messages_and_how_to_act(capsys: pytest.CaptureFixture[str], ask: Ask) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    said = ask("drain_dlq", bench.name, "--limit", "7", "--run", "monday")
+    assert f"Capturing {bench.name}: its messages are out of sight" in capsys.readouterr().err
+    assert said.splitlines()[-2:] == [
+        "This was a dry run: nothing was sent, parked or discarded. To act:",
+        f"manage.py drain_dlq {bench.name} --limit 7 --run monday --confirm",
+    ]
+
+
+def test_a_fifo_dlq_is_said_to_move_to_postgres(capsys: pytest.CaptureFixture[str], ask: Ask) -> None:
+    bench = Workbench(fifo=True)
+    ask("drain_dlq", bench.name)
+    assert "its messages move to PostgreSQL, and are gone from SQS" in capsys.readouterr().err
+
+
+def test_a_drain_delivers_parks_and_ends_with_one_object(ask_json: AskJson) -> None:
+    bench = Workbench(fields=KEYED)
+    for number in range(3):
+        bench.bury(f"a{number}", key="a", n=str(number))
+    bench.bury("lost")
+    told = ask_json("drain_dlq", bench.name, "--confirm", "--run", "monday", "--by", "ann")
+    assert told == {
+        "run": "monday", "captured": 4, "delivered": 3, "presumed": 0, "parked": 1, "closed_as_duplicate": 0,
+        "discarded": 0, "waiting": 0, "failed_attempts": 0, "dry_run": False, "dlq": bench.name, "held": 0,
+    }  # fmt: skip
+    assert [one["Body"] for one in bench.delivered()] == ["a0", "a1", "a2"]
+    run = Run.objects.get()
+    assert (run.name, run.asked_by, run.state) == ("monday", "ann", "finished")
+    assert bench.left() == 0
+
+
+def test_what_is_presumed_is_told_apart_from_what_is_delivered(ask_json: AskJson) -> None:
+    bench = Workbench(fields={"max_attempts": 1})
+    dead = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
+    bench.sqs.set_queue_attributes(
+        QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1", "RedrivePolicy": dead}
+    )
+    bench.judge_by_absence(window=1.5)
+    for number in range(4):
+        bench.bury(f"{number}")
+    with Consumer(bench.origin_url, lambda one: one["Body"] != "3"):
+        told = ask_json("drain_dlq", bench.name, "--confirm")
+    assert (told["delivered"], told["presumed"], told["parked"], told["failed_attempts"]) == (0, 3, 1, 1)
+    assert (told["captured"], told["waiting"]) == (4, 0)
+
+
+def test_a_limit_takes_so_many_and_its_plan_says_so(ask_json: AskJson) -> None:
+    bench = Workbench(fields=KEYED)
+    for number in range(4):
+        bench.bury(f"{number}", key="a", n=str(number))
+    planned = ask_json("drain_dlq", bench.name, "--limit", "3")
+    assert (planned["letters"], planned["longest_lane"]) == (3, 3)
+    assert ask_json("drain_dlq", bench.name, "--limit", "3", "--confirm")["captured"] == 3
+    assert sorted(bench.states().items()) == [
+        ("0", "delivered"), ("1", "delivered"), ("2", "delivered"), ("3", "captured"),
+    ]  # fmt: skip
+
+
+def test_the_same_id_again_does_nothing_again(ask_json: AskJson) -> None:
+    bench = Workbench()
+    bench.bury("first")
+    once = ask_json("drain_dlq", bench.name, "--run", "monday", "--confirm")
+    bench.bury("second")
+    assert ask_json("drain_dlq", bench.name, "--run", "monday", "--confirm") == once
+    assert [one["body"] if "body" in one else 1 for one in bench.arrivals()].__len__() == 1
+
+
+def test_an_id_is_refused_for_another_selection_before_anything_is_captured(ask: Ask) -> None:
+    bench = Workbench()
+    ask("drain_dlq", bench.name, "--run", "monday", "--confirm")
+    bench.bury("letter")
+    said = refusal("drain_dlq", bench.name, "--run", "monday", "--limit", "5", "--confirm")
+    assert f"asked for all letters of {bench.name}; now it is asked for 5 letters" in said
+    assert DeadLetter.objects.count() == 0
+
+
+@pytest.mark.parametrize("confirm", [(), ("--confirm",)])
+def test_whoever_stopped_it_is_named_and_nothing_is_captured(confirm: tuple[str, ...]) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    stops.stop(bench.dlq.pk, by="ann", reason="the shop is down")
+    said = refusal("drain_dlq", bench.name, *confirm)
+    assert f"{bench.name} is stopped since" in said
+    assert 'by ann ("the shop is down")' in said
+    assert f"resume_redrive {bench.name}" in said
+    assert DeadLetter.objects.count() == 0
+
+
+def test_a_halt_of_everything_is_named(transactional_db: None) -> None:
+    bench = Workbench()
+    stops.stop(None, by="bob", reason="audit")
+    try:
+        said = refusal("drain_dlq", bench.name, "--confirm")
+    finally:
+        stops.resume(None, by="bob", reason="over")
+    assert "Everything is stopped since" in said
+    assert 'by bob ("audit")' in said
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [("observe", "--mode manual --confirm"), ("automatic", "redrive_status {name} --watch")],
+)
+def test_a_mode_that_is_no_persons_to_drain_is_refused_with_its_cure(mode: str, why: str) -> None:
+    bench = Workbench(fields={"mode": mode})
+    bench.bury("letter")
+    assert why.format(name=bench.name) in refusal("drain_dlq", bench.name, "--confirm")
+    assert DeadLetter.objects.count() == 0
+
+
+def test_aws_own_redrive_under_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=clock())
+    monkeypatch.setattr(draining, "moves", lambda arn: [move] if arn == bench.dlq.arn else [])
+    assert "AWS's own redrive is moving messages" in refusal("drain_dlq", bench.name, "--confirm")
+    assert DeadLetter.objects.count() == 0
+
+
+def expire_in(seconds: float) -> Callable[..., None]:
+    """A capture whose letters SQS drops so soon."""
+    collect = drain.collect
+
+    def collecting(*args: Any, **options: Any) -> Any:
+        found = collect(*args, **options)
+        DeadLetter.objects.update(expires_at=clock() + timedelta(seconds=seconds))
+        return found
+
+    return collecting
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(150.0, 1), (200.0, 0)])
+def test_lanes_that_outlast_their_letters_are_refused_with_both_forecasts(
+    monkeypatch: pytest.MonkeyPatch, ask_json: AskJson, seconds: float, late: int
+) -> None:
+    bench = Workbench(fields=KEYED, target_fields={"rate": 2.0})
+    bench.judge_by_absence(window=60)
+    for number in range(3):
+        bench.bury(f"{number}", key="a", n=str(number))
+    monkeypatch.setattr(drain, "collect", expire_in(seconds))
+    if not late:
+        told = ask_json("drain_dlq", bench.name)
+        assert (told["forecast_seconds"], told["refused"]) == (180.0, None)
+        return
+    said = refusal("drain_dlq", bench.name, "--confirm")
+    assert "by rate about 2 seconds; by the longest lane about 3 minutes (3 x 60 s)" in said
+    assert "--advance accepted" in said
+    assert Run.objects.count() == 0
+
+
+def test_a_fast_setting_is_not_refused_and_neither_is_what_sqs_no_longer_holds(
+    monkeypatch: pytest.MonkeyPatch, ask_json: AskJson
+) -> None:
+    bench = Workbench(fields={**KEYED, "delete_when": "captured"})
+    bench.judge_by_absence(window=60)
+    for number in range(3):
+        bench.bury(f"{number}", key="a", n=str(number))
+    monkeypatch.setattr(drain, "collect", expire_in(10))
+    assert ask_json("drain_dlq", bench.name)["refused"] is None
+    change(bench, delete_when="terminal")
+    Target.objects.filter(pk=bench.target.pk).update(advance="accepted")
+    assert ask_json("drain_dlq", bench.name)["refused"] is None
+
+
+def test_enqueued_letters_are_the_workers(ask: Ask) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    said = ask("drain_dlq", bench.name, "--run", "monday", "--enqueue", "--confirm")
+    assert f"redrive_status {bench.name} --watch" in said
+    assert "manage.py rerun monday" in said
+    assert (bench.states(), bench.arrivals()) == ({"letter": "waiting"}, [])
+    assert bench.replay().taken == 1  # what a worker does
+
+
+def test_enqueuing_too_is_a_dry_run_until_confirmed(ask: Ask) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    assert f"manage.py drain_dlq {bench.name} --enqueue --confirm" in ask("drain_dlq", bench.name, "--enqueue")
+    assert bench.states() == {"letter": "captured"}
+
+
+@pytest.fixture
+def _interrupt(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Signals arrive, twice, when the first slice is over."""
+    run = replay.Slice.run
+
+    def running(turn: replay.Slice, **options: Any) -> Any:
+        report = run(turn, **options)
+        for _ in range(2):
+            os.kill(os.getpid(), request.param)
+        return report
+
+    monkeypatch.setattr(replay.Slice, "run", running)
+
+
+@pytest.mark.usefixtures("_interrupt")
+@pytest.mark.parametrize(
+    ("_interrupt", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], indirect=["_interrupt"]
+)
+def test_interrupted_twice_it_hands_back_and_says_how_to_go_on(status: int) -> None:
+    bench = Workbench(fields={**KEYED})
+    bench.judge_by_absence(window=3_600)
+    for number in range(2):
+        bench.bury(f"{number}", key="a", n=str(number))
+    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    out = StringIO()
+    with pytest.raises(CommandError) as refused:
+        call_command("drain_dlq", bench.name, "--run", "monday", "--confirm", "--json", stdout=out, stderr=StringIO())
+    assert refused.value.returncode == status
+    assert "2 letters of monday left" in str(refused.value)
+    assert "manage.py rerun monday --confirm" in str(refused.value)
+    assert json.loads(out.getvalue())["waiting"] == 2
+    assert bench.lane().phase == "awaiting"
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_interrupted_in_the_capture_it_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    collect = drain.collect
+
+    def collecting(*args: Any, **options: Any) -> Any:
+        found = collect(*args, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(drain, "collect", collecting)
+    with pytest.raises(CommandError, match="nothing was sent") as refused:
+        call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=StringIO())
+    assert (refused.value.returncode, Run.objects.count(), bench.arrivals()) == (130, 0, [])
+
+
+def test_letters_behind_a_parked_one_are_left_to_a_person(ask: Ask) -> None:
+    bench = Workbench(
+        fields={**KEYED, "parked_head": "hold", "max_attempts": 1}, target_fields={"size_limit": 1_000_000}
+    )
+    bench.bury("first", key="a", n="1")
+    bench.bury("second", key="a", n="2")
+    bench.capture()
+    run = bench.enlist()
+    head = DeadLetter.objects.get(message_id=bench.letter(payload__body=b"first").message_id)
+    DeadLetter.objects.filter(pk=head.pk).update(attempts=1)
+    said = ask("rerun", run.name, "--confirm")
+    assert "1 letter of them wait behind a parked one" in said
+    assert sorted(bench.states().items()) == [("first", "parked"), ("second", "waiting")]
+
+
+def test_another_runs_letters_ahead_of_ours_go_along(ask_json: AskJson) -> None:
+    bench = Workbench(fields=KEYED)
+    bench.bury("1", key="a", n="1")
+    bench.ready()  # a run that nobody works on
+    bench.bury("2", key="a", n="2")
+    assert ask_json("drain_dlq", bench.name, "--confirm")["delivered"] == 1
+    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+
+
+def test_another_capture_is_waited_for(ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    capturing = captures.lease(bench.dlq.pk, lease=60, dirty=0)
+    assert capturing is not None
+    waits: list[float] = []
+
+    def wait(_: Interruption, seconds: float) -> None:
+        waits.append(seconds)
+        captures.end(capturing, clean=True, drained=False)
+
+    monkeypatch.setattr(Interruption, "wait", wait)
+    assert ask_json("drain_dlq", bench.name, "--confirm")["delivered"] == 1
+    assert len(waits) == 1
+
+
+def test_a_queue_out_of_reach_is_one_sentence() -> None:
+    bench = Workbench()
+    bench.sqs.delete_queue(QueueUrl=bench.dlq_url)
+    said = refusal("drain_dlq", bench.name, "--confirm")
+    assert bench.dlq_url.rpartition("/")[2] in said
+    assert "\n" not in said
+
+
+def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
+    settings: SettingsWrapper, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench(target_fields={"rate": 100.0})
+    bench.bury("letter")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings.REDIS_URL = f"redis://127.0.0.1:{taken.getsockname()[1]}/0"
+    run = replay.Slice.run
+
+    def running(turn: replay.Slice, **_: Any) -> Any:
+        report = run(turn, seconds=0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+        return report
+
+    monkeypatch.setattr(replay.Slice, "run", running)
+    with pytest.raises(CommandError, match="1 letter of"):
+        call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=StringIO())
+    assert "Nothing is sent until it does" in caplog.text
+    assert (bench.arrivals(), bench.states()) == ([], {"letter": "waiting"})
+
+
+def test_a_watch_that_loses_its_database_connection_goes_on(ask_json: AskJson) -> None:
+    """What sees to outcomes beside the replay has a connection of its own, and survives its end."""
+    bench = Workbench()
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
+    bench.judge_by_absence(window=1)
+    bench.bury("letter")
+    cut = threading.Thread(target=_cut_the_watch)
+    cut.start()
+    with Consumer(bench.origin_url, lambda _: True):
+        told = ask_json("drain_dlq", bench.name, "--confirm")
+    cut.join()
+    assert told["presumed"] == 1
+
+
+_CUT = """
+SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%%redrive_sighting%%' AND state = 'idle'
+"""
+
+
+def _cut_the_watch() -> None:
+    def done() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(_CUT)
+            return bool(cursor.fetchone()[0])
+
+    try:
+        eventually(done, within=30)
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def _lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every chance to tell of progress is taken."""
+    monkeypatch.setattr(draining, "_LOGGED", 0.0)
+    return
+
+
+@pytest.mark.usefixtures("_lines")
+def test_progress_is_told_beside_the_result(capsys: pytest.CaptureFixture[str], ask_json: AskJson) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    ask_json("drain_dlq", bench.name, "--confirm")
+    assert "1 letter: 1 delivered." in capsys.readouterr().err
