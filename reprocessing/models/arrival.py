@@ -60,6 +60,7 @@ class ReturnedCopy:
     max_attempts: int
 
 
+# The ids are asked for twice: joined alone, the planner would read every copy of the dlq.
 _REFRESH = """
 WITH seen AS (SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle))
 UPDATE redrive_custody c
@@ -68,7 +69,8 @@ UPDATE redrive_custody c
        state = CASE WHEN c.attempt_id IS NULL AND NOT %(at_capture)b::bool
                      AND l.state IN ('captured', 'waiting', 'sending', 'awaiting') THEN 'held' ELSE 'delete' END
   FROM seen s, redrive_letter l
- WHERE c.dlq_id = %(dlq)b AND c.message_id = s.message_id AND l.id = c.letter_id
+ WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY(%(ids)b::text[]) AND c.message_id = s.message_id
+   AND l.id = c.letter_id
 RETURNING c.message_id, c.state
 """
 

@@ -11,18 +11,20 @@ from reprocessing.models import rows
 from reprocessing.models.lanes import ACTIVE_RUNS
 
 # Lanes still mine with enough lease left; claims won (from the past by a person's word alone); letters to sending,
-# counted; attempts opened.
+# counted; attempts opened. Whether the run is active is asked after the lanes were found: asked with them, the planner
+# would read every due lane of the run.
 _INTENT = f"""
 WITH mine AS (
-    SELECT a.lane_id, a.letter_id, n.fence
+    SELECT a.lane_id, a.letter_id, n.fence, n.run_id
       FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(letters)b::bigint[]) AS a(lane_id, fence, letter_id)
       JOIN redrive_lane n ON n.id = a.lane_id
-     WHERE n.fence = a.fence AND n.phase = 'leased' AND n.run_id IN ({ACTIVE_RUNS})
+     WHERE n.fence = a.fence AND n.phase = 'leased'
        AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)
      ORDER BY n.id FOR UPDATE OF n
 ), wanted AS (
     SELECT m.fence, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
-     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id ORDER BY l.id FOR UPDATE OF l
+     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id AND m.run_id IN ({ACTIVE_RUNS})
+     ORDER BY l.id FOR UPDATE OF l
 ), claimed AS (
     INSERT INTO redrive_claim AS c (target_id, key_space, key_hash, letter_id, state, body_hash, until)
     SELECT DISTINCT ON (target_id, dlq_id, idempotency_key) target_id, dlq_id::text,
