@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import DeadLetterQueue, Origin, Sighting, evidence, stops
@@ -91,9 +91,7 @@ def test_waiting_lanes_say_why(ask_json: AskJson, origin: Origin) -> None:
     ]
 
 
-def test_promotion_waits_step_by_step_for_what_it_needs(
-    ask_json: AskJson, origin: Origin, settings: SettingsWrapper
-) -> None:
+def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origin: Origin, settings: Settings) -> None:
     """Every step is one that `evidence.ripe` asks for too: as long as something is awaited, nothing is ripe."""
     settings.REDRIVE = {"COUNT_LAG": LAG}
     dlq, target = origin.dlq, origin.target
