@@ -3,46 +3,76 @@
 from __future__ import annotations
 
 import json
-import threading
-from dataclasses import replace
-from datetime import timedelta
 
 import pytest
-from django.conf import settings
 
-from reprocessing.models import Attempt, DeadLetter
-from reprocessing.pipeline import drain
-from reprocessing.pipeline.drain import Hands
-from reprocessing.rate import Rates
-from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target
+from reprocessing.pipeline import drain, gather
+from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
+from tests.stories.scene import Witness, dead, drained, hands, lettered
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+LETTERS, ATTEMPTS = 40, 3
+
 
 def test_what_fails_again_is_parked_after_its_attempts_and_never_counted_as_delivered() -> None:
-    bench = Workbench(fields={"max_attempts": 2}, conf=replace(BRISK, long_poll=1))
-    bench.sqs.set_queue_attributes(
-        QueueUrl=bench.origin_url,
-        Attributes={
-            "VisibilityTimeout": "1",
-            "RedrivePolicy": json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"}),
-        },
-    )
-    bench.judge_by_absence(window=1.5)
-    for number in range(30):
-        bench.bury(f"{number}")
-    over = threading.Event()
-    hands = Hands(bench.conf, Rates.at(settings.REDIS_URL), lambda: 0.5, "a test", over.is_set)
-    with Consumer(bench.origin_url, lambda one: int(one["Body"]) % 3 != 0) as consumer:
-        drain.collect(bench.dlq, hands, heard=lambda _: None, seconds=30)
-        run = drain.begin(bench.dlq, name="again", limit=None, asked_by="a test")
-        tally = drain.work(run, hands, told=lambda _: None)
-    assert (tally.presumed, tally.parked, tally.failed_attempts, tally.open) == (20, 10, 20, 0)
-    poison = DeadLetter.objects.filter(state="parked")
-    assert {int(bytes(one.payload.body)) % 3 for one in poison} == {0}
-    assert set(poison.values_list("attempts", "reason")) == {(2, "attempts_spent")}
-    assert Attempt.objects.count() == 40
-    assert sorted(int(one["Body"]) for one in consumer.done) == [n for n in range(30) if n % 3]
+    witness = Witness()
+    bench = _bench(max_attempts=ATTEMPTS)
+    dead(bench, bench.origin_url, (lettered(f"{number}") for number in range(LETTERS)))
+    with Consumer(bench.origin_url, lambda one: not _is_poison(one["Body"])) as consumer:
+        tally = drained(bench)
+    assert (tally.presumed, tally.parked, tally.failed_attempts, tally.open) == (28, 12, 12 * ATTEMPTS, 0)
+    poison = DeadLetter.objects.filter(state=LetterState.PARKED)
+    assert all(_is_poison(bytes(one.payload.body).decode()) for one in poison)
+    assert set(poison.values_list("attempts", "reason", "epoch")) == {(3, ParkedReason.ATTEMPTS_SPENT, 3)}
+    told = Attempt.objects.filter(letter__in=poison).values_list("no", "outcome").distinct().order_by("no")
+    assert list(told) == [(1, "returned"), (2, "returned"), (3, "returned")]
+    assert sorted(int(one["Body"]) for one in consumer.done) == [n for n in range(LETTERS) if not _is_poison(str(n))]
     assert bench.left() == 0
-    assert timedelta(0) == bench.conf.count_lag
+    judgement = witness.judges(bench, advance="settled", max_attempts=ATTEMPTS)
+    assert judgement.findings == ()
+    assert (judgement.counts()["delivered"], judgement.counts()["parked"], judgement.returns) == (28, 12, 36)
+
+
+@pytest.mark.parametrize("again", ["the same run", "the standing run"])
+def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_again(again: str) -> None:
+    bench = _bench(max_attempts=3)
+    dead(bench, bench.origin_url, [lettered("late")])
+    with Consumer(bench.origin_url, lambda _: True) as consumer:
+        tally = drained(bench, "the run")
+        assert (tally.presumed, tally.open, Run.objects.get().state) == (1, 0, "finished")
+        bench.come_back(consumer.done[0])  # it had lain in a queue that nobody saw
+        if again == "the standing run":
+            DeadLetterQueue.objects.update(mode="automatic")
+        dlq = DeadLetterQueue.objects.get()
+        assert gather.letters(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10).captured.returns == 1
+        letter = bench.letter()
+        assert (letter.state, letter.presumed, letter.attempts) == ("waiting", False, 1)
+        run = (
+            drain.begin(dlq, name="the run", limit=None, asked_by="a test")
+            if again == "the same run"
+            else gather.standing_run(dlq)
+        )
+        tally = drain.work(run, hands(bench), told=lambda _: None)
+    assert (tally.presumed, tally.open) == (1, 0)
+    assert bench.history() == [(1, "absent", 0), (2, "absent", 1)]
+    assert [one["Body"] for one in consumer.done] == ["late", "late"]
+    assert bench.left() == 0
+
+
+def _bench(*, max_attempts: int) -> Workbench:
+    """A dlq behind its origin, judged by absence; whoever fails a message gives it back at once."""
+    bench = Workbench(fields={"max_attempts": max_attempts})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
+    policy = {"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"}
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": json.dumps(policy)})
+    bench.judge_by_absence(window=1)
+    assert Target.objects.get().watched_by_id == bench.dlq.pk
+    return bench
+
+
+def _is_poison(body: str) -> bool:
+    return int(body) % 10 < 3  # three of ten
