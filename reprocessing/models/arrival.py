@@ -14,12 +14,18 @@ from reprocessing.models import rows
 
 @dataclass(frozen=True, slots=True)
 class NewLetter:
-    """A copy that is nobody we know, ready to be written. `attempts`: what earlier tools say they have tried."""
+    """A copy that is nobody we know, ready to be written.
+
+    Attributes:
+        size: bytes as SQS counts them: body, names, types and values.
+        attempts: what earlier tools say they have tried.
+    """
 
     message_id: str
     handle: str
     body: bytes
     attributes: bytes
+    size: int
     system: dict[str, str]
     origin: int | None
     target: int | None
@@ -103,16 +109,16 @@ SELECT DISTINCT l.body_hash
 _ADMIT = """
 WITH arrived AS (
     SELECT * FROM unnest(
-        %(ids)b::text[], %(handles)b::text[], %(bodies)b::bytea[], %(attributes)b::bytea[], %(systems)b::jsonb[],
-        %(origins)b::bigint[], %(targets)b::bigint[], %(attempts)b::int[], %(hashes)b::bytea[],
+        %(ids)b::text[], %(handles)b::text[], %(bodies)b::bytea[], %(attributes)b::bytea[], %(sizes)b::int[],
+        %(systems)b::jsonb[], %(origins)b::bigint[], %(targets)b::bigint[], %(attempts)b::int[], %(hashes)b::bytea[],
         %(died)b::timestamptz[], %(expires)b::timestamptz[], %(objections)b::text[])
-    AS s(message_id, handle, body, attributes, system, origin_id, target_id, attempts, body_hash, died_at, expires_at,
-         objection)
+    AS s(message_id, handle, body, attributes, size, system, origin_id, target_id, attempts, body_hash, died_at,
+         expires_at, objection)
 ), lettered AS (
     INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, attempts, earlier, body_hash, size,
                                 died_at, expires_at, captured_at, planned, objection)
     SELECT gen_random_uuid(), %(dlq)b, message_id, origin_id, target_id, attempts, attempts, body_hash,
-           length(body) + length(attributes), died_at, expires_at, redrive_now(), objection <> '', objection
+           size, died_at, expires_at, redrive_now(), objection <> '', objection
       FROM arrived ORDER BY died_at, message_id
     ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING id, message_id
@@ -178,6 +184,7 @@ def admit(dlq: int, letters: Sequence[NewLetter], *, visibility: float, at_captu
         "handles": [letter.handle for letter in letters],
         "bodies": [letter.body for letter in letters],
         "attributes": [letter.attributes for letter in letters],
+        "sizes": [letter.size for letter in letters],
         "systems": [Jsonb(letter.system) for letter in letters],
         "origins": [letter.origin for letter in letters],
         "targets": [letter.target for letter in letters],

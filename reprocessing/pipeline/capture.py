@@ -12,7 +12,7 @@ from django.db import transaction
 from reprocessing.conf import Conf
 from reprocessing.domain.envelope import Arrival, pack
 from reprocessing.domain.identity import body_hash
-from reprocessing.domain.marks import earlier_attempts, read_mark
+from reprocessing.domain.marks import earlier_attempts, read_mark, size
 from reprocessing.models import DeadLetterQueue, Origin, arrival, captures, homecoming, lanes
 from reprocessing.models.arrival import Marked, NewLetter, ReturnedCopy
 from reprocessing.models.captures import Capturing
@@ -197,6 +197,7 @@ class _Capture:
             handle=one.handle,
             body=one.body,
             attributes=pack(one.attributes),
+            size=len(one.body) + size(one.attributes),
             system=dict(one.system),
             origin=origin.pk if origin else None,
             target=origin.target_id if origin else None,
