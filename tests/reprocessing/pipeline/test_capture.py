@@ -85,7 +85,9 @@ def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mo
         patch.setattr(settle.lanes, "lock", lambda lanes, _: set(lanes))
         patch.setattr(settle.lanes, "advance", fails)
         with pytest.raises(DatabaseError):
-            settle.heads({(bench.lane().pk, 0): settle.Closing(bench.letter().pk, settle.LetterState.DISCARDED)}, lease=8)
+            settle.heads(
+                {(bench.lane().pk, 0): settle.Closing(bench.letter().pk, settle.LetterState.DISCARDED)}, lease=8
+            )
     assert (bench.left(), bench.letter().state, Custody.objects.get().state) == (1, "waiting", "held")
 
 
@@ -198,7 +200,14 @@ def test_two_copies_of_one_return_in_one_receive_are_one_failure() -> None:
 
 def _facts(bench: Workbench) -> tuple[object, ...]:
     letter = bench.letter()
-    return letter.state, letter.epoch, letter.attempts, letter.due_at, letter.finished_at, Attempt.objects.get().returned_at
+    return (
+        letter.state,
+        letter.epoch,
+        letter.attempts,
+        letter.due_at,
+        letter.finished_at,
+        Attempt.objects.get().returned_at,
+    )
 
 
 def test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing(clock: Clock) -> None:

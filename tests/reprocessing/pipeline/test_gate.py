@@ -53,7 +53,11 @@ HEAD = Standing(
         ({"claim_letter": 2, "claim_state": "delivered", "claim_same_body": False, "released": True}, 1, Go()),
         ({"claim_letter": 2, "claim_state": "discarded"}, 1, Park(ParkedReason.TWIN_DISCARDED)),
         ({"claim_letter": 2, "claim_state": "discarded", "released": True}, 1, Go()),
-        ({"claim_letter": 2, "claim_state": "held", "released": True, "attempts": 3}, 0, Wait(timedelta(seconds=2), "")),
+        (
+            {"claim_letter": 2, "claim_state": "held", "released": True, "attempts": 3},
+            0,
+            Wait(timedelta(seconds=2), ""),
+        ),
     ],
 )
 def test_a_head_s_verdict(facts: dict[str, Any], room: int, verdict: Verdict) -> None:
@@ -161,7 +165,12 @@ def test_equal_keys_in_one_batch_stall_neither_each_other_nor_the_batch(clock: C
     assert bench.replay().taken == 2
     clock.advance(LEASE)
     assert bench.replay().taken == 0
-    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["delivered", "delivered", "duplicate", "duplicate"]
+    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == [
+        "delivered",
+        "delivered",
+        "duplicate",
+        "duplicate",
+    ]
     assert sorted(one["Body"] for one in bench.delivered()) == ["other", "same"]
 
 

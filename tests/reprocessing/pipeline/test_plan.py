@@ -94,7 +94,10 @@ def test_an_objection_parks_only_when_a_run_takes_the_letter() -> None:
     bench.bury("keyless")
     _bury(bench, "a1")
     bench.capture()
-    assert (bench.states()["keyless"], bench.letter(payload__body=b"keyless").objection) == ("captured", "no_ordering_key")
+    assert (bench.states()["keyless"], bench.letter(payload__body=b"keyless").objection) == (
+        "captured",
+        "no_ordering_key",
+    )
     bench.enlist()
     bench.replay()
     assert bench.states() == {"keyless": "parked", "a1": "delivered"}

@@ -1,0 +1,1 @@
+"""Two at a time: what decides when two workers want the same."""

@@ -1,0 +1,29 @@
+"""Two captures of one dlq at the same time: one has it, and every message becomes one letter."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.models import Custody, DeadLetter, captures
+from tests.race.abreast import together
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_dlq_is_leased_to_one_of_those_who_ask_together() -> None:
+    bench = Workbench()
+    found = together([lambda: captures.lease(bench.dlq.pk, lease=60, dirty=140)] * 4)
+    assert sum(one is not None for one in found) == 1
+
+
+def test_captures_abreast_write_every_message_once() -> None:
+    bench = Workbench()
+    for number in range(45):
+        bench.bury(str(number))
+    found = together([bench.capture] * 3)
+    if sum(one.captured.letters for one in found) < 45:  # whoever came too late skipped it
+        bench.capture()
+    assert sorted(int(one) for one in bench.states()) == list(range(45))
+    assert (DeadLetter.objects.count(), Custody.objects.count(), bench.left()) == (45, 45, 45)
+    assert sum(one.captured.busy for one in found) + sum(one.skipped for one in found) == 2

@@ -1,0 +1,74 @@
+"""A drain: the id of a run stands for its selection, and repeating it changes nothing that is done."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+
+from reprocessing.domain.errors import RunIsAnother
+from reprocessing.models import DeadLetter, Run
+from reprocessing.pipeline import drain
+from reprocessing.rate import Rates
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _hands(bench: Workbench) -> drain.Hands:
+    return drain.Hands(
+        conf=bench.conf, rates=Rates.at(settings.REDIS_URL), dice=lambda: 0.0, owner="a drain", stop=lambda: False
+    )
+
+
+def _drained(bench: Workbench, name: str = "run", limit: int | None = None) -> Run:
+    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    run = drain.begin(bench.dlq, name=name, limit=limit, asked_by="anna")
+    drain.work(run, _hands(bench), told=lambda _: None)
+    return run
+
+
+def test_a_drain_needs_neither_worker_nor_beat() -> None:
+    bench = Workbench()
+    for number in range(5):
+        bench.bury(str(number))
+    run = _drained(bench)
+    assert (len(bench.delivered()), bench.left()) == (5, 0)
+    assert Run.objects.get(pk=run.pk).state == "finished"
+
+
+def test_running_a_run_again_changes_nothing_that_is_done() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    first = _drained(bench)
+    before = list(DeadLetter.objects.values())
+    again = _drained(bench)
+    assert (again.pk, again.asked_by, list(DeadLetter.objects.values())) == (first.pk, "anna", before)
+    assert (Run.objects.count(), len(bench.delivered())) == (1, 1)
+
+
+def test_running_a_run_again_takes_no_letter_that_came_later() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    _drained(bench)
+    bench.bury("later")
+    _drained(bench)
+    assert bench.states() == {"letter": "delivered", "later": "captured"}
+
+
+def test_another_selection_under_the_same_id_is_refused() -> None:
+    bench, other = Workbench(), Workbench()
+    bench.bury("letter")
+    run = _drained(bench, limit=1)
+    for dlq, limit in ((bench.dlq, None), (bench.dlq, 2), (other.dlq, 1)):
+        with pytest.raises(RunIsAnother, match="run"):
+            drain.begin(dlq, name="run", limit=limit, asked_by="ben")
+    assert Run.objects.get() == run
+
+
+def test_collecting_sends_parks_and_discards_nothing() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    bench.bury("keyless")
+    bench.bury("keyed", key="a", n="1")
+    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    assert set(bench.states().values()) == {"captured"}
+    assert (bench.delivered(), bench.history(), bench.left()) == ([], [], 2)

@@ -1,0 +1,121 @@
+"""Presuming a letter delivered: not without evidence, and not for ever."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from reprocessing.models import Attempt, Claim, DeadLetterQueue, Target, evidence, lanes
+from reprocessing.models.target import Sighting
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SENT = timedelta(0)
+LAG, WINDOW = 60.0, 100.0
+
+
+def _awaiting() -> tuple[Workbench, datetime]:
+    """A letter that its target took, and when."""
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    bench.judge_by_absence(window=WINDOW)
+    bench.bury("letter", idem="k")
+    bench.ready()
+    bench.replay()
+    taken = Attempt.objects.get().taken_at
+    assert taken is not None
+    return bench, taken
+
+
+@pytest.mark.parametrize(
+    ("seen", "drained", "ripe"),
+    [
+        (60, 160, 1),
+        (59, 160, 0),  # seen before SQS's count could be trusted
+        (60, 159, 0),  # a failure after that sighting would come back later than the capture
+        (None, 160, 0),  # never seen empty
+        (60, None, 0),  # never drained
+        (0, 99, 0),
+    ],
+)
+def test_the_evidence_of_absence(seen: int | None, drained: int | None, ripe: int) -> None:
+    bench, taken = _awaiting()
+    if seen is not None:
+        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=seen))
+    if drained is not None:
+        through = taken + timedelta(seconds=drained)
+        DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=through)
+    assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
+
+
+def test_what_may_still_come_back_is_not_presumed_delivered() -> None:
+    bench, taken = _awaiting()
+    Target.objects.filter(pk=bench.target.pk).update(window=0)  # lowered since the letter was sent
+    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=61))
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=99))
+    assert evidence.ripe(count_lag=LAG, limit=10) == []
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=101))
+    assert len(evidence.ripe(count_lag=LAG, limit=10)) == 1
+
+
+def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
+    bench, taken = _awaiting()
+    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=60))
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
+        drained_through=taken + timedelta(seconds=160), mode="observe"
+    )
+    assert evidence.ripe(count_lag=LAG, limit=10) == []
+
+
+def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None:
+    bench, _ = _awaiting()  # nobody has received it from its queue
+    clock.advance(LAG + WINDOW + 1)
+    for _ in range(2):
+        assert bench.promote() == 0
+        bench.capture()
+    assert Sighting.objects.count() == 0
+    bench.delivered()
+    bench.promote()
+    clock.advance(WINDOW + 1)
+    bench.capture()
+    assert bench.promote() == 1
+
+
+def test_a_presumed_letter_is_said_to_be_presumed_its_copy_deleted_and_its_key_used() -> None:
+    bench, taken = _awaiting()
+    bench.delivered()
+    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=60))
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
+    assert bench.promote() == 1
+    letter = bench.letter()
+    assert (letter.state, letter.presumed, letter.finished_at is not None) == ("delivered", True, True)
+    assert bench.history() == [(1, "absent", 0)]
+    assert (Claim.objects.get().state, bench.left(), bench.lane().phase) == ("delivered", 0, "idle")
+    assert bench.promote() == 0
+
+
+def test_what_came_back_before_the_evidence_was_complete_is_not_presumed_delivered() -> None:
+    bench, taken = _awaiting()
+    bench.come_back(bench.delivered()[0])
+    bench.capture()
+    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=60))
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
+    assert bench.promote() == 0
+    assert (bench.letter().state, bench.history()) == ("waiting", [(1, "returned", 0)])
+
+
+def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reprocessing.pipeline import promote
+
+    bench, _ = _awaiting()
+    bench.delivered()
+    real, asked = promote.depth, list[datetime]()
+
+    def depth(address: object) -> object:
+        asked.append(lanes.clock())
+        return real(address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(promote, "depth", depth)
+    bench.promote()
+    assert Sighting.objects.get().seen_at <= asked[0]

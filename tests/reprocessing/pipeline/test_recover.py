@@ -1,0 +1,80 @@
+"""Recovering: what dead workers and failed calls left behind is seen to, without a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reprocessing.models import Custody, Run, lanes
+from reprocessing.pipeline import clear, recover
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _no(*_: Any) -> int:
+    return 0
+
+
+def test_copies_of_finished_letters_that_were_not_deleted_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    with monkeypatch.context() as patch:
+        patch.setattr(clear, "copies", _no)
+        bench.replay()
+    assert (bench.left(), Custody.objects.get().state) == (1, "delete")
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert (bench.left(), Custody.objects.get().state) == (0, "gone")
+
+
+def test_copies_of_unfinished_letters_are_not_deleted() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert (bench.left(), Custody.objects.get().state) == (1, "held")
+
+
+def test_copies_of_letters_under_way_stay_out_of_sight_for_longer_once(clock: Clock) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.get().extended is False
+    clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
+    recover.sweep(bench.dlq, conf=bench.conf)
+    copy = Custody.objects.get()
+    assert copy.extended is True
+    assert round((copy.visible_until - lanes.clock()).total_seconds(), -1) == 43_200 - bench.conf.receive_visibility
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.get().visible_until == copy.visible_until
+
+
+def test_copies_of_letters_nobody_asked_for_come_to_sight_again(clock: Clock) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.capture()
+    clock.advance(bench.conf.receive_visibility - 10)
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.get().extended is False
+
+
+def test_a_run_ends_when_all_of_its_letters_have() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    run = bench.ready()
+    recover.dlqs(conf=bench.conf)
+    assert Run.objects.get(pk=run.pk).state == "running"
+    bench.replay()
+    recover.dlqs(conf=bench.conf)
+    assert Run.objects.get(pk=run.pk).state == "finished"
+
+
+def test_a_dlq_that_is_observed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields={"mode": "observe"})
+    swept: list[str] = []
+    monkeypatch.setattr(recover, "sweep", lambda dlq, **_: swept.append(dlq.name))
+    recover.dlqs(conf=bench.conf)
+    assert swept == []
