@@ -162,9 +162,19 @@ class Slice:
             [one.lane_id for one in chosen], [one.fence for one in chosen], [one.letter_id or 0 for one in chosen],
             margin=SEND_MARGIN, hold=self.conf.lease.total_seconds(),
         )  # fmt: skip
+        sent = {one.lane_id for one in intended}
+        if missed := [one for one in chosen if one.lane_id not in sent]:
+            self._look_again(missed)
         if intended:
             self._send(intended, {target: token for target, (_, token) in granted.items()})
         return None
+
+    def _look_again(self, missed: Sequence[Standing]) -> None:
+        """Heads that were not committed: perhaps a twin in the same moment got their key. The gate decides anew."""
+        self._remember(lanes.advance(
+            [one.lane_id for one in missed], [one.fence for one in missed],
+            keep=True, lease=self.conf.lease.total_seconds(),
+        ))  # fmt: skip
 
     def _through_the_gate(self) -> list[Standing]:
         """The heads that may go; the others are closed, or their lanes handed back until they may."""
