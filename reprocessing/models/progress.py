@@ -23,16 +23,23 @@ SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'discarded') AS discarded,
        count(*) FILTER (WHERE state IN ('captured', 'waiting', 'sending')) AS waiting,
        count(*) FILTER (WHERE state = 'awaiting') AS awaiting,
+       count(*) FILTER (WHERE state = 'waiting' AND EXISTS (
+           SELECT FROM redrive_lane n WHERE n.id = lane_id AND n.phase = 'held')) AS held,
        (SELECT count(*) FROM redrive_attempt a
          WHERE a.run_id = %(run)b AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL))
        AS failed_attempts
   FROM redrive_letter WHERE run_id = %(run)b
 """
 
+_RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'running' ORDER BY id"
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a run's letters have come to; `delivered` and `presumed` are disjoint."""
+    """What a run's letters have come to; `delivered` and `presumed` are disjoint.
+
+    `held` of those that are waiting do so behind a parked letter: they go on when a person decides about that one.
+    """
 
     letters: int
     delivered: int
@@ -42,6 +49,7 @@ class Tally:
     discarded: int
     waiting: int
     awaiting: int
+    held: int
     failed_attempts: int
 
     @property
@@ -49,10 +57,25 @@ class Tally:
         """Letters that have not come to an end."""
         return self.waiting + self.awaiting
 
+    @property
+    def under_way(self) -> int:
+        """Letters that come to an end without a person."""
+        return self.open - self.held
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
 
 def tally(run: int) -> Tally:
     """Count what a run's letters have come to."""
     return rows.fetch(Tally, _TALLY, {"run": run})[0]
+
+
+def running(dlq: int) -> list[int]:
+    """The running runs of a dlq: a letter may stand behind another run's."""
+    return [row.id for row in rows.fetch(_Id, _RUNNING, {"dlq": dlq})]
 
 
 def finish_runs() -> int:

@@ -17,14 +17,18 @@ class Prospect:
         lanes: that they would be on.
         longest: letters of the longest lane.
         objected: those that a run would park at once.
+        returned: letters that came back to runs that have ended, and would go along.
         expires_at: when SQS expires the first of them; None when there are none.
+        now: the database's.
     """
 
     letters: int
     lanes: int
     longest: int
     objected: int
+    returned: int
     expires_at: datetime | None
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,13 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many letters would go back to one target, and what it bears."""
+    """How many letters would go back to one target, and what it bears.
+
+    Attributes:
+        longest: letters of the longest lane.
+        round_trip: seconds from one letter of a lane to its next; 0 where the next need not wait for an outcome.
+        late: letters that SQS expires before the letters ahead of them can have come to their ends.
+    """
 
     target_id: int
     name: str
@@ -47,49 +57,70 @@ class Share:
     proof: str
     advance: str
     window: float
+    round_trip: float
+    late: int
 
 
-_PROSPECT = """
-WITH ready AS (
-    SELECT id, origin_id, key_hash, objection, expires_at FROM redrive_letter
-     WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL
-), lanes AS (
+# The letters that a run with this limit would take: in the same order as it does.
+_READY = """
+ready AS (
+    SELECT * FROM (
+        SELECT *, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS nth
+          FROM (SELECT id, origin_id, target_id, key_hash, objection, expires_at, sequence, message_id,
+                       min(died_at) OVER (PARTITION BY origin_id, coalesce(key_hash, int8send(id))) AS first
+                  FROM redrive_letter
+                 WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL) candidates) counted
+     WHERE %(limit)b::bigint IS NULL OR nth <= %(limit)b::bigint
+)
+"""
+
+_PROSPECT = f"""
+WITH {_READY}, lanes AS (
     SELECT count(*) AS n FROM ready WHERE objection = '' GROUP BY origin_id, key_hash
 )
 SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count(*) FROM lanes) AS lanes,
        (SELECT coalesce(max(n), 0) FROM lanes) AS longest,
        (SELECT count(*) FROM ready WHERE objection <> '') AS objected,
-       (SELECT min(expires_at) FROM ready) AS expires_at
-"""
+       (SELECT count(*) FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id
+         WHERE r.dlq_id = %(dlq)b AND r.state = 'finished' AND l.state IN ('waiting', 'sending', 'awaiting'))
+       AS returned,
+       (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now
+"""  # noqa: S608  # the inserted text is the constant above
 
-_OBJECTIONS = """
-SELECT objection AS reason, count(*) AS letters FROM redrive_letter
- WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL AND objection <> ''
+_OBJECTIONS = f"""
+WITH {_READY}
+SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
  GROUP BY objection ORDER BY letters DESC, reason
-"""
+"""  # noqa: S608  # the inserted text is the constant above
 
-_SHARES = """
-WITH lanes AS (
-    SELECT target_id, count(*) AS n FROM redrive_letter
-     WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL AND objection = ''
-     GROUP BY target_id, origin_id, key_hash
+# What is presumed from absence is known when the window is over and SQS's counts have caught up, at the earliest.
+_SHARES = f"""
+WITH {_READY}, placed AS (
+    SELECT target_id, expires_at,
+           row_number() OVER (PARTITION BY origin_id, key_hash ORDER BY sequence, message_id) AS place
+      FROM ready WHERE objection = ''
 )
-SELECT t.id AS target_id, t.arn AS name, sum(n)::bigint AS letters, max(n) AS longest, t.rate, t.proof, t.advance,
-       t.window
-  FROM lanes JOIN redrive_target t ON t.id = lanes.target_id GROUP BY t.id ORDER BY t.id
-"""
+SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS longest, t.rate, t.proof, t.advance,
+       t.window, trip.seconds AS round_trip,
+       count(*) FILTER (WHERE place > 1 AND expires_at > redrive_now()
+                          AND place * trip.seconds > extract(epoch FROM expires_at - redrive_now())) AS late
+  FROM placed JOIN redrive_target t ON t.id = placed.target_id
+ CROSS JOIN LATERAL (SELECT CASE WHEN t.proof = 'absence' AND t.advance = 'settled'
+                                 THEN t.window + %(count_lag)b::float8 ELSE 0 END AS seconds) trip
+ GROUP BY t.id, trip.seconds ORDER BY t.id
+"""  # noqa: S608  # the inserted text is the constant above
 
 
-def prospect(dlq: int) -> Prospect:
-    """What a run of this dlq would have before it."""
-    return rows.fetch(Prospect, _PROSPECT, {"dlq": dlq})[0]
+def prospect(dlq: int, *, limit: int | None = None) -> Prospect:
+    """What a run of this dlq, of so many letters at most, would have before it."""
+    return rows.fetch(Prospect, _PROSPECT, {"dlq": dlq, "limit": limit})[0]
 
 
-def objections(dlq: int) -> list[Objection]:
-    """Why letters of this dlq would be parked at once, the most frequent first."""
-    return rows.fetch(Objection, _OBJECTIONS, {"dlq": dlq})
+def objections(dlq: int, *, limit: int | None = None) -> list[Objection]:
+    """Why letters of such a run would be parked at once, the most frequent first."""
+    return rows.fetch(Objection, _OBJECTIONS, {"dlq": dlq, "limit": limit})
 
 
-def shares(dlq: int) -> list[Share]:
-    """What each target would get."""
-    return rows.fetch(Share, _SHARES, {"dlq": dlq})
+def shares(dlq: int, *, limit: int | None = None, count_lag: float = 0.0) -> list[Share]:
+    """What each target would get. `count_lag`: seconds by which SQS's counts may lag behind."""
+    return rows.fetch(Share, _SHARES, {"dlq": dlq, "limit": limit, "count_lag": count_lag})

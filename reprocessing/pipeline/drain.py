@@ -64,28 +64,57 @@ def begin(dlq: DeadLetterQueue, *, name: str, limit: int | None, asked_by: str) 
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
     """
-    selection = {"dlq": dlq.name, "limit": limit}
     with transaction.atomic():
         run, made = Run.objects.select_for_update().get_or_create(
             name=name,
-            defaults={"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked_by},
-        )
-        if run.dlq_id != dlq.pk or run.kind != RunKind.DRAIN or run.selection != selection:
-            raise RunIsAnother(
-                f"The run {name} was asked for {_told(run)}; now it is asked for {_told_selection(selection)}. "
-                "A run is repeated as it was (rerun), or another one is begun under another id."
-            )
+            defaults={
+                "dlq": dlq, "kind": RunKind.DRAIN, "selection": _selection(dlq, limit), "asked_by": asked_by,
+            },
+        )  # fmt: skip
+        _compare(run, dlq, limit)
         if made:
             plan.enlist(dlq, run, limit=limit)
-        Run.objects.filter(pk=run.pk).update(
-            state=RunState.RUNNING, started_at=run.started_at or lanes.clock(), finished_at=None
-        )
-        run.refresh_from_db()
+        return again(run)
+
+
+def known(dlq: DeadLetterQueue, *, name: str, limit: int | None) -> Run | None:
+    """The run of this name, if it was begun before.
+
+    Raises:
+        RunIsAnother: the name is taken by a run with another selection.
+    """
+    run = Run.objects.filter(name=name).select_related("dlq").first()
+    if run is not None:
+        _compare(run, dlq, limit)
     return run
 
 
+def again(run: Run) -> Run:
+    """The run, running: what is done of it stays done."""
+    Run.objects.filter(pk=run.pk).update(
+        state=RunState.RUNNING, started_at=run.started_at or lanes.clock(), finished_at=None
+    )
+    run.refresh_from_db()
+    return run
+
+
+def _compare(run: Run, dlq: DeadLetterQueue, limit: int | None) -> None:
+    selection = _selection(dlq, limit)
+    if run.dlq_id != dlq.pk or run.kind != RunKind.DRAIN or run.selection != selection:
+        raise RunIsAnother(
+            f"The run {run.name} was asked for {_told(run)}; now it is asked for {_told_selection(selection)}. "
+            "A run is repeated as it was (rerun), or another one is begun under another id."
+        )
+
+
+def _selection(dlq: DeadLetterQueue, limit: int | None) -> dict[str, object]:
+    return {"dlq": dlq.name, "limit": limit}
+
+
 def _told(run: Run) -> str:
-    return _told_selection(run.selection) if run.selection else f"the standing feed of {run.dlq.name}"
+    if run.kind == RunKind.STANDING:
+        return f"whatever {run.dlq.name} holds, by beat"
+    return f"released letters of {run.dlq.name}" if "released" in run.selection else _told_selection(run.selection)
 
 
 def _told_selection(selection: Mapping[str, object]) -> str:
@@ -95,6 +124,9 @@ def _told_selection(selection: Mapping[str, object]) -> str:
 
 def work(run: Run, hands: Hands, *, told: Callable[[Tally], None]) -> Tally:
     """Replay a run until each of its letters has come to an end, or `hands.stop` says so; what they have come to.
+
+    A letter that waits behind a parked one is waited for only until nothing else is under way: a person decides there.
+    The dlq's other running runs are replayed along, since their letters may stand before this run's.
 
     Args:
         run: it is running.
@@ -106,12 +138,13 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None]) -> Tally:
     try:
         while not hands.stop():
             turn = replay.Slice(
-                owner=hands.owner, conf=hands.conf, rates=hands.rates, dice=hands.dice, runs=[run.pk], stop=hands.stop
-            )
+                owner=hands.owner, conf=hands.conf, rates=hands.rates, dice=hands.dice,
+                runs=progress.running(run.dlq_id), stop=hands.stop,
+            )  # fmt: skip
             report = turn.run(seconds=hands.conf.slice.total_seconds())
             tally = progress.tally(run.pk)
             told(tally)
-            if not tally.open:
+            if not tally.under_way:
                 break
             if not report.taken and not report.left:
                 time.sleep(IDLE)
@@ -150,15 +183,24 @@ class _Watch(threading.Thread):
         return self._over.is_set() or self._asked()
 
     def _look(self) -> None:
-        for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
-            try:
-                gather.letters(dlq, conf=self._hands.conf, dice=self._hands.dice, seconds=30, stop=self._hands.stop)
-                recover.sweep(dlq, conf=self._hands.conf)
-            except (QueueIsOutOfReach, DatabaseError) as error:
-                logger.warning("%s", error)
-                connection.close_if_unusable_or_obsolete()
-                self._over.wait(1.0)
-        promote.letters(conf=self._hands.conf)
+        try:
+            for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
+                self._turn(dlq)
+            promote.letters(conf=self._hands.conf)
+        except DatabaseError as error:
+            self._rest_after(error)
+
+    def _turn(self, dlq: DeadLetterQueue) -> None:
+        try:
+            gather.letters(dlq, conf=self._hands.conf, dice=self._hands.dice, seconds=30, stop=self._hands.stop)
+            recover.sweep(dlq, conf=self._hands.conf)
+        except QueueIsOutOfReach as error:
+            self._rest_after(error)
+
+    def _rest_after(self, error: Exception) -> None:
+        logger.warning("%s", error)
+        connection.close_if_unusable_or_obsolete()
+        self._over.wait(1.0)
 
 
 def _brisk(conf: Conf) -> Conf:

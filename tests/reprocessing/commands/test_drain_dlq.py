@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -16,13 +16,16 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
-from pytest_django import SettingsWrapper
+from pytest_django import Settings
 
 from reprocessing.management import draining
 from reprocessing.management.draining import Interruption
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target, captures, stops
 from reprocessing.models.lanes import clock
 from reprocessing.pipeline import drain, replay
+from reprocessing.pipeline.capture import Captured
+from reprocessing.pipeline.drain import Hands
+from reprocessing.pipeline.replay import Report
 from reprocessing.sqs.facts import Move
 from tests.conditions import eventually
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -35,7 +38,7 @@ KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute
 
 
 @pytest.fixture(autouse=True)
-def _brisk(settings: SettingsWrapper) -> None:
+def _brisk(settings: Settings) -> None:
     settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0}
 
 
@@ -132,7 +135,7 @@ def test_the_same_id_again_does_nothing_again(ask_json: AskJson) -> None:
     once = ask_json("drain_dlq", bench.name, "--run", "monday", "--confirm")
     bench.bury("second")
     assert ask_json("drain_dlq", bench.name, "--run", "monday", "--confirm") == once
-    assert [one["body"] if "body" in one else 1 for one in bench.arrivals()].__len__() == 1
+    assert len(bench.arrivals()) == 1
 
 
 def test_an_id_is_refused_for_another_selection_before_anything_is_captured(ask: Ask) -> None:
@@ -156,7 +159,7 @@ def test_whoever_stopped_it_is_named_and_nothing_is_captured(confirm: tuple[str,
     assert DeadLetter.objects.count() == 0
 
 
-def test_a_halt_of_everything_is_named(transactional_db: None) -> None:
+def test_a_halt_of_everything_is_named() -> None:
     bench = Workbench()
     stops.stop(None, by="bob", reason="audit")
     try:
@@ -186,13 +189,15 @@ def test_aws_own_redrive_under_way_is_refused(monkeypatch: pytest.MonkeyPatch) -
     assert DeadLetter.objects.count() == 0
 
 
-def expire_in(seconds: float) -> Callable[..., None]:
+def expire_in(left: float) -> Callable[..., Captured]:
     """A capture whose letters SQS drops so soon."""
     collect = drain.collect
 
-    def collecting(*args: Any, **options: Any) -> Any:
-        found = collect(*args, **options)
-        DeadLetter.objects.update(expires_at=clock() + timedelta(seconds=seconds))
+    def collecting(
+        dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float
+    ) -> Captured:
+        found = collect(dlq, hands, heard=heard, seconds=seconds)
+        DeadLetter.objects.update(expires_at=clock() + timedelta(seconds=left))
         return found
 
     return collecting
@@ -253,8 +258,8 @@ def _interrupt(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
     """Signals arrive, twice, when the first slice is over."""
     run = replay.Slice.run
 
-    def running(turn: replay.Slice, **options: Any) -> Any:
-        report = run(turn, **options)
+    def running(turn: replay.Slice, *, seconds: float) -> Report:
+        report = run(turn, seconds=seconds)
         for _ in range(2):
             os.kill(os.getpid(), request.param)
         return report
@@ -267,7 +272,7 @@ def _interrupt(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
     ("_interrupt", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], indirect=["_interrupt"]
 )
 def test_interrupted_twice_it_hands_back_and_says_how_to_go_on(status: int) -> None:
-    bench = Workbench(fields={**KEYED})
+    bench = Workbench(fields=KEYED)
     bench.judge_by_absence(window=3_600)
     for number in range(2):
         bench.bury(f"{number}", key="a", n=str(number))
@@ -288,8 +293,10 @@ def test_interrupted_in_the_capture_it_sends_nothing(monkeypatch: pytest.MonkeyP
     bench.bury("letter")
     collect = drain.collect
 
-    def collecting(*args: Any, **options: Any) -> Any:
-        found = collect(*args, **options)
+    def collecting(
+        dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float
+    ) -> Captured:
+        found = collect(dlq, hands, heard=heard, seconds=seconds)
         os.kill(os.getpid(), signal.SIGINT)
         return found
 
@@ -307,8 +314,7 @@ def test_letters_behind_a_parked_one_are_left_to_a_person(ask: Ask) -> None:
     bench.bury("second", key="a", n="2")
     bench.capture()
     run = bench.enlist()
-    head = DeadLetter.objects.get(message_id=bench.letter(payload__body=b"first").message_id)
-    DeadLetter.objects.filter(pk=head.pk).update(attempts=1)
+    DeadLetter.objects.filter(payload__body=b"first").update(attempts=1)
     said = ask("rerun", run.name, "--confirm")
     assert "1 letter of them wait behind a parked one" in said
     assert sorted(bench.states().items()) == [("first", "parked"), ("second", "waiting")]
@@ -348,16 +354,16 @@ def test_a_queue_out_of_reach_is_one_sentence() -> None:
 
 
 def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
-    settings: SettingsWrapper, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Workbench(target_fields={"rate": 100.0})
     bench.bury("letter")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # nobody listens there afterwards
         settings.REDIS_URL = f"redis://127.0.0.1:{taken.getsockname()[1]}/0"
     run = replay.Slice.run
 
-    def running(turn: replay.Slice, **_: Any) -> Any:
-        report = run(turn, seconds=0.5)
+    def running(turn: replay.Slice, *, seconds: float) -> Report:
+        report = run(turn, seconds=min(seconds, 0.5))
         os.kill(os.getpid(), signal.SIGINT)
         return report
 
@@ -400,15 +406,10 @@ def _cut_the_watch() -> None:
         connection.close()
 
 
-@pytest.fixture
-def _lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every chance to tell of progress is taken."""
+def test_progress_is_told_beside_the_result(
+    capsys: pytest.CaptureFixture[str], ask_json: AskJson, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(draining, "_LOGGED", 0.0)
-    return
-
-
-@pytest.mark.usefixtures("_lines")
-def test_progress_is_told_beside_the_result(capsys: pytest.CaptureFixture[str], ask_json: AskJson) -> None:
     bench = Workbench()
     bench.bury("letter")
     ask_json("drain_dlq", bench.name, "--confirm")

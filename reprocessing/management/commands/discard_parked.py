@@ -1,0 +1,14 @@
+"""`manage.py discard_parked`: parked letters are given up, since a person says so."""
+
+from __future__ import annotations
+
+from reprocessing.management.parking import ParkingCommand
+from reprocessing.pipeline import park
+
+
+class Command(ParkingCommand):
+    """Discards parked letters."""
+
+    help = "Gives up parked letters: they are never sent. Letters with the same idempotency key are parked later on."
+    deed = "discarded"
+    act = staticmethod(park.discard)

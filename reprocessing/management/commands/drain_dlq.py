@@ -1,0 +1,183 @@
+"""`manage.py drain_dlq`: empty a dlq back into the queues its messages died in, here and now."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from typing import Any
+from uuid import uuid4
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+from django.core.validators import validate_slug
+
+from reprocessing import conf
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.management import drain_words
+from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, whole, words
+from reprocessing.management.drain_words import Outlook
+from reprocessing.management.draining import Drainer, Interruption, Telling, command, hands, refuse, refuse_moves
+from reprocessing.models import DeadLetterQueue, Run, progress, prospect, standing
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.pipeline import drain
+
+#: Seconds after which a capture that never runs dry is begun anew.
+_CAPTURE = 3_600.0
+#: Seconds between two tries while another capture has the dlq.
+_PATIENCE = 1.0
+_LONGEST_NAME = 100
+
+
+class Command(Drainer):
+    """Captures and plans; with --confirm replays and waits for outcomes."""
+
+    help = (
+        "Captures what a dlq holds and shows the plan; with --confirm replays it, in order per key, and waits for the "
+        "outcomes. Needs neither worker nor beat. Capturing hides messages from the dlq's other readers; a dry run "
+        "captures, too, but sends, parks and discards nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_name(parser)
+        parser.add_argument(
+            "--limit", type=whole(1), metavar="N", help="so many letters at most, the oldest lanes first"
+        )
+        parser.add_argument(
+            "--run", type=run_name, metavar="ID", help="the run's id: the same id again repeats it, done is done"
+        )
+        parser.add_argument("--enqueue", action="store_true", help="leave the replay to the workers")
+        parser.add_argument(
+            "--by", default=whoever_is_here(), type=words, metavar="WHO", help="who does it (%(default)s)"
+        )
+        add_confirm(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        dlq = find(options["name"])
+        known = drain.known(dlq, name=options["run"], limit=options["limit"]) if options["run"] else None
+        refuse(dlq)
+        if dlq.mode == Mode.AUTOMATIC:
+            raise CommandError(
+                f"{dlq.name} is in mode automatic: beat drains it. Watch it with "
+                f"{command('redrive_status', dlq.name, '--watch')}, or take it over with "
+                f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}."
+            )
+        refuse_moves(dlq, Telling(self.stderr))
+        with Interruption() as interruption:
+            if known is not None:
+                self.repeat(known, options, interruption)
+            else:
+                self.drain(dlq, options, interruption)
+
+    def repeat(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
+        """A run that was begun before: go on with it, capture nothing for it."""
+        if not options["confirm"]:
+            self.tell(run, options, progress.tally(run.pk), dry_run=True)
+            if not options["json"]:
+                self.say(f"{run.name} was begun before, and {run.state}. This was a dry run; to go on with it:")
+                self.say(acting(options))
+            return
+        self.act(drain.again(run), options, interruption)
+
+    def drain(self, dlq: DeadLetterQueue, options: dict[str, Any], interruption: Interruption) -> None:
+        """Capture, plan and, when told to, act."""
+        new = self.capture(dlq, interruption, patient=options["confirm"])
+        outlook = look_ahead(dlq, options["limit"])
+        refused = drain_words.too_slow(outlook) if outlook.late else ""
+        if not options["json"]:
+            self.say("\n".join([*drain_words.plan(outlook, new), *unfinished(dlq)]))
+        if options["confirm"] and not refused and not interruption():
+            name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
+            self.act(drain.begin(dlq, name=name, limit=options["limit"], asked_by=options["by"]), options, interruption)
+            return
+        if options["json"]:
+            self.report(drain_words.plan_in_json(outlook, options["run"], new, refused))
+        if interruption():
+            raise CommandError(
+                "Interrupted: nothing was sent. What was captured is kept; run this again to go on.",
+                returncode=interruption.status,
+            )
+        if refused:
+            raise CommandError(refused)
+        if not options["json"]:
+            self.say("This was a dry run: nothing was sent, parked or discarded. To act:")
+            self.say(acting(options))
+
+    def capture(self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool) -> int:
+        """Capture until the dlq has run dry; how many letters were new.
+
+        Args:
+            dlq: which.
+            interruption: ends it.
+            patient: what an earlier capture received and did not record is waited for: order rests on it.
+
+        Raises:
+            QueueIsOutOfReach: receiving failed.
+        """
+        telling, new = Telling(self.stderr), 0
+        telling.line(drain_words.hiding(dlq))
+        while True:
+            found = drain.collect(
+                dlq,
+                hands(interruption),
+                seconds=_CAPTURE,
+                heard=lambda now: telling.seldom(lambda: f"{now.received:,} copies received, {now.letters:,} new"),
+            )
+            new += found.letters
+            if found.trouble:
+                raise QueueIsOutOfReach(f"{found.trouble} What was captured is kept; run this again to go on.")
+            if found.drained or interruption() or not (found.busy or patient):
+                return new
+            self.await_another(dlq, interruption, telling)
+
+    def await_another(self, dlq: DeadLetterQueue, interruption: Interruption, telling: Telling) -> None:
+        """Another capture has the dlq, or one ended uncleanly: what it received comes to sight again."""
+        watch = standing.watches(dlq.pk)[0]
+        until = watch.captured_until or watch.unclean_until
+        said = f", at the latest at {when(until)}" if until else ""
+        telling.line(f"Another capture of {dlq.name} has, or had, part of its messages: waiting for them{said}.")
+        interruption.wait(_PATIENCE)
+
+    def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
+        """Work on a run that is running, or leave it to the workers."""
+        if options["enqueue"]:
+            self.leave(run, options)
+        else:
+            self.work(run, options, interruption)
+
+
+def look_ahead(dlq: DeadLetterQueue, limit: int | None) -> Outlook:
+    """What a drain with this limit would do."""
+    return Outlook(
+        dlq,
+        prospect.prospect(dlq.pk, limit=limit),
+        prospect.objections(dlq.pk, limit=limit),
+        prospect.shares(dlq.pk, limit=limit, count_lag=conf.current().count_lag.total_seconds()),
+    )
+
+
+def unfinished(dlq: DeadLetterQueue) -> list[str]:
+    """The runs of this dlq that are under way already."""
+    return [
+        f"  under way       {drain_words.counted(one.unfinished, 'letter')} of the run {one.name}; they go along"
+        for one in standing.working(dlq.pk)
+        if one.unfinished
+    ]
+
+
+def acting(options: dict[str, Any]) -> str:
+    """The same command, as it acts."""
+    given = [(f"--{name}", options[name]) for name in ("limit", "run") if options[name] is not None]
+    flags = ["--enqueue"] if options["enqueue"] else []
+    by = ["--by", options["by"]] if options["by"] != whoever_is_here() else []
+    return command("drain_dlq", options["name"], *(part for pair in given for part in pair), *by, *flags, "--confirm")
+
+
+def run_name(text: str) -> str:
+    """The type of a run's id."""
+    try:
+        validate_slug(text)
+    except ValidationError:
+        raise ArgumentTypeError(f"{text!r} is no run's id: it takes letters, digits, hyphens and underscores") from None
+    if len(text) > _LONGEST_NAME:
+        raise ArgumentTypeError(f"a run's id has {_LONGEST_NAME} characters at most")
+    return text

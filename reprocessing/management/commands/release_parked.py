@@ -1,0 +1,25 @@
+"""`manage.py release_parked`: parked letters go back to their lanes, since a person says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reprocessing.management.parking import Decided, ParkingCommand
+from reprocessing.models import Run
+from reprocessing.pipeline import park
+
+
+class Command(ParkingCommand):
+    """Releases parked letters."""
+
+    help = (
+        "Puts parked letters back onto their lanes, due at once, with as many attempts as their dlq allows anew. "
+        "They go though later ones of their lane were delivered."
+    )
+    deed = "released"
+    act = staticmethod(park.release)
+
+    def after(self, decided: Decided) -> Iterable[str]:
+        """Who sends them."""
+        for name in Run.objects.filter(letters__in=decided.done).distinct().values_list("name", flat=True):
+            yield f"They are of the run {name}: workers replay them; without workers: manage.py rerun {name} --confirm"

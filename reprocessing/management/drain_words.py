@@ -1,0 +1,195 @@
+"""A drain in words and in JSON: what it would do, how far it is, what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from reprocessing.domain.forecast import Forecast, in_words
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.models.dead_letter_queue import DeadLetterQueue, DeleteWhen
+from reprocessing.models.progress import Tally
+from reprocessing.models.prospect import Objection, Prospect, Share
+
+#: What a run has come to, in the order of telling; together they are its letters.
+_ENDS = {
+    "delivered": "delivered",
+    "presumed": "presumed delivered",
+    "parked": "parked",
+    "closed_as_duplicate": "closed as duplicates",
+    "discarded": "discarded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a drain of a dlq would do."""
+
+    dlq: DeadLetterQueue
+    prospect: Prospect
+    objections: list[Objection]
+    shares: list[Share]
+
+    @property
+    def seconds(self) -> float:
+        """The least time that it takes, if nothing fails."""
+        return max((_forecast(one).seconds for one in self.shares), default=0.0)
+
+    @property
+    def late(self) -> list[Share]:
+        """The targets to which letters would go too slowly: SQS expires them before it is their turn."""
+        if self.dlq.delete_when == DeleteWhen.CAPTURED:
+            return []  # SQS has nothing left to expire
+        return [one for one in self.shares if one.late]
+
+
+def _forecast(one: Share) -> Forecast:
+    return Forecast.of(letters=one.letters, rate=one.rate, longest_lane=one.longest, round_trip=one.round_trip)
+
+
+def hiding(dlq: DeadLetterQueue) -> str:
+    """What a capture does to those who look into the dlq."""
+    if dlq.delete_when == DeleteWhen.CAPTURED:
+        return f"Capturing {dlq.name}: its messages move to PostgreSQL, and are gone from SQS."
+    return f"Capturing {dlq.name}: its messages are out of sight of its other readers for a while, and stay in it."
+
+
+def plan(outlook: Outlook, new: int) -> Iterable[str]:
+    """The plan for people; `new` of its letters were captured just now."""
+    ahead = outlook.prospect
+    total = ahead.letters + ahead.objected
+    yield f"{outlook.dlq.name}: {counted(total, 'letter')} captured, {new:,} of them just now"
+    lanes = f"{counted(ahead.lanes, 'lane')}; the longest lane has {ahead.longest:,}"
+    yield f"  to be replayed  {ahead.letters:,}, on {lanes}"
+    if ahead.returned:
+        yield f"  along with them {counted(ahead.returned, 'letter')} that came back to runs that have ended"
+    for one in outlook.objections:
+        yield f"  not eligible    {one.letters:,}: {_why(one.reason)} A run parks them at once."
+    for share in outlook.shares:
+        yield from _target(share)
+    if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
+        yield f"  the dlq drops the oldest message {_until(ahead)}; PostgreSQL keeps its letter"
+
+
+def _target(one: Share) -> Iterable[str]:
+    rate = "no limit of rate" if one.rate is None else f"{one.rate:g} letters/s"
+    window = f", a window of {one.window:g} s" if one.proof == "absence" else ""
+    yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'letter')}, {rate}"
+    yield f"      outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
+    yield f"      {forecasts(one)}"
+
+
+def forecasts(one: Share) -> str:
+    """Both forecasts of a target."""
+    by_rate = f"by rate {in_words(one.letters / one.rate)}" if one.rate else "by rate no time"
+    if not one.round_trip:
+        return f"{by_rate}; by the longest lane no time: none waits for an outcome"
+    trip = f"{one.longest:,} x {one.round_trip:g} s"
+    return f"{by_rate}; by the longest lane {in_words(one.longest * one.round_trip)} ({trip})"
+
+
+def too_slow(outlook: Outlook) -> str:
+    """Why it is refused, and the cures."""
+    told = "; ".join(
+        f"{counted(one.late, 'letter')} to {one.name.rpartition(':')[2]} ({forecasts(one)})" for one in outlook.late
+    )
+    name = outlook.dlq.name
+    return (
+        f"{name}: its lanes are too long for their window. Before it is their turn, SQS drops {told}; "
+        f"it drops the oldest {_until(outlook.prospect)}. Let a lane go on as soon as the target took its letter "
+        f"(add_dlq {name} --advance accepted), shorten the window (--window), or keep the letters in PostgreSQL alone "
+        f"(--delete-when captured)."
+    )
+
+
+def _until(ahead: Prospect) -> str:
+    if ahead.expires_at is None:
+        return "never"
+    left = (ahead.expires_at - ahead.now).total_seconds()
+    return f"in {in_words(left)}" if left > 0 else "now: its time is over"
+
+
+def _why(reason: str) -> str:
+    return ParkedReason(reason).sentence
+
+
+def plan_in_json(outlook: Outlook, run: str | None, new: int, refused: str) -> dict[str, Any]:
+    """The plan for programs."""
+    ahead = outlook.prospect
+    total = ahead.letters + ahead.objected
+    return {
+        **_ends(run, total, waiting=total),
+        "dry_run": True,
+        "dlq": outlook.dlq.name,
+        "new": new,
+        "letters": ahead.letters,
+        "lanes": ahead.lanes,
+        "longest_lane": ahead.longest,
+        "not_eligible": ahead.objected,
+        "objections": {one.reason: one.letters for one in outlook.objections},
+        "returned": ahead.returned,
+        "forecast_seconds": outlook.seconds,
+        "expires": ahead.expires_at,
+        "targets": [_target_in_json(one) for one in outlook.shares],
+        "refused": refused or None,
+    }
+
+
+def _target_in_json(one: Share) -> dict[str, Any]:
+    return {
+        "target": one.name,
+        "letters": one.letters,
+        "longest_lane": one.longest,
+        "rate": one.rate,
+        "outcome": one.proof,
+        "advance": one.advance,
+        "window": one.window,
+        "seconds_by_rate": one.letters / one.rate if one.rate else 0.0,
+        "seconds_by_lane": one.longest * one.round_trip,
+        "late": one.late,
+    }
+
+
+def came_to(run: str, dlq: DeadLetterQueue, tally: Tally) -> dict[str, Any]:
+    """What a run has come to, for programs: `captured` is the sum of what follows, failed attempts aside."""
+    ends = {name: getattr(tally, name) for name in _ENDS}
+    return {
+        **_ends(run, tally.letters, waiting=tally.open),
+        **ends,
+        "failed_attempts": tally.failed_attempts,
+        "dry_run": False,
+        "dlq": dlq.name,
+        "held": tally.held,
+    }
+
+
+def _ends(run: str | None, captured: int, *, waiting: int) -> dict[str, Any]:
+    nothing = dict.fromkeys([*_ENDS], 0)
+    return {"run": run, "captured": captured, **nothing, "waiting": waiting, "failed_attempts": 0}
+
+
+def progress(tally: Tally) -> str:
+    """What a run has come to, in one line."""
+    ends = [f"{getattr(tally, name):,} {words}" for name, words in _ENDS.items() if getattr(tally, name)]
+    if tally.waiting:
+        ends.append(f"{tally.waiting:,} waiting")
+    if tally.awaiting:
+        ends.append(f"{tally.awaiting:,} sent, outcome not known yet")
+    if tally.failed_attempts:
+        ends.append(f"{counted(tally.failed_attempts, 'failed attempt')}")
+    return f"{counted(tally.letters, 'letter')}: {', '.join(ends) or 'none'}"
+
+
+def end(run: str, dlq: str, tally: Tally) -> Iterable[str]:
+    """What a run came to, and what is left for a person."""
+    yield f"{run}: {progress(tally)}."
+    if tally.held:
+        yield f"{counted(tally.held, 'letter')} of them wait behind a parked one until a person decides about that."
+    if tally.parked:
+        yield f"Parked letters wait for a person: release_parked {dlq}, discard_parked {dlq}, or the parking lot."
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

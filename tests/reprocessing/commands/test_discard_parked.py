@@ -1,0 +1,39 @@
+"""Parked letters are given up by a named person with a reason, and only they."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.models import Review
+from reprocessing.pipeline import park
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.parking import Lot, refusal
+
+pytestmark = pytest.mark.django_db
+WHY = ("--because", "too old to matter", "--by", "ann")
+
+
+@pytest.fixture
+def lot(add_row: AddRow) -> Lot:
+    return Lot(add_row("orders"))
+
+
+def test_a_dry_run_gives_nothing_up_and_says_how_to(lot: Lot, ask: Ask) -> None:
+    said = ask("discard_parked", "orders", "--older-than", "60m", *WHY)
+    assert "This was a dry run: none of them is discarded." in said
+    assert said.splitlines()[-1].startswith("manage.py discard_parked orders --older-than 3600s --by ann")
+    assert lot.states() == ["parked"] * 3
+
+
+def test_confirmed_they_are_given_up_and_it_is_written_down(lot: Lot, ask_json: AskJson) -> None:
+    told = ask_json("discard_parked", "orders", "--reason", "refused", *WHY, "--confirm")
+    assert (told["discarded"], told["reasons"]) == (2, {"refused": 2})
+    assert lot.states() == ["discarded", "discarded", "parked"]
+    assert set(Review.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "too old to matter")}
+
+
+def test_what_was_released_since_the_dry_run_is_not_given_up(lot: Lot, ask_json: AskJson) -> None:
+    mark = ask_json("discard_parked", "orders", *WHY)["selection"]
+    park.release([lot.old.pk], by="bob", reason="mended")
+    assert "some are no longer parked" in refusal("discard_parked", "orders", *WHY, "--selection", mark, "--confirm")
+    assert lot.states() == ["waiting", "parked", "parked"]

@@ -1,0 +1,149 @@
+"""Parked letters are released exactly as they were chosen, by a named person with a reason, and not before."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from reprocessing.management import parking
+from reprocessing.models import DeadLetter, DeadLetterQueue, Review, Run
+from reprocessing.pipeline import park
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.parking import Lot, refusal
+from tests.reprocessing.commands.stock import ago
+
+pytestmark = pytest.mark.django_db
+WHY = ("--because", "the shop was mended", "--by", "ann")
+
+
+@pytest.fixture
+def lot(add_row: AddRow) -> Lot:
+    return Lot(add_row("orders"))
+
+
+def test_a_dry_run_shows_counts_and_examples_and_releases_nothing(lot: Lot, ask: Ask) -> None:
+    said = ask("release_parked", "orders", *WHY)
+    assert "orders: 3 parked letters are meant:" in said
+    assert "  2 refused: The target refused it" in said
+    assert f"{lot.old.message_id}, key 'a', since" in said
+    assert "secret" not in said
+    assert lot.states() == ["parked"] * 3
+    assert not Review.objects.exists()
+
+
+def test_confirmed_they_go_back_to_their_lanes_and_it_is_written_down(lot: Lot, ask: Ask) -> None:
+    said = ask("release_parked", "orders", *WHY, "--confirm")
+    run = Run.objects.get()
+    assert "3 of 3 are released." in said
+    assert f"manage.py rerun {run.name} --confirm" in said
+    assert lot.states() == ["waiting"] * 3
+    assert set(Review.objects.values_list("act", "by", "reason")) == {("released", "ann", "the shop was mended")}
+    assert set(DeadLetter.objects.values_list("released_by", flat=True)) == {"ann"}
+
+
+@pytest.mark.parametrize(
+    ("filters", "meant"),
+    [
+        (("--reason", "refused"), ["waiting", "waiting", "parked"]),
+        (("--reason", "refused", "--reason", "attempts_spent"), ["waiting"] * 3),
+        (("--key", "b"), ["parked", "parked", "waiting"]),
+        (("--older-than", "1h"), ["waiting", "parked", "parked"]),
+        (("--older-than", "90s"), ["waiting"] * 3),
+        (("--older-than", "1d"), ["parked"] * 3),
+        (("--limit", "2"), ["waiting", "waiting", "parked"]),
+        (("--reason", "refused", "--key", "b"), ["parked"] * 3),
+    ],
+)
+def test_each_filter_narrows(lot: Lot, ask: Ask, filters: tuple[str, ...], meant: list[str]) -> None:
+    ask("release_parked", "orders", *filters, *WHY, "--confirm")
+    assert lot.states() == meant
+
+
+def test_letters_are_named_by_their_message_ids(lot: Lot, ask: Ask) -> None:
+    ids = ("--message-id", lot.old.message_id, "--message-id", lot.spent.message_id)
+    ask("release_parked", "orders", *ids, *WHY, "--confirm")
+    assert lot.states() == ["waiting", "parked", "waiting"]
+
+
+def test_another_dlqs_letters_are_never_meant(lot: Lot, ask: Ask, add_row: AddRow) -> None:
+    mails = add_row("mails")
+    assert "0 parked letters are meant" in ask("release_parked", mails.name, *WHY, "--confirm")
+    assert lot.states() == ["parked"] * 3
+
+
+def test_what_a_dry_run_ends_with_acts_on_exactly_what_it_showed(lot: Lot, ask: Ask, ask_json: AskJson) -> None:
+    mark = ask_json("release_parked", "orders", "--reason", "refused", *WHY)["selection"]
+    last = ask("release_parked", "orders", "--reason", "refused", *WHY).splitlines()[-1]
+    assert last == (
+        "manage.py release_parked orders --reason refused --by ann '--because=the shop was mended' "
+        f"--selection {mark} --confirm"
+    )
+    later = lot.park("c", "refused", since=ago(seconds=1))
+    ask("release_parked", "orders", "--reason", "refused", *WHY, "--selection", mark, "--confirm")
+    assert lot.states() == ["waiting", "waiting", "parked"]
+    assert DeadLetter.objects.get(pk=later.pk).state == "parked"
+
+
+def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_json: AskJson) -> None:
+    mark = ask_json("release_parked", "orders", *WHY)["selection"]
+    park.discard([lot.old.pk], by="bob", reason="old")
+    said = refusal("release_parked", "orders", *WHY, "--selection", mark, "--confirm")
+    assert "some are no longer parked" in said
+    assert lot.states() == ["discarded", "parked", "parked"]
+
+
+def test_what_somebody_decides_meanwhile_is_told(lot: Lot, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look and the deed, another person discards one."""
+    select = parking.select
+
+    def selecting(dlq: DeadLetterQueue, options: dict[str, object]) -> list[parking.Parked]:
+        found = select(dlq, options)
+        park.discard([lot.old.pk], by="bob", reason="old")
+        return found
+
+    monkeypatch.setattr(parking, "select", selecting)
+    said = ask("release_parked", "orders", *WHY, "--confirm")
+    assert "2 of 3 are released." in said
+    assert f"1 left alone, since it is no longer parked: it is discarded: {lot.old.message_id}" in said
+
+
+def test_many_are_decided_in_groups(lot: Lot, ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parking, "GROUP", 2)
+    with CaptureQueriesContext(connection) as queries:
+        told = ask_json("release_parked", "orders", *WHY, "--confirm")
+    assert (told["letters"], told["released"], told["refused"]) == (3, 3, {})
+    assert sum("SAVEPOINT" in one["sql"] and "RELEASE" not in one["sql"] for one in queries) == 2
+    assert lot.states() == ["waiting"] * 3
+
+
+def test_in_json_a_program_learns_reasons_and_the_mark(lot: Lot, ask_json: AskJson) -> None:
+    told = ask_json("release_parked", "orders", *WHY)
+    assert told == {
+        "dlq": "orders", "dry_run": True, "letters": 3, "reasons": {"refused": 2, "attempts_spent": 1}, "released": 0,
+        "refused": {}, "selection": told["selection"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "--because"),
+        (("--because", "  "), "it is empty"),
+        (("--because", "x", "--older-than", "soon"), "is no length of time"),
+        (("--because", "x", "--older-than", "999999999d"), "is too long"),
+        (("--because", "x", "--reason", "mood"), "invalid choice"),
+        (("--because", "x", "--selection", "abc"), "is no mark"),
+    ],
+)
+def test_what_is_unclear_is_refused_in_words(lot: Lot, arguments: tuple[str, ...], why: str) -> None:
+    assert why in refusal("release_parked", "orders", *arguments)
+    assert lot.states() == ["parked"] * 3
+
+
+def test_a_key_that_would_deceive_is_shown_as_what_it_is(lot: Lot, ask: Ask) -> None:
+    lot.park("x\x1b[31m" + "k" * 100, "refused", since=ago(hours=9))
+    said = ask("release_parked", "orders", *WHY)
+    assert "\x1b" not in said
+    assert "key 'x\\x1b[31mk" in said
+    assert "k" * 61 not in said

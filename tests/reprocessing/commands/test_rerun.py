@@ -1,0 +1,107 @@
+"""A run is repeated as it was asked for: what is done stays done, what is left is gone on with."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from pytest_django import Settings
+
+from reprocessing.models import DeadLetter, Run, stops
+from reprocessing.models.run import RunKind
+from reprocessing.pipeline import gather, park
+from tests.reprocessing.commands.conftest import Ask, AskJson
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _brisk(settings: Settings) -> None:
+    settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0}
+
+
+@pytest.fixture
+def bench(ask: Ask) -> Workbench:
+    """A dlq with a run named monday, of two letters, that nobody has worked on."""
+    bench = Workbench()
+    for number in range(2):
+        bench.bury(f"{number}")
+    ask("drain_dlq", bench.name, "--run", "monday", "--enqueue", "--confirm")
+    return bench
+
+
+def test_without_confirm_it_tells_what_is_left_and_how_to_go_on(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
+    said = ask("rerun", "monday")
+    assert "monday: 2 letters: 2 waiting." in said
+    assert said.splitlines()[-1] == "manage.py rerun monday --confirm"
+    told = ask_json("rerun", "monday")
+    assert (told["captured"], told["waiting"], told["dry_run"]) == (2, 2, True)
+    assert bench.arrivals() == []
+
+
+def test_it_goes_on_with_what_is_left_and_does_nothing_twice(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
+    bench.replay_and_die(sent=False)
+    DeadLetter.objects.filter(payload__body=b"1").update(due_at=None)
+    told = ask_json("rerun", "monday", "--confirm")
+    assert (told["delivered"], told["waiting"]) == (2, 0)
+    assert len(bench.arrivals()) == 2
+    again = ask_json("rerun", "monday", "--confirm")
+    assert again == told
+    assert "Nothing is left to do." in ask("rerun", "monday")
+    assert len(bench.arrivals()) == 2
+    assert Run.objects.get().state == "finished"
+
+
+def test_new_letters_are_not_its_own(bench: Workbench, ask_json: AskJson) -> None:
+    bench.bury("later")
+    assert ask_json("rerun", "monday", "--confirm")["captured"] == 2
+    assert "later" not in [one["Body"] for one in bench.delivered()]
+
+
+def test_what_came_back_after_its_end_is_gone_on_with(bench: Workbench, ask_json: AskJson) -> None:
+    ask_json("rerun", "monday", "--confirm")
+    bench.come_back(bench.delivered()[0])
+    bench.capture()
+    assert (ask_json("rerun", "monday")["waiting"], Run.objects.get().state) == (1, "finished")
+    told = ask_json("rerun", "monday", "--confirm")
+    assert (told["delivered"], told["failed_attempts"], told["waiting"]) == (2, 1, 0)
+
+
+def test_released_letters_have_a_run_that_can_be_gone_on_with(bench: Workbench, ask_json: AskJson) -> None:
+    ask_json("rerun", "monday", "--confirm")
+    parked = DeadLetter.objects.filter(payload__body=b"0")
+    parked.update(state="parked", reason="refused")
+    park.release([parked.get().pk], by="ann", reason="mended")
+    name = Run.objects.exclude(name="monday").get().name
+    assert ask_json("rerun", name, "--confirm")["delivered"] == 1
+
+
+def test_enqueued_it_is_left_to_the_workers(bench: Workbench, ask: Ask) -> None:
+    Run.objects.update(state="planned")
+    said = ask("rerun", "monday", "--enqueue", "--confirm")
+    assert f"redrive_status {bench.name} --watch" in said
+    assert (Run.objects.get().state, bench.arrivals()) == ("running", [])
+
+
+def test_a_stopped_dlq_is_not_gone_on_with(bench: Workbench) -> None:
+    stops.stop(bench.dlq.pk, by="ann", reason="the shop is down")
+    with pytest.raises(CommandError, match="is stopped since"):
+        call_command("rerun", "monday", "--confirm", stdout=StringIO())
+    assert bench.arrivals() == []
+
+
+def test_an_unknown_id_is_answered_with_those_there_are(bench: Workbench) -> None:
+    assert bench.states()
+    with pytest.raises(CommandError, match=r'No run has the id "tuesday"\. The last ones: monday\.'):
+        call_command("rerun", "tuesday")
+
+
+def test_a_standing_run_is_beats() -> None:
+    bench = Workbench()
+    run = gather.standing_run(bench.dlq)
+    assert run.kind == RunKind.STANDING
+    with pytest.raises(CommandError, match="which beat feeds"):
+        call_command("rerun", run.name, "--confirm")
