@@ -22,8 +22,8 @@ CONTROL = "redrive-control"
 CAPTURE = "redrive-capture"
 REPLAY = "redrive-replay"
 
-#: Seconds of one capture task; it hands over to the next, long before the time limit.
-CAPTURE_SLICE = 60.0
+#: Seconds of one capture task: three long polls of twenty seconds fit twice; it hands over before the time limit.
+CAPTURE_SLICE = 150.0
 #: Seconds between two sweeps of what was left behind, and between two purges of what is past its time.
 SWEEP_EVERY, PURGE_EVERY = 10.0, 3600.0
 #: Dlqs that one tick sends captures for, and slots of workers that hints are meant for.

@@ -110,8 +110,11 @@ def renew(capturing: Capturing, *, lease: float, dirty: float) -> bool:
     return rows.execute(_RENEW, values) == 1
 
 
-def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> None:
-    """Give the dlq back. `clean`: all that was received is committed. `drained`: and it has run dry."""
+def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> bool:
+    """Give the dlq back; False when it was another's by then, and nothing of this counts.
+
+    `clean`: all that was received is committed. `drained`: and it has run dry.
+    """
     values = {
         "dlq": capturing.dlq_id,
         "fence": capturing.fence,
@@ -120,7 +123,7 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
         "began": capturing.began_at,
         "trouble": trouble,
     }
-    rows.execute(_END, values)
+    return rows.execute(_END, values) == 1
 
 
 def held(dlq: int) -> int:

@@ -22,7 +22,7 @@ from reprocessing.pipeline import clear
 from reprocessing.pipeline.listen import Listening
 from reprocessing.sqs import QueueAddress
 
-#: Seconds for which a dlq is one capture's; renewed with every chunk that is written.
+#: Seconds for which a dlq is one capture's; renewed with every chunk that is written, and in silence.
 LEASE = 60.0
 #: Copies that are written together, and seconds that the first of them waits for the others.
 CHUNK, PATIENCE = 200, 0.25
@@ -92,6 +92,7 @@ class _Capture:
         self._origins = _Origins(dlq)
         self._waiting: list[Arrival] = []
         self._since = 0.0
+        self._renewed = time.monotonic()
         self._hides = False  # a copy that was not deleted hides, in a FIFO dlq, what is behind it
 
     def run(
@@ -103,7 +104,7 @@ class _Capture:
             seconds=seconds, stop=stop,
         ) as listening:  # fmt: skip
             for arrived in listening:
-                if not self._take(arrived):
+                if not (self._take(arrived) and self._is_ours()):
                     return self._done  # the dlq is another's by now: what we hold comes to sight again
                 if not self._waiting:
                     listening.settled()
@@ -112,9 +113,17 @@ class _Capture:
                 return self._done
         self._done.trouble = listening.trouble
         clean = not listening.trouble and not self._hides
-        self._done.drained = listening.silent and clean and self._capturing.clean
-        captures.end(self._capturing, clean=clean, drained=listening.silent, trouble=listening.trouble)
+        ours = captures.end(self._capturing, clean=clean, drained=listening.silent, trouble=listening.trouble)
+        self._done.drained = ours and listening.silent and clean and self._capturing.clean
         return self._done
+
+    def _is_ours(self) -> bool:
+        """Renew the lease while there is nothing to write; False when the dlq is another's by now."""
+        return time.monotonic() - self._renewed < LEASE / 3 or self._renew()
+
+    def _renew(self) -> bool:
+        self._renewed = time.monotonic()
+        return captures.renew(self._capturing, lease=LEASE, dirty=self._dirty)
 
     def _take(self, arrived: Sequence[Arrival]) -> bool:
         if arrived and not self._waiting:
@@ -125,7 +134,7 @@ class _Capture:
 
     def _write(self) -> bool:
         """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""
-        if not captures.renew(self._capturing, lease=LEASE, dirty=self._dirty):
+        if not self._renew():
             return False
         copies = {one.message_id: one for one in self._waiting}
         self._done.received += len(self._waiting)

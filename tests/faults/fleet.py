@@ -55,6 +55,10 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """See that it is gone."""
         if self.process.poll() is None:
             self.kill()
 

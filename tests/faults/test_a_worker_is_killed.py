@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +14,7 @@ from typing import Any, Self
 import pytest
 from django.db import connection
 
-from reprocessing.models import Attempt, DeadLetter, Lane
+from reprocessing.models import Attempt, DeadLetter, Lane, lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench
@@ -32,12 +33,12 @@ def test_ten_workers_killed_one_after_another_in_one_drain_lose_and_reorder_noth
     with Beat():
         for number in range(KILLS):
             moment = (number + dice.random()) * LETTERS / (KILLS + 1)
-            worker = Worker(tmp_path, f"worker-{number}", concurrency=SLICES)
-            _await_attempts(bench, moment)
-            worker.kill()
+            with closing(Worker(tmp_path, f"worker-{number}", concurrency=SLICES)) as worker:
+                _await_attempts(bench, moment)
+                worker.kill()
         assert not _finished(bench)
         with Worker(tmp_path, "the-last", concurrency=SLICES):
-            eventually(lambda: _finished(bench), within=180)
+            _await_the_end(bench, within=180)
     _judge(bench, kills=KILLS)
 
 
@@ -48,14 +49,12 @@ def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(tm
     with Beat(), Worker(tmp_path, "the-other", concurrency=SLICES):
         for number in range(KILLS):
             bench = Workbench(fields=POLICY)
-            worker = Worker(tmp_path, f"worker-{number}", concurrency=SLICES)
-            worker.await_ready()
-            _bury(bench)
-            with _Orphans(bench) as orphans:
+            with Worker(tmp_path, f"worker-{number}", concurrency=SLICES) as worker, _Orphans(bench) as orphans:
+                _bury(bench)
                 _await_attempts(bench, dice.randrange(100, LETTERS - 1_000))
                 worker.kill()
                 orphans.note(worker.process.pid)
-                eventually(lambda bench=bench: _finished(bench), within=120)
+                _await_the_end(bench, within=120)
             _judge(bench, kills=1)
             longest, orphaned = max(longest, orphans.longest), orphaned + orphans.count
     assert orphaned > 0
@@ -118,6 +117,21 @@ def _bury(bench: Workbench) -> None:
 
 def _await_attempts(bench: Workbench, moment: float) -> None:
     eventually(lambda: Attempt.objects.filter(target=bench.target).count() >= moment, within=180, every=0.001)
+
+
+def _await_the_end(bench: Workbench, *, within: float) -> None:
+    try:
+        eventually(lambda: _finished(bench), within=within)
+    except AssertionError as error:
+        letters = Counter(DeadLetter.objects.filter(dlq=bench.dlq).values_list("state", flat=True))
+        now = lanes.clock()
+        phases = [
+            (phase, due and round((due - now).total_seconds()), hint and round((hint - now).total_seconds()), why)
+            for phase, due, hint, why in Lane.objects.filter(dlq=bench.dlq)
+            .exclude(phase="idle")
+            .values_list("phase", "due_at", "hinted_until", "why")[:20]
+        ]
+        raise AssertionError(f"{letters} {phases}") from error
 
 
 def _finished(bench: Workbench) -> bool:

@@ -98,7 +98,7 @@ def test_a_letters_state_is_what_the_judge_takes_for_the_services_word() -> None
     ("options", "sentence"),
     [
         ({"letters": 10}, "--letters is for --demo: without it there is nobody to bring them back."),
-        ({"json": True, "demo": True}, "--json prints an incident's figures. Add --demo --letters N."),
+        ({"json": True}, "--json prints the figures of --demo's incident. Add --demo."),
     ],
 )
 def test_an_incident_without_what_it_needs_is_refused(options: dict[str, object], sentence: str) -> None:

@@ -19,6 +19,7 @@ from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import LAST_PORT, Ports
 from redrive_service.sandbox.stack import LOOPBACK, Stack
 
+INCIDENT = 2_000
 MOST_LETTERS = 20_000  # what the service takes custody of at once
 STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
 FOLDER = Path(__file__).parents[4] / ".sandbox"
@@ -51,7 +52,7 @@ class Command(BaseCommand):
         parser.add_argument("--demo", action="store_true", help="start the service on it too: web, worker and beat")
         parser.add_argument("--exit", action="store_true", help="end as soon as everything has proved itself")
         parser.add_argument(
-            "--letters", type=letters, default=0, metavar="N", help="have --demo tell an incident of N letters"
+            "--letters", type=letters, metavar="N", help=f"letters of --demo's incident (default: {INCIDENT:,})"
         )
         parser.add_argument("--json", action="store_true", help="print the incident's figures, and nothing else")
 
@@ -88,15 +89,14 @@ class Command(BaseCommand):
                 self.print_environment(stack)
             if options["demo"]:
                 with Demo(stack, say=self.say) as demo:
-                    if options["letters"]:
-                        self.tell(demo, options)
+                    self.tell(demo, options)
                     self.stay(stack, options)
             else:
                 self.stay(stack, options)
 
     def tell(self, demo: Demo, options: dict[str, Any]) -> None:
         """Tell the incident and how it ended; a broken promise is a failure."""
-        summary = demo.tell_incident(options["letters"])
+        summary = demo.tell_incident(options["letters"] or INCIDENT)
         for sentence in summary.sentences():
             self.say(sentence)
         if options["json"]:
@@ -159,8 +159,8 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         raise CommandError("--web-port is for --demo: without it there is no web server.")
     if options["letters"] and not options["demo"]:
         raise CommandError("--letters is for --demo: without it there is nobody to bring them back.")
-    if options["json"] and not options["letters"]:
-        raise CommandError("--json prints an incident's figures. Add --demo --letters N.")
+    if options["json"] and not options["demo"]:
+        raise CommandError("--json prints the figures of --demo's incident. Add --demo.")
 
 
 def port(text: str) -> int:

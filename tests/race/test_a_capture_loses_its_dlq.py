@@ -1,0 +1,41 @@
+"""Two captures of one dlq: whoever lost it proves nothing, and finds out also while it hears nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline import capture
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _taken_by_another(bench: Workbench) -> None:
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(fence=2**40)
+
+
+def _capture(bench: Workbench) -> capture.Captured:
+    return capture.letters(
+        bench.dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, heard=lambda _: _taken_by_another(bench)
+    )
+
+
+def test_a_capture_whose_dlq_was_taken_over_in_its_silence_has_drained_nothing() -> None:
+    bench = Workbench()
+    assert not _capture(bench).drained
+    assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through is None
+
+
+def test_a_silent_capture_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "LEASE", 0.3)
+    bench = Workbench()
+    leases: set[object] = set()
+    captured = capture.letters(
+        bench.dlq, conf=replace(bench.conf, long_poll=1), dice=lambda: 0.0, seconds=10, receivers=1,
+        stop=lambda: len(leases) > 2,
+        heard=lambda _: leases.add(DeadLetterQueue.objects.get(pk=bench.dlq.pk).leased_until),
+    )  # fmt: skip
+    assert (captured.received, len(leases)) == (0, 3)
