@@ -38,4 +38,5 @@ def test_a_silent_capture_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> N
         stop=lambda: len(leases) > 2,
         heard=lambda _: leases.add(DeadLetterQueue.objects.get(pk=bench.dlq.pk).leased_until),
     )  # fmt: skip
-    assert (captured.received, len(leases)) == (0, 3)
+    assert captured.received == 0
+    assert len(leases) > 2
