@@ -12,23 +12,28 @@ from reprocessing.models.settlement import Deletable
 
 @dataclass(frozen=True, slots=True)
 class Capturing:
-    """A dlq that is ours to capture until its lease runs out. `clean`: a drained end will count as evidence."""
+    """A dlq that is ours to capture until its lease runs out.
+
+    `clean`: a drained end will count as evidence. Else a capture before this one died, and until `unclean_until` what
+    it had received may be out of sight.
+    """
 
     dlq_id: int
     fence: int
     began_at: datetime
     clean: bool
+    unclean_until: datetime | None
 
 
 _LEASE = """
 UPDATE redrive_dlq d
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8), fence = nextval('redrive_fence'),
        unclean_until = greatest(d.unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
-  FROM (SELECT id, coalesce(unclean_until <= redrive_now(), true) AS clean FROM redrive_dlq
+  FROM (SELECT id, unclean_until, coalesce(unclean_until <= redrive_now(), true) AS clean FROM redrive_dlq
          WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(leased_until <= redrive_now(), true)
            FOR UPDATE SKIP LOCKED) free
  WHERE d.id = free.id
-RETURNING d.id AS dlq_id, d.fence, redrive_now() AS began_at, free.clean
+RETURNING d.id AS dlq_id, d.fence, redrive_now() AS began_at, free.clean, free.unclean_until
 """
 
 _RENEW = """
@@ -38,11 +43,12 @@ UPDATE redrive_dlq
  WHERE id = %(dlq)b AND fence = %(fence)b
 """
 
-# A clean end: every copy that was received is committed. Only a start that was clean, too, proves anything.
+# A clean end: every copy that was received is committed. Only a start that was clean, too, proves anything; what an
+# earlier capture left out of sight stays so.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
-       unclean_until = CASE WHEN %(clean)b::bool THEN NULL ELSE unclean_until END,
+       unclean_until = CASE WHEN %(clean)b::bool THEN %(before)b::timestamptz ELSE unclean_until END,
        drained_through = CASE WHEN %(drained)b::bool THEN greatest(drained_through, %(began)b::timestamptz)
                               ELSE drained_through END
  WHERE id = %(dlq)b AND fence = %(fence)b
@@ -119,6 +125,7 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
         "dlq": capturing.dlq_id,
         "fence": capturing.fence,
         "clean": clean,
+        "before": capturing.unclean_until,
         "drained": drained and clean and capturing.clean,
         "began": capturing.began_at,
         "trouble": trouble,

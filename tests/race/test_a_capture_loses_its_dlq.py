@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, captures, lanes
 from reprocessing.pipeline import capture
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -40,3 +41,15 @@ def test_a_silent_capture_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> N
     )  # fmt: skip
     assert captured.received == 0
     assert len(leases) > 2
+
+
+def test_a_clean_capture_does_not_vouch_for_one_that_died_before_it() -> None:
+    bench = Workbench()
+    assert captures.lease(bench.dlq.pk, lease=0, dirty=100) is not None  # and dies: what it received is out of sight
+    for number in range(2):
+        bench.bury(f"{number}")
+        assert not bench.capture().captured.drained
+    later = lanes.clock() - timedelta(seconds=1)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(unclean_until=later)  # its time has passed
+    bench.bury("a letter")  # an empty dlq is not received from
+    assert bench.capture().captured.drained
