@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import uuid
@@ -11,12 +12,15 @@ from celery import shared_task
 from django.conf import settings
 
 from reprocessing import conf
-from reprocessing.models import DeadLetterQueue, Pulse, dispatch, evidence, lanes, schedule
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.models import DeadLetterQueue, Pulse, captures, dispatch, evidence, lanes, schedule
 from reprocessing.pipeline import gather, replay
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
 from reprocessing.rate import Rates
+
+logger = logging.getLogger(__name__)
 
 CONTROL = "redrive-control"
 CAPTURE = "redrive-capture"
@@ -26,7 +30,7 @@ REPLAY = "redrive-replay"
 CAPTURE_SLICE = 150.0
 #: Seconds between two sweeps of what was left behind, and between two purges of what is past its time.
 SWEEP_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Dlqs that one tick sends captures for, and slots of workers that hints are meant for.
+#: Dlqs that one tick gives their turn, and slots of workers that hints are meant for.
 DLQS_A_TICK, SLOTS = 20, 8
 
 dice = random.SystemRandom().random
@@ -64,12 +68,19 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.capture")
 def capture(dlq_id: int, **_future: object) -> None:
-    """Take one turn at a dlq, and another one when this was not enough."""
-    dlq = DeadLetterQueue.objects.select_related("default_origin").filter(pk=dlq_id, stopped_at=None).first()
+    """Take one turn at a dlq, and another one when this was not enough; where nothing may be received, have a look."""
+    dlq = DeadLetterQueue.objects.select_related("default_origin").filter(pk=dlq_id).first()
     if dlq is None:
         return
-    gathered = gather.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
-    captured = gathered.captured
+    try:
+        if not gather.is_wanted(dlq):
+            gather.look(dlq)
+            return
+        captured = gather.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE).captured
+    except QueueIsOutOfReach as error:
+        captures.note_trouble(dlq.pk, str(error))
+        logger.warning("%s", error)
+        return
     if captured.received and not captured.drained and not captured.trouble and not captured.busy:
         capture.apply_async((dlq_id,), queue=CAPTURE)
     elif captured.letters and dlq.at_once:

@@ -165,11 +165,19 @@ def sweep(dlq: int) -> int:
 
 
 _DEPTH = """
-UPDATE redrive_dlq SET depth_visible = %(visible)b, depth_in_flight = %(in_flight)b, depth_at = redrive_now()
+UPDATE redrive_dlq
+   SET depth_visible = %(visible)b, depth_in_flight = %(in_flight)b, depth_at = redrive_now(), trouble = ''
  WHERE id = %(dlq)b
 """
 
+_TROUBLE = "UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b"
+
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Remember how many messages the dlq was said to hold, and when."""
+    """Remember how many messages the dlq was said to hold, and when; it could be asked, so trouble is over."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight})
+
+
+def note_trouble(dlq: int, trouble: str) -> None:
+    """Remember why the dlq could not be asked."""
+    rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble})

@@ -53,6 +53,23 @@ def letters(
     return gathered
 
 
+def is_wanted(dlq: DeadLetterQueue) -> bool:
+    """Whether beat may receive from this dlq: it is automatic, or letters await what a capture of it would prove."""
+    if dlq.mode == Mode.OBSERVE or dlq.stopped_at is not None:
+        return False
+    return dlq.mode == Mode.AUTOMATIC or _is_waited_for(dlq)
+
+
+def look(dlq: DeadLetterQueue) -> None:
+    """Note how many messages the dlq is said to hold, and nothing else.
+
+    Raises:
+        QueueIsOutOfReach: its depth could not be read.
+    """
+    found = depth(QueueAddress(url=dlq.url, region=dlq.region))
+    captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
+
+
 def receivers(visible: int, conf: Conf) -> int:
     """How many receivers a dlq with so many visible messages deserves."""
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
