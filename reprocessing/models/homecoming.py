@@ -9,7 +9,7 @@ from reprocessing.models import rows
 from reprocessing.models.aftermath import AFTERMATH
 from reprocessing.models.settlement import Deletable
 
-# Recorded with its copy, once; and only the newest attempt's return moves the letter.
+# Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out).
 _RETURN = f"""
 WITH back AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(attempts)b::bigint[], %(letters)b::bigint[],
@@ -43,7 +43,9 @@ WITH back AS (
            finished_at = CASE WHEN l.state IN ('parked', 'discarded') THEN l.finished_at
                               WHEN c.spent THEN redrive_now() END
       FROM closed c
-     WHERE l.id = c.letter_id AND c.no = l.attempts + l.not_sent
+     WHERE l.id = c.letter_id
+       AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = l.id AND later.no > c.no
+                          AND later.outcome IS DISTINCT FROM 'not_sent')
        AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, NULL::timestamptz AS until
@@ -73,7 +75,7 @@ class Return:
 def record(dlq: int, returns: Sequence[Return], *, visibility: float) -> list[Deletable]:
     """Record returns, and reopen or park their letters; the held copies of those parked. The lanes are locked.
 
-    A repeat changes nothing. A return of an attempt that another has followed is recorded, and that is all.
+    A repeat changes nothing. A return of an attempt that another has followed on the wire is recorded, and that is all.
     """
     values = {
         "dlq": dlq,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reprocessing.domain.lifecycle import FINISHED, AttemptOutcome, LetterState, ParkedReason
@@ -86,6 +86,16 @@ UPDATE redrive_attempt a SET sent_message_id = e.sent_message_id
  WHERE a.id = e.attempt_id AND a.sent_message_id IS NULL AND e.sent_message_id IS NOT NULL
 """
 
+# A FIFO target answers a resend that it swallows with the id of the first copy.
+_BACK = """
+SELECT e.attempt_id
+  FROM unnest(%(attempts)b::bigint[], %(sent)b::text[]) AS e(attempt_id, sent_message_id)
+  JOIN redrive_attempt mine ON mine.id = e.attempt_id
+ WHERE EXISTS (SELECT FROM redrive_attempt a
+                WHERE a.sent_message_id = e.sent_message_id AND a.letter_id = mine.letter_id AND a.id <> mine.id
+                  AND a.returned_at IS NOT NULL)
+"""
+
 _CLOSE = f"""
 WITH fate AS (
     SELECT * FROM unnest(%(letters)b::bigint[], %(states)b::text[], %(reasons)b::text[], %(details)b::text[],
@@ -147,6 +157,20 @@ def settle(fates: Sequence[Fate]) -> list[Deletable]:
 def keep_evidence(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
     """Note under which ids a target took letters whose lanes are no longer the caller's: a return will show them."""
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    attempt_id: int
+
+
+def are_back(sent: Mapping[int, str]) -> set[int]:
+    """Those of these attempts, by the ids their target gave them, whose message has come back already.
+
+    The target swallowed such a resend: nothing new is on its way, and nothing will come back. The lanes are locked.
+    """
+    found = rows.fetch(_Attempt, _BACK, {"attempts": list(sent), "sent": list(sent.values())})
+    return {row.attempt_id for row in found}
 
 
 @dataclass(frozen=True, slots=True)

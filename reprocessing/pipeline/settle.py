@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from django.db import transaction
@@ -13,7 +13,7 @@ from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknow
 from reprocessing.models import DeadLetterQueue, Target, lanes
 from reprocessing.models.intent import Intended
 from reprocessing.models.lanes import Standing
-from reprocessing.models.settlement import Closing, Deletable, Fate, close, keep_evidence, settle
+from reprocessing.models.settlement import Closing, Deletable, Fate, are_back, close, keep_evidence, settle
 from reprocessing.models.target import Advance, Proof
 
 Dice = Callable[[], float]
@@ -54,7 +54,7 @@ def attempts(  # noqa: PLR0913  # each by its name
             keep_evidence([fate.attempt_id for fate in lost], [fate.sent_message_id for fate in lost])
         if not ours:
             return Settled([], [])
-        deletable = settle([fates[one.attempt_id] for one in ours])
+        deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))
         standings = lanes.advance(
             [one.lane_id for one in ours],
             [one.fence for one in ours],
@@ -63,6 +63,32 @@ def attempts(  # noqa: PLR0913  # each by its name
             lease=lease,
         )
     return Settled(standings, deletable)
+
+
+def _after_returns(
+    ours: Sequence[Intended],
+    fates: Mapping[int, Fate],
+    outcomes: Mapping[int, Outcome],
+    dlqs: Mapping[int, DeadLetterQueue],
+    dice: Dice,
+) -> list[Fate]:
+    """The fates, except where the target swallowed a resend of a copy that has come back: both have failed."""
+    taken = {
+        one.attempt_id: outcome.message_id
+        for one in ours
+        if isinstance(outcome := outcomes.get(one.attempt_id), Taken) and one.no > 1
+    }
+    back = are_back(taken) if taken else set()
+    return [
+        replace(
+            _failed(one, Refused("Swallowed", "for a copy that had come back already"), dlqs[one.dlq_id], dice),
+            outcome=AttemptOutcome.RETURNED,
+            sent_message_id=taken[one.attempt_id],
+        )
+        if one.attempt_id in back
+        else fates[one.attempt_id]
+        for one in ours
+    ]
 
 
 def heads(closings: Mapping[tuple[int, int], Closing], *, lease: float) -> Settled:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.verdict import Taken
-from reprocessing.models import Attempt, Lane, lanes
+from reprocessing.models import Attempt, DeadLetter, Lane, lanes
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.intent import Intended, intend
 from reprocessing.models.settlement import Closing
@@ -21,7 +21,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _letters(count: int, **fields: Any) -> Workbench:
+def _letters(count: int, **fields: object) -> Workbench:
     bench = Workbench(fields=fields)
     for number in range(count):
         bench.bury(str(number))
@@ -108,8 +108,6 @@ def test_an_intent_needs_enough_of_its_lease(clock: Clock) -> None:
 
 
 def _head() -> int:
-    from reprocessing.models import DeadLetter
-
     return DeadLetter.objects.earliest("id").pk
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
-from typing import Any
 
 from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
 
@@ -24,7 +23,7 @@ class Stock:
         self.lane = Lane.objects.create(dlq=self.dlq, origin=self.origin, key_hash=b"k" * 32, run=self.run)
         self.letter = self.another_letter()
 
-    def another_letter(self, **fields: Any) -> DeadLetter:
+    def another_letter(self, **fields: object) -> DeadLetter:
         """A waiting letter of the lane, unless the fields say otherwise."""
         values = {
             "dlq": self.dlq, "message_id": uuid.uuid4().hex, "origin": self.origin, "target": self.target,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from django.apps import apps
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.django_db
 HASH = b"h" * 32
 
 
-def _attempt(stock: Stock, **fields: Any) -> Attempt:
+def _attempt(stock: Stock, **fields: object) -> Attempt:
     values = {"letter": stock.letter, "lane": stock.lane, "target": stock.target, "no": 1, "epoch": 0, "fence": 1}
     return Attempt.objects.create(**{**values, "opened_at": NOW, "holds_lane": True, **fields})
 
@@ -57,7 +56,7 @@ def _second_standing_run(stock: Stock) -> None:
         Run.objects.create(name=name, dlq=stock.dlq, kind="standing")
 
 
-def _claim(stock: Stock, **fields: Any) -> Claim:
+def _claim(stock: Stock, **fields: object) -> Claim:
     values = {"target": stock.target, "key_space": "1", "key_hash": HASH, "letter": stock.letter, "body_hash": HASH}
     return Claim.objects.create(**{**values, **fields})
 
@@ -67,15 +66,15 @@ def _two_schedules(stock: Stock) -> None:
     _dlq(stock, interval=interval, crontab=CrontabSchedule.objects.create())
 
 
-def _dlq(stock: Stock, **fields: Any) -> None:
+def _dlq(stock: Stock, **fields: object) -> None:
     DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(**fields)
 
 
-def _letter(stock: Stock, **fields: Any) -> None:
+def _letter(stock: Stock, **fields: object) -> None:
     DeadLetter.objects.filter(pk=stock.letter.pk).update(**fields)
 
 
-def _target(stock: Stock, **fields: Any) -> None:
+def _target(stock: Stock, **fields: object) -> None:
     Target.objects.filter(pk=stock.target.pk).update(**fields)
 
 

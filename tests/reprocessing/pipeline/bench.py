@@ -31,6 +31,9 @@ from reprocessing.rate import Rates
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
 
 
+Outcomes = dict[int, Outcome]
+
+
 class Killed(Exception):
     """A worker is gone, at this very place."""
 
@@ -130,7 +133,7 @@ class Workbench:
         self.capture()
         return self.enlist(limit)
 
-    def replay(self, seconds: float = 10, **options: Any) -> Report:
+    def replay(self, seconds: float = 10, **options: Any) -> Report:  # noqa: ANN401  the fields of a slice
         options = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0} | options
         return replay.Slice(owner=uuid.uuid4().hex, conf=self.conf, **options).run(seconds=seconds)
 
@@ -138,7 +141,7 @@ class Workbench:
         """A turn whose worker is killed between intent and settlement: after its letters went out, or before."""
         post = deliver.letters
 
-        def dying(*args: Any, **options: Any) -> None:
+        def dying(*args: Any, **options: Any) -> None:  # noqa: ANN401  those of deliver
             if sent:
                 post(*args, **options)
             raise Killed
@@ -155,7 +158,7 @@ class Workbench:
         post = deliver.letters
         with pytest.MonkeyPatch.context() as patch:
 
-            def slow(*args: Any, **options: Any) -> dict[int, Outcome]:
+            def slow(*args: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
                 outcomes = post(*args, **options)
                 patch.undo()
                 try:
@@ -172,13 +175,13 @@ class Workbench:
         """The target refuses this body, and takes the others."""
         post = deliver.letters
 
-        def refuse(intended: Sequence[Intended], *args: Any, **options: Any) -> dict[int, Outcome]:
-            out: dict[int, Outcome] = {
+        def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
+            out: Outcomes = {
                 one.attempt_id: Refused("Busy", "not now", poison=poison)
                 for one in intended if bytes(one.body) == body.encode()
             }  # fmt: skip
             others = [one for one in intended if one.attempt_id not in out]
-            return out | (post(others, *args, **options) if others else {})
+            return out | (post(others, *rest, **options) if others else {})
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(deliver, "letters", refuse)
@@ -191,7 +194,7 @@ class Workbench:
             QueueUrl=self.dlq_url, MessageBody=sent["Body"], MessageAttributes=sent["MessageAttributes"], **group
         )
 
-    def letter(self, **which: Any) -> DeadLetter:
+    def letter(self, **which: object) -> DeadLetter:
         return DeadLetter.objects.get(dlq=self.dlq, **which)
 
     def states(self) -> dict[str, str]:
@@ -204,7 +207,7 @@ class Workbench:
         found = Attempt.objects.filter(letter__dlq=self.dlq).order_by("id")
         return list(found.values_list("no", "outcome", "epoch"))
 
-    def lane(self, **which: Any) -> Lane:
+    def lane(self, **which: object) -> Lane:
         return Lane.objects.get(dlq=self.dlq, **which)
 
     def promote(self) -> int:

@@ -6,21 +6,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from reprocessing.domain.marks import MarkNames
-from reprocessing.models import Attempt, Custody, DeadLetter, DeadLetterQueue, Origin, Target, arrival, captures
-from reprocessing.pipeline import capture, clear, settle
+from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue, Origin, Target, arrival, captures
+from reprocessing.models.captures import Capturing
+from reprocessing.pipeline import capture, clear, park, settle
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _killed(*_: Any, **__: Any) -> Any:
+def _killed(*_: object, **__: object) -> None:
     raise Killed
 
 
-def _keeps(*_: Any) -> int:
+def _keeps(*_: object) -> int:
     return 0
 
 
@@ -78,7 +79,7 @@ def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mo
     bench.bury("letter")
     bench.ready()
 
-    def fails(*_: Any, **__: Any) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
 
     with monkeypatch.context() as patch:
@@ -229,8 +230,6 @@ def test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing(clock:
 
 
 def test_a_return_frees_the_key_of_its_letter() -> None:
-    from reprocessing.models import Claim
-
     bench = Workbench(fields={"idempotency_key": "attribute:idem"})
     bench.bury("letter", idem="k")
     bench.ready()
@@ -242,8 +241,6 @@ def test_a_return_frees_the_key_of_its_letter() -> None:
 
 
 def test_a_letter_parked_or_discarded_by_a_person_s_decision_stays_so_when_it_comes_back() -> None:
-    from reprocessing.pipeline import park
-
     bench = Workbench(fields={"max_attempts": 1})
     sent = _delivered_and_back(bench)
     bench.capture()
@@ -267,8 +264,6 @@ def test_a_return_is_known_by_the_id_that_the_target_gave_it() -> None:
 
 def _pretend_it_was_sent_as(message_id: str) -> None:
     """The one attempt got this id when it was sent: a FIFO queue keeps it when a message dies."""
-    from django.db import connection
-
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE redrive_attempt DISABLE TRIGGER attempts_are_written_once")
         cursor.execute("UPDATE redrive_attempt SET sent_message_id = %s", [message_id])
@@ -338,7 +333,7 @@ def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypat
     bench.bury("letter")
     renew = captures.renew
 
-    def late(capturing: Any, **options: Any) -> bool:
+    def late(capturing: Capturing, **options: float) -> bool:
         clock.advance(capture.LEASE + 1)
         assert captures.lease(bench.dlq.pk, lease=60, dirty=140) is not None
         return renew(capturing, **options)

@@ -23,7 +23,7 @@ OF_EVERY_TYPE: dict[str, Any] = {
 }
 
 
-def _through(bench: Workbench, body: str, attributes: dict[str, Any], **system: Any) -> dict[str, Any]:
+def _through(bench: Workbench, body: str, attributes: dict[str, Any], **system: object) -> dict[str, Any]:
     group = {"MessageGroupId": "account-7", "MessageDeduplicationId": uuid.uuid4().hex} if bench.fifo else {}
     bench.sqs.send_message(
         QueueUrl=bench.dlq_url, MessageBody=body, MessageAttributes=attributes, **group, **system

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError
 
-from reprocessing.models import Review, Run, parking
+from reprocessing.models import DeadLetter, Review, Run, parking
 from reprocessing.pipeline import park
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -87,8 +87,6 @@ def test_a_letter_released_after_its_run_has_ended_gets_a_run() -> None:
 
 
 def test_a_letter_of_an_unknown_origin_is_not_released_to_a_guess() -> None:
-    from reprocessing.models import DeadLetter
-
     bench = _parked()
     DeadLetter.objects.update(lane=None, origin=None, target=None)
     (why,) = park.release([bench.letter().pk], by="anna", reason="try").refused.values()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reprocessing.models import Attempt, DeadLetter, Lane, Run, enlistment, lanes
-from reprocessing.pipeline import plan
+from reprocessing.pipeline import park, plan
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -137,8 +137,6 @@ def test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not() -> None:
 
 
 def test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once() -> None:
-    from reprocessing.pipeline import park
-
     bench = Workbench(fields=KEYED)
     _bury(bench, "a2")
     bench.ready()

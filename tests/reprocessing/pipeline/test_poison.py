@@ -232,7 +232,7 @@ class _Halving:
         return answer
 
 
-def _bench(**fields: Any) -> Workbench:  # noqa: ANN401  # a dlq's
+def _bench(**fields: object) -> Workbench:  # a dlq's
     bench = Workbench(fields=fields)
     bench.conf = replace(bench.conf, intent_size=TEN)
     return bench

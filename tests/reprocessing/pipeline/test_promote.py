@@ -8,6 +8,7 @@ import pytest
 
 from reprocessing.models import Attempt, Claim, DeadLetterQueue, Target, evidence, lanes
 from reprocessing.models.target import Sighting
+from reprocessing.pipeline import promote
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,8 +107,6 @@ def test_what_came_back_before_the_evidence_was_complete_is_not_presumed_deliver
 
 
 def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reprocessing.pipeline import promote
-
     bench, _ = _awaiting()
     bench.delivered()
     real, asked = promote.depth, list[datetime]()

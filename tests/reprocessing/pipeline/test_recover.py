@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from reprocessing.models import Custody, Run, lanes
@@ -13,7 +11,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _no(*_: Any) -> int:
+def _no(*_: object) -> int:
     return 0
 
 

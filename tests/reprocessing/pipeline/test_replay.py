@@ -88,7 +88,7 @@ def test_a_worker_that_fails_and_lives_leaves_what_it_sent_to_its_lease(clock: C
     assert bench.letter().state == ("parked" if limit == 1 else "delivered")
 
 
-def _fails(*_: Any, **__: Any) -> None:
+def _fails(*_: object, **__: object) -> None:
     raise DatabaseError("the server closed the connection")
 
 

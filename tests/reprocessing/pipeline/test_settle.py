@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
 from reprocessing.models import Attempt
-from reprocessing.pipeline import deliver
+from reprocessing.models.intent import Intended
+from reprocessing.pipeline import deliver, park
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def _answers(outcome: Outcome | None) -> Iterator[None]:
-    def answer(intended: Any, *_: Any, **__: Any) -> dict[int, Outcome]:
+    def answer(intended: Sequence[Intended], *_: object, **__: object) -> dict[int, Outcome]:
         return {one.attempt_id: outcome for one in intended} if outcome else {}
 
     with pytest.MonkeyPatch.context() as patch:
@@ -26,7 +26,7 @@ def _answers(outcome: Outcome | None) -> Iterator[None]:
         yield
 
 
-def _bench(**fields: Any) -> Workbench:
+def _bench(**fields: object) -> Workbench:
     bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none", **fields})
     bench.bury("letter")
     bench.ready()
@@ -110,8 +110,6 @@ def test_a_parked_head_steps_aside() -> None:
 
 
 def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decides() -> None:
-    from reprocessing.pipeline import park
-
     bench = _two_of_one_lane(parked_head="hold")
     assert bench.states() == {"first": "parked", "second": "waiting"}
     assert (bench.lane().phase, bench.lane().due_at) == ("held", None)
@@ -120,7 +118,7 @@ def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decid
     assert bench.states() == {"first": "discarded", "second": "delivered"}
 
 
-def _two_of_one_lane(**fields: Any) -> Workbench:
+def _two_of_one_lane(**fields: object) -> Workbench:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", **fields})
     bench.bury("first", key="a", n="1")
     bench.bury("second", key="a", n="2")

@@ -1,0 +1,65 @@
+"""A FIFO target that swallows a resend: what came back already does not come back again, and is never presumed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reprocessing.domain.verdict import NotSent
+from reprocessing.pipeline import deliver
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LEASE = 9
+
+
+def _awaiting_fifo() -> Workbench:
+    """A FIFO queue whose consumer fails whatever it gets, and its dlq."""
+    bench = Workbench(fifo=True, fields={"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"})
+    policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": 1})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.judge_by_absence(window=60)
+    bench.bury("letter")
+    bench.ready()
+    return bench
+
+
+def _fails_at_the_consumer(bench: Workbench) -> None:
+    """Received once, and dead-lettered by the next receive, under the id it had."""
+    assert bench.sqs.receive_message(QueueUrl=bench.origin_url, VisibilityTimeout=0)["Messages"]
+    assert "Messages" not in bench.sqs.receive_message(QueueUrl=bench.origin_url)
+    assert bench.capture().captured.returns == 1
+
+
+def _is_sent_again(bench: Workbench) -> None:
+    bench.replay()
+    assert bench.letter().state == "awaiting"
+    assert len(bench.delivered()) == 1
+
+
+def test_what_came_back_after_an_attempt_that_was_not_sent_is_sent_again(clock: Clock) -> None:
+    bench = _awaiting_fifo()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    once = iter([False, True])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deliver, "letters", _sends_nothing)
+        bench.replay(stop=lambda: next(once))
+    _fails_at_the_consumer(bench)
+    _is_sent_again(bench)
+
+
+def _sends_nothing(intended: list[object], *_: object, **__: object) -> Outcomes:
+    return {one.attempt_id: NotSent("its time had run out") for one in intended}  # type: ignore[attr-defined]
+
+
+def test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed(clock: Clock) -> None:
+    bench = _awaiting_fifo()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    once = iter([False, True])
+    with bench.meanwhile(lambda: _fails_at_the_consumer(bench)):
+        bench.replay(stop=lambda: next(once))
+    _is_sent_again(bench)
