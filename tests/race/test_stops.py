@@ -26,6 +26,16 @@ def test_lanes_that_were_leased_before_send_nothing_after(what: str) -> None:
     assert (bench.letter().state, bench.letter().attempts, bench.history()) == ("waiting", 0, [])
 
 
+def test_lanes_of_what_is_stopped_are_not_leased() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    stops.stop(bench.dlq.pk, by="anna", reason="the consumer is broken")
+    assert (lanes.lease("me", limit=1, lease=8), lanes.hint(limit=1, lifetime=5)) == ([], [])
+    stops.resume(bench.dlq.pk, by="anna", reason="mended")
+    assert len(lanes.lease("me", limit=1, lease=8)) == 1
+
+
 def test_a_stop_in_the_middle_of_a_slice_ends_its_sending_and_settles_what_is_on_the_wire() -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     for number in range(5):
