@@ -23,7 +23,7 @@ class Consumer(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        sqs = boto3.client("sqs")
+        sqs: Any = boto3.client("sqs")
         while not self._over.is_set():
             found = sqs.receive_message(
                 QueueUrl=self.url, MaxNumberOfMessages=10, WaitTimeSeconds=1, MessageAttributeNames=["All"],
