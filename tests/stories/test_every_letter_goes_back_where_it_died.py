@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -23,7 +24,7 @@ def test_two_dlqs_are_drained_at_the_same_time_each_into_its_own_origin() -> Non
         letters = (lettered(f"{which}:{n}", key=f"k{n % 5}", n=str(n), event=f"{which}:{n}") for n in range(60))
         dead(bench, bench.origin_url, letters)
     with ThreadPoolExecutor(2) as pool:
-        works = [pool.submit(in_a_thread, lambda bench=bench: drained(bench, owner=bench.name)) for bench in benches]
+        works = [pool.submit(in_a_thread, partial(drained, bench, owner=bench.name)) for bench in benches]
         tallies = [work.result(timeout=60) for work in works]
     assert [(tally.delivered, tally.open) for tally in tallies] == [(60, 0), (60, 0)]
     judgement = witness.judges(

@@ -244,9 +244,13 @@ def _bury_among_nine(bench: Workbench, odd: Odd, place: int, mate: Odd = Odd("ma
     for number in range(TEN):
         sent = bench.sqs.send_message(QueueUrl=bench.dlq_url, **(odd if number == place else mate).sent())
         found = sent["MessageId"] if number == place else found
-        now = time.time_ns() // 1_000_000
-        eventually(lambda now=now: time.time_ns() // 1_000_000 > now, within=1, every=0.0003)
+        _await_the_next_millisecond()
     return found
+
+
+def _await_the_next_millisecond() -> None:
+    now = time.time_ns() // 1_000_000
+    eventually(lambda: time.time_ns() // 1_000_000 > now, within=1, every=0.0003)
 
 
 def _kept(message_id: str) -> tuple[bytes, dict[str, Attribute]]:
