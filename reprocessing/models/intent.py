@@ -51,8 +51,8 @@ WITH mine AS (
     RETURNING id, letter_id, no
 )
 SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
-       m.attempts - m.forgiven AS attempts, m.epoch, m.sequence, m.public_id, m.message_id, m.idempotency_key,
-       p.body, p.attributes, p.system, g.arn AS origin_arn
+       m.attempts - m.forgiven AS attempts, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
+       m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
  ORDER BY o.id
@@ -71,6 +71,7 @@ class Intended:
     target_id: int
     dlq_id: int
     attempts: int
+    not_sent: int
     epoch: int
     sequence: str
     public_id: UUID

@@ -24,7 +24,8 @@ class Reviewed:
 def release(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
     """Put parked letters back onto their lanes, due at once, with as many attempts as their dlq allows anew.
 
-    A released letter goes though later ones of its lane were delivered, and though its key was: a person said so.
+    A released letter goes though later ones of its lane were delivered, and though another body was under its key: a
+    person said so. Where the same body was, it is closed as that letter's duplicate.
 
     Args:
         letters: ids.

@@ -6,7 +6,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
@@ -21,39 +20,13 @@ from reprocessing.models.intent import Intended, intend
 from reprocessing.models.lanes import Standing
 from reprocessing.models.settlement import Closing, Deletable
 from reprocessing.pipeline import clear, deliver, gate, settle
+from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
 from reprocessing.rate import Granted, Rates
 
 logger = logging.getLogger(__name__)
 
-#: Seconds of lease that must be left when letters are committed to the wire: a request's timeouts fit into it.
-SEND_MARGIN = 2.0
 #: Seconds after which a lane asks again while Redis does not tell the rate.
 RATE_IS_UNKNOWN_FOR = 1.0
-
-
-class _Ownership:
-    """The leases of lanes whose letters are on the wire, renewed as long as requests are open."""
-
-    def __init__(self, intended: Sequence[Intended], lease: float) -> None:
-        self._lanes, self._fences = [one.lane_id for one in intended], [one.fence for one in intended]
-        self._lease = lease
-        #: On the monotonic clock: until when requests may start.
-        self.until = time.monotonic() + lease - SEND_MARGIN
-
-    def while_it_lasts(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
-        """The outcomes of a trip to the wire, which another thread makes while this one renews the leases."""
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            trip = pool.submit(deliver)
-            while not wait([trip], timeout=self._lease / 3).done:
-                began = time.monotonic()
-                try:
-                    mine = lanes.renew(self._lanes, self._fences, lease=self._lease)
-                except DatabaseError as error:
-                    logger.warning("Leases were not renewed: %s", error)
-                else:
-                    if len(mine) == len(self._lanes):
-                        self.until = began + self._lease - SEND_MARGIN
-            return trip.result()
 
 
 @dataclass(slots=True)
@@ -236,7 +209,7 @@ class Slice:
         return granted, min(pauses, default=0.0)
 
     def _send(self, intended: Sequence[Intended], tokens: dict[int, Granted | None]) -> None:
-        owned = _Ownership(intended, self.conf.lease.total_seconds())
+        owned = Ownership(intended, self.conf.lease.total_seconds())
 
         def may_start(target_id: int) -> bool:
             token = tokens.get(target_id)

@@ -18,6 +18,9 @@ from reprocessing.models.target import Advance, Proof
 
 Dice = Callable[[], float]
 
+#: Seconds that a letter rests at most after an attempt that never left: SQS is out of reach, say.
+UNSENT_CAP = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -118,12 +121,17 @@ def _fate(
         case NotSent(why):
             return Fate(
                 one.attempt_id, one.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING, "free",
-                due=0.0, detail=why, counted=False,
+                due=rest_unsent(one.not_sent), detail=why, counted=False,
             )  # fmt: skip
         case Unknown() | Refused():
             return _failed(one, outcome, dlqs[one.dlq_id], dice)
         case _ as never:
             assert_never(never)
+
+
+def rest_unsent(before: int) -> float:
+    """Seconds until a letter that never left is tried again: none after a first time, a minute when nothing leaves."""
+    return min(UNSENT_CAP, 2.0 ** min(before, 10) - 1.0)
 
 
 def _taken(one: Intended, message_id: str, target: Target) -> Fate:

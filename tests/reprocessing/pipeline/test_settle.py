@@ -10,7 +10,7 @@ import pytest
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
 from reprocessing.models import Attempt
 from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, park
+from reprocessing.pipeline import deliver, park, settle
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,15 +84,23 @@ def test_what_no_other_attempt_would_change_is_parked_at_once() -> None:
     assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "refused", 1)
 
 
-def test_what_was_not_sent_does_not_count_and_waits_no_longer_than_it_must() -> None:
+def test_what_was_not_sent_does_not_count_and_goes_again_at_once() -> None:
     bench = _bench(max_attempts=1)
-    turns = iter(range(10))
+    once = iter([False, True])
     with _answers(NotSent("its time had run out")):
-        bench.replay(stop=lambda: next(turns) >= 3)
+        bench.replay(stop=lambda: next(once))
     letter = bench.letter()
-    assert (letter.state, letter.attempts, letter.epoch) == ("waiting", 0, 0)
-    assert letter.not_sent == len(bench.history()) > 0
+    assert (letter.state, letter.attempts, letter.epoch, letter.not_sent) == ("waiting", 0, 0, 1)
+    assert len(bench.history()) == 1
     assert bench.replay().taken == 1
+
+
+def test_a_letter_that_never_leaves_rests_longer_each_time_and_a_minute_at_most() -> None:
+    bench = _bench(max_attempts=1)
+    with _answers(NotSent("nobody listens there")):
+        bench.replay(seconds=0.5)
+    assert bench.letter().not_sent == 2  # the second rests a second
+    assert [settle.rest_unsent(before) for before in (0, 1, 2, 5, 6, 5000)] == [0, 1, 3, 31, 60, 60]
 
 
 def test_numbers_of_attempts_go_on_where_nothing_was_sent() -> None:

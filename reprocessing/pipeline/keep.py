@@ -1,0 +1,44 @@
+"""Keep lanes leased as long as their letters are on the wire."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from django.db import Error as DatabaseError
+
+from reprocessing.domain.verdict import Outcome
+from reprocessing.models import lanes
+from reprocessing.models.intent import Intended
+
+logger = logging.getLogger(__name__)
+
+#: Seconds of lease that must be left when letters are committed to the wire: a request's timeouts fit into it.
+SEND_MARGIN = 2.0
+
+
+class Ownership:
+    """The leases of lanes whose letters are on the wire, renewed as long as requests are open."""
+
+    def __init__(self, intended: Sequence[Intended], lease: float) -> None:
+        self._lanes, self._fences = [one.lane_id for one in intended], [one.fence for one in intended]
+        self._lease = lease
+        #: On the monotonic clock: until when requests may start.
+        self.until = time.monotonic() + lease - SEND_MARGIN
+
+    def while_it_lasts(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
+        """The outcomes of a trip to the wire, which another thread makes while this one renews the leases."""
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            trip = pool.submit(deliver)
+            while not wait([trip], timeout=self._lease / 3).done:
+                began = time.monotonic()
+                try:
+                    mine = lanes.renew(self._lanes, self._fences, lease=self._lease)
+                except DatabaseError as error:
+                    logger.warning("Leases were not renewed: %s", error)
+                else:
+                    if len(mine) == len(self._lanes):
+                        self.until = began + self._lease - SEND_MARGIN
+            return trip.result()
