@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -41,7 +42,8 @@ def _waits_to_be_sent_again(bench: Workbench) -> None:
 @pytest.mark.parametrize("round_", range(3))
 def test_whichever_comes_first_the_letter_waits_to_be_sent_again(round_: int) -> None:
     bench = _come_back_and_ripe()
-    together([bench.capture, lambda: promote.letters(conf=bench.conf)])
+    works: list[Callable[[], object]] = [bench.capture, bench.promote]
+    together(works)
     _waits_to_be_sent_again(bench)
 
 

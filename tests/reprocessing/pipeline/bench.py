@@ -71,7 +71,7 @@ class Workbench:
     target_fields: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sqs = boto3.client("sqs")
+        self.sqs: Any = boto3.client("sqs")
         self.name = f"t-{uuid.uuid4().hex[:10]}"
         suffix = ".fifo" if self.fifo else ""
         self.dlq_url = self.queue(f"{self.name}-dlq{suffix}")
@@ -91,10 +91,11 @@ class Workbench:
 
     def queue(self, name: str) -> str:
         attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
-        return self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
     def arn(self, url: str) -> str:
-        return self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        found = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        return str(found["Attributes"]["QueueArn"])
 
     def judge_by_absence(self, **fields: object) -> None:
         """The target's letters are delivered when they do not come back to this dlq."""
@@ -106,10 +107,11 @@ class Workbench:
         """A message in the dlq; its id."""
         attributes = {**attributes, **({"key": key} if key else {})}
         rest = {"MessageGroupId": key or "g", "MessageDeduplicationId": uuid.uuid4().hex} if self.fifo else {}
-        return self.sqs.send_message(
+        sent = self.sqs.send_message(
             QueueUrl=self.dlq_url, MessageBody=body, **rest,
             MessageAttributes={n: {"DataType": "String", "StringValue": v} for n, v in attributes.items()},
-        )["MessageId"]  # fmt: skip
+        )  # fmt: skip
+        return str(sent["MessageId"])
 
     def capture(self, seconds: float = 10) -> Gathered:
         return gather.letters(
@@ -134,8 +136,8 @@ class Workbench:
         return self.enlist(limit)
 
     def replay(self, seconds: float = 10, **options: Any) -> Report:  # noqa: ANN401  the fields of a slice
-        options = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0} | options
-        return replay.Slice(owner=uuid.uuid4().hex, conf=self.conf, **options).run(seconds=seconds)
+        every: dict[str, Any] = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0, **options}
+        return replay.Slice(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
 
     def replay_and_die(self, *, sent: bool) -> None:
         """A turn whose worker is killed between intent and settlement: after its letters went out, or before."""

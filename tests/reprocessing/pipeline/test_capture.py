@@ -8,9 +8,22 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection
 
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.marks import MarkNames
-from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue, Origin, Target, arrival, captures
+from reprocessing.models import (
+    Attempt,
+    Claim,
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    Origin,
+    Target,
+    arrival,
+    captures,
+    lanes,
+)
 from reprocessing.models.captures import Capturing
+from reprocessing.models.settlement import Closing
 from reprocessing.pipeline import capture, clear, park, settle
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
@@ -83,12 +96,10 @@ def test_a_settlement_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.Mo
         raise DatabaseError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(settle.lanes, "lock", lambda lanes, _: set(lanes))
-        patch.setattr(settle.lanes, "advance", fails)
+        patch.setattr(lanes, "lock", lambda lanes, _: set(lanes))
+        patch.setattr(lanes, "advance", fails)
         with pytest.raises(DatabaseError):
-            settle.heads(
-                {(bench.lane().pk, 0): settle.Closing(bench.letter().pk, settle.LetterState.DISCARDED)}, lease=8
-            )
+            settle.heads({(bench.lane().pk, 0): Closing(bench.letter().pk, LetterState.DISCARDED)}, lease=8)
     assert (bench.left(), bench.letter().state, Custody.objects.get().state) == (1, "waiting", "held")
 
 

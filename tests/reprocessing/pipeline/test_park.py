@@ -83,7 +83,7 @@ def test_a_letter_released_after_its_run_has_ended_gets_a_run() -> None:
     Run.objects.update(state="finished")
     park.release([bench.letter().pk], by="anna", reason="mended")
     assert bench.replay().taken == 1
-    assert Run.objects.get(pk=bench.letter().run_id).asked_by == "anna"
+    assert Run.objects.get(letters=bench.letter()).asked_by == "anna"
 
 
 def test_a_letter_of_an_unknown_origin_is_not_released_to_a_guess() -> None:

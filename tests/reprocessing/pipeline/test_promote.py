@@ -9,6 +9,8 @@ import pytest
 from reprocessing.models import Attempt, Claim, DeadLetterQueue, Target, evidence, lanes
 from reprocessing.models.target import Sighting
 from reprocessing.pipeline import promote
+from reprocessing.sqs import Depth, QueueAddress
+from reprocessing.sqs import depth as depth_of
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -109,11 +111,11 @@ def test_what_came_back_before_the_evidence_was_complete_is_not_presumed_deliver
 def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, _ = _awaiting()
     bench.delivered()
-    real, asked = promote.depth, list[datetime]()
+    asked: list[datetime] = []
 
-    def depth(address: object) -> object:
+    def depth(address: QueueAddress) -> Depth:
         asked.append(lanes.clock())
-        return real(address)  # type: ignore[arg-type]
+        return depth_of(address)
 
     monkeypatch.setattr(promote, "depth", depth)
     bench.promote()
