@@ -13,6 +13,9 @@ def main() -> None:
     """Run one command. Only `sandbox` runs without the service's environment: it is what makes one."""
     if sys.argv[1:2] == ["sandbox"]:
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.sandbox.settings"
+        from redrive_service.sandbox import stopping  # noqa: PLC0415  # for the sandbox alone, and before all else
+
+        stopping.listen()  # Ctrl-C while Django is imported ends in a sentence, too
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # after the choice of settings
