@@ -24,8 +24,8 @@ def pytest_load_initial_conftests() -> Generator[None]:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         folder = _session.enter_context(tempfile.TemporaryDirectory(prefix="redrive-tests-"))
         stack = Stack(Path(folder))
-        # Once the servers have ended, what may lie outside the folder goes, too; there is a `postgres` after the start.
-        _session.callback(lambda: stack.postgres.forget())
+        # Once the servers have ended, what may lie outside the folder goes, too.
+        _session.callback(lambda: stack.postgres.forget())  # noqa: PLW0108  # there is a `postgres` after the start
         _session.enter_context(stack)
         for name in [name for name in os.environ if name.startswith(("AWS_", "CELERY_"))]:
             del os.environ[name]
