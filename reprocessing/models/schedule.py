@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 
+from celery.schedules import ParseException
 from django.db import transaction
 from django.db.models import F, Q
 
+from reprocessing.models import lanes
 from reprocessing.models.dead_letter_queue import DeadLetterQueue
+
+logger = logging.getLogger(__name__)
 
 #: How often a dlq without a schedule has its turn.
 EVERY = timedelta(seconds=60)
+#: When one is looked at again whose crontab names no time (the 30th of February, say).
+NEVER = timedelta(days=1)
 
 
 def due(*, now: datetime, limit: int) -> list[int]:
-    """The dlqs whose turn it is, the longest due first, so that they take turns; each is stamped with its next time."""
+    """The dlqs whose turn it is, the longest due first, so that they take turns; each is stamped with its next time.
+
+    One that had none yet has it now, but for a crontab, which names its first time itself.
+    """
     with transaction.atomic():
         found = list(
             DeadLetterQueue.objects.select_for_update(skip_locked=True, of=("self",))
@@ -23,20 +33,30 @@ def due(*, now: datetime, limit: int) -> list[int]:
             .filter(Q(leased_until=None) | Q(leased_until__lte=now))
             .order_by(F("next_poll_at").asc(nulls_first=True), "pk")[:limit]
         )
+        turns: list[int] = []
         for dlq in found:
-            dlq.next_poll_at = now + _until_next(dlq, now)
+            rest = _until_next(dlq, now)
+            if rest is not None and (dlq.next_poll_at is not None or dlq.crontab is None):
+                turns.append(dlq.pk)
+            dlq.next_poll_at = now + (NEVER if rest is None else rest)
         DeadLetterQueue.objects.bulk_update(found, ["next_poll_at"])
-    return [dlq.pk for dlq in found]
+    return turns
 
 
 def at_once(dlq: DeadLetterQueue) -> None:
     """Make the dlq due now."""
-    DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=None)
+    DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.clock())
 
 
-def _until_next(dlq: DeadLetterQueue, now: datetime) -> timedelta:
+def _until_next(dlq: DeadLetterQueue, now: datetime) -> timedelta | None:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
         return EVERY
-    remaining: timedelta = schedule.schedule.remaining_estimate(now)
+    try:
+        timing = schedule.schedule
+        timing.nowfun = lambda: now  # else it counts from this machine's clock, which may differ from the database's
+        remaining: timedelta = timing.remaining_estimate(now)
+    except (ValueError, RuntimeError, ParseException):
+        logger.warning("The schedule of %s names no time at which it could be polled. Mend it with add_dlq.", dlq)
+        return None
     return max(remaining, timedelta(0))

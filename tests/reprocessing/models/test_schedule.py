@@ -1,0 +1,95 @@
+"""Every dlq has its turn when its own schedule says so, the longest due first."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule
+
+from reprocessing.models import DeadLetterQueue, lanes, schedule
+from tests.race.abreast import elsewhere
+from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.pipeline.bench import Clock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
+
+
+def _dlq(**fields: object) -> int:
+    dlq = Stock().dlq
+    DeadLetterQueue.objects.filter(pk=dlq.pk).update(**fields)
+    return int(dlq.pk)
+
+
+def _due(now: datetime, limit: int = 20) -> list[int]:
+    return schedule.due(now=now, limit=limit)
+
+
+def _next(dlq: int) -> datetime | None:
+    return DeadLetterQueue.objects.get(pk=dlq).next_poll_at
+
+
+def test_without_a_schedule_a_dlq_has_its_turn_now_and_every_minute() -> None:
+    dlq = _dlq()
+    assert (_due(NOON), _next(dlq)) == ([dlq], NOON + MINUTE)
+    assert _due(NOON + MINUTE - SECOND) == []
+    assert _due(NOON + MINUTE) == [dlq]
+
+
+def test_an_interval_says_how_often() -> None:
+    dlq = _dlq(interval=IntervalSchedule.objects.create(every=10, period="minutes"))
+    assert (_due(NOON), _next(dlq)) == ([dlq], NOON + 10 * MINUTE)
+    assert _due(NOON + 10 * MINUTE - SECOND) == []
+    assert (_due(NOON + 11 * MINUTE), _next(dlq)) == ([dlq], NOON + 21 * MINUTE)
+
+
+def test_a_crontab_says_when_the_first_time_too() -> None:
+    dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3", timezone="UTC"))
+    night = datetime(2026, 3, 2, 3, 0, 0, tzinfo=UTC)
+    assert (_due(NOON), _next(dlq)) == ([], night)
+    assert _due(night - SECOND) == []
+    assert (_due(night), _next(dlq)) == ([dlq], night + timedelta(days=1))
+
+
+def test_a_crontab_goes_by_the_clocks_of_its_own_place() -> None:
+    dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3", timezone="Asia/Tokyo"))
+    assert (_due(NOON), _next(dlq)) == ([], datetime(2026, 3, 1, 18, 0, 0, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("fields", [{"day_of_month": "30", "month_of_year": "2"}, {"minute": "99"}, {"hour": "?"}])
+def test_a_crontab_that_names_no_time_keeps_nobody_else_from_their_turn(fields: dict[str, str]) -> None:
+    never = _dlq(crontab=CrontabSchedule.objects.create(**fields))
+    dlq = _dlq()
+    assert _due(NOON) == [dlq]
+    assert _due(NOON + timedelta(days=2)) == [dlq]
+    assert _next(never) == NOON + timedelta(days=3)
+
+
+def test_what_is_to_go_on_at_once_is_due_now_whatever_its_schedule_says(clock: Clock) -> None:
+    dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3"))
+    _due(lanes.clock())
+    clock.advance(1)
+    assert _due(lanes.clock()) == []
+    schedule.at_once(DeadLetterQueue.objects.get(pk=dlq))
+    assert _due(lanes.clock()) == [dlq]
+
+
+def test_the_longest_due_go_first_so_that_all_have_their_turn() -> None:
+    late, later, latest = (_dlq(next_poll_at=NOON - ago * MINUTE) for ago in (1, 2, 3))
+    assert [_due(NOON, limit=1) for _ in range(4)] == [[latest], [later], [late], []]
+
+
+def test_a_dlq_that_is_being_captured_has_no_second_turn() -> None:
+    dlq = _dlq(leased_until=NOON + SECOND)
+    assert _due(NOON) == []
+    assert _due(NOON + SECOND) == [dlq]
+
+
+def test_two_ticks_at_the_same_time_give_one_turn() -> None:
+    dlq = _dlq()
+    with elsewhere() as begin:
+        turns = [*begin(lambda: _due(NOON)).result(10), *_due(NOON)]
+    assert turns == [dlq]
