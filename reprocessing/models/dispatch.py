@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from reprocessing.models import rows
+from reprocessing.models.lanes import ACTIVE_RUNS
 
 
 class Dispatch(models.Model):
@@ -28,22 +29,25 @@ class Dispatch(models.Model):
         return f"{self.width} lanes for {self.lifetime:g} s"
 
 
-_UNTAKEN = """
+# Of lanes that may be worked on; those of a stopped dlq wait for nobody. An orphan counts until it has been told of.
+_UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
        count(*) FILTER (WHERE phase = 'leased' AND due_at > redrive_now()) AS worked_on,
-       count(*) FILTER (WHERE phase = 'leased' AND due_at <= redrive_now()) AS orphaned
-  FROM redrive_lane WHERE due_at IS NOT NULL AND (hinted_until IS NOT NULL OR phase = 'leased')
-"""
+       count(*) FILTER (WHERE phase = 'leased' AND due_at <= redrive_now() AND hinted_until IS NULL) AS orphaned
+  FROM redrive_lane
+ WHERE run_id IN ({ACTIVE_RUNS}) AND due_at IS NOT NULL AND (hinted_until IS NOT NULL OR phase = 'leased')
+"""  # noqa: S608  # the inserted text is a constant
 
 # Hints outlived their time while nobody worked on anything: there are no workers. The next round is half as wide, and
-# waits twice as long.
+# waits twice as long. While hints are pending and nobody works, nothing is known.
 _WIDEN = """
 INSERT INTO redrive_dispatch AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
 ON CONFLICT (id) DO UPDATE
-   SET width = CASE WHEN %(untaken)b::bool THEN greatest(1, d.width / 2) ELSE least(%(most)b::int, d.width * 2) END,
-       lifetime = CASE WHEN %(untaken)b::bool THEN least(%(most_life)b::float8, d.lifetime * 2)
-                       ELSE %(least_life)b::float8 END
+   SET width = CASE %(taken)b WHEN 'no' THEN greatest(1, d.width / 2) WHEN 'yes' THEN least(%(most)b::int, d.width * 2)
+                    ELSE least(%(most)b::int, d.width) END,
+       lifetime = CASE %(taken)b WHEN 'no' THEN least(%(most_life)b::float8, d.lifetime * 2)
+                       WHEN 'yes' THEN %(least_life)b::float8 ELSE d.lifetime END
 RETURNING d.width, d.lifetime
 """
 
@@ -62,6 +66,13 @@ class _Untaken:
     expired: int
     worked_on: int
     orphaned: int
+
+    @property
+    def taken(self) -> str:
+        """Whether hints are taken: yes, no, or not known yet."""
+        if self.worked_on or not (self.pending or self.expired):
+            return "yes"
+        return "no" if self.expired else "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +94,7 @@ def next_round(*, most: int, least_life: float, most_life: float) -> Round:
         most_life: seconds, when nobody does.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
-    nobody = untaken.expired > 0 and not untaken.worked_on
-    values = {"most": most, "least_life": least_life, "most_life": most_life, "untaken": nobody}
+    values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}
     found = rows.fetch(Round, _WIDEN, values)[0]
     return Round(max(found.width - untaken.pending, min(untaken.orphaned, most)), found.lifetime)
 
