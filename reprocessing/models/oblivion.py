@@ -8,14 +8,15 @@ from django.db import transaction
 
 from reprocessing.models import rows
 
-# Not before a copy could no longer turn up: the dlq's retention and a day after the last of them was gone.
+# Not before a copy could no longer turn up: the dlq's retention and a day after the last of them was gone. One that
+# nobody could delete is gone by itself then, counted from when it came to sight again.
 _CHOOSE = """
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.state IN ('delivered', 'duplicate', 'discarded')
    AND l.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
    AND NOT EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id
-                    AND (c.state <> 'gone'
-                         OR c.gone_at > redrive_now() - make_interval(secs => d.retention) - interval '1 day'))
+                    AND coalesce(c.gone_at, c.visible_until)
+                        > redrive_now() - make_interval(secs => d.retention) - interval '1 day')
    AND NOT EXISTS (SELECT FROM redrive_letter t WHERE t.duplicate_of_id = l.id)
  ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
 """
