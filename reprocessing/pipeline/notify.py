@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reprocessing.domain.envelope import Attribute, Departure, unpack
+from reprocessing.domain.marks import MarkNames, addressed
 from reprocessing.domain.verdict import Refused, Taken
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.notice import News
 from reprocessing.models.notices import Owed
-from reprocessing.sqs import QueueAddress, send
+from reprocessing.sqs import LARGEST, QueueAddress, send
 
 #: What a copy in the parking queue says of itself, beside its own attributes where there is room.
 LETTER, STATUS, REASON = "RedriveLetter", "RedriveStatus", "RedriveReason"
-_ROOM = 10
+_OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, reprocessed_from=None)
 
 
 def parking_queue(dlq: DeadLetterQueue, owed: Sequence[Owed]) -> list[int]:
@@ -40,13 +41,11 @@ def _departure(one: Owed, *, fifo: bool) -> Departure:
     }
     parked = one.news == News.PARKED
     own = unpack(bytes(one.attributes)) if parked else {}
-    attributes = dict(own)
-    for name, attribute in said.items():
-        if len(attributes) < _ROOM:
-            attributes.setdefault(name, attribute)
+    body = bytes(one.body) if parked else f'{{"letter": "{one.public_id}", "status": "{one.state}"}}'.encode()
+    attributes, _ = addressed(own, said, _OF_NO_ATTEMPT, space=LARGEST - len(body))
     return Departure(
         attempt=one.notice_id,
-        body=bytes(one.body) if parked else f'{{"letter": "{one.public_id}", "status": "{one.state}"}}'.encode(),
+        body=body,
         attributes=attributes,
         group_id=str(one.public_id) if fifo else None,
         deduplication_id=f"{one.public_id}-{one.notice_id}" if fifo else None,
