@@ -1,0 +1,156 @@
+"""One turn at a dlq: what may be received is, what may not is looked at, and what is empty costs one call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.models import DeadLetterQueue, Lane, Run
+from reprocessing.pipeline import capture, gather
+from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.post import asked, statements
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AUTOMATIC: dict[str, Any] = {"mode": "automatic"}
+FEW, MANY = 200, 400
+
+
+def _fresh(bench: Workbench) -> DeadLetterQueue:
+    return DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+
+
+def _bury(bench: Workbench, number: int) -> None:
+    for first in range(0, number, 10):
+        bench.sqs.send_message_batch(
+            QueueUrl=bench.dlq_url,
+            Entries=[
+                {"Id": str(n), "MessageBody": f"letter {n}",
+                 "MessageAttributes": {"key": {"DataType": "String", "StringValue": f"k{n // 2}"}}}
+                for n in range(first, min(first + 10, number))
+            ],
+        )  # fmt: skip
+
+
+def test_an_empty_automatic_dlq_costs_one_attribute_call() -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    before = len(asked(bench.dlq_url))
+    assert bench.capture().skipped
+    assert asked(bench.dlq_url)[before:] == ["GetQueueAttributes"]
+
+
+def test_an_empty_dlq_is_received_from_while_letters_await_what_that_proves() -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    bench.judge_by_absence(window=0)
+    bench.bury("letter")
+    bench.capture()
+    bench.replay()
+    bench.delivered()
+    assert bench.promote() == 0  # seen, and not yet proved
+    assert not bench.capture().skipped
+    assert bench.promote() == 1
+    assert bench.capture().skipped
+
+
+def test_an_automatic_dlq_s_letters_go_into_its_standing_run() -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    for body in ("a", "b"):
+        bench.bury(body)
+        bench.capture()
+    run = Run.objects.get()
+    assert (run.kind, run.state, bench.states()) == ("standing", "running", {"a": "waiting", "b": "waiting"})
+    assert bench.letter(payload__body=b"b").run_id == run.pk
+
+
+def test_nothing_is_enlisted_before_the_dlq_has_run_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    bench.bury("letter")
+    whole = capture.letters
+
+    def cut_short(*args: Any, **options: Any) -> capture.Captured:  # noqa: ANN401
+        captured = whole(*args, **options)
+        captured.drained = False
+        return captured
+
+    with monkeypatch.context() as patch:
+        patch.setattr(capture, "letters", cut_short)
+        assert bench.capture().enlisted is None
+    assert (bench.states(), Lane.objects.count()) == ({"letter": "captured"}, 0)
+    bench.capture()
+    assert bench.states() == {"letter": "waiting"}
+
+
+def test_a_manual_dlq_s_letters_wait_for_a_person() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    assert bench.capture().enlisted is None
+    assert bench.states() == {"letter": "captured"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"mode": "observe"}, False),
+        ({"mode": "manual"}, False),
+        ({"mode": "automatic"}, True),
+        ({"mode": "automatic", "stopped_at": "2026-01-01T00:00Z", "stopped_by": "a", "stop_reason": "b"}, False),
+    ],
+)
+def test_beat_receives_only_from_automatic_dlqs_that_are_not_stopped(fields: dict[str, Any], wanted: bool) -> None:
+    assert gather.is_wanted(_fresh(Workbench(fields=fields))) is wanted
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("observe", False)])
+def test_beat_receives_from_a_manual_dlq_while_letters_await_what_that_proves(mode: str, wanted: bool) -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=0)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    DeadLetterQueue.objects.update(mode=mode)
+    assert gather.is_wanted(_fresh(bench)) is wanted
+
+
+def test_a_look_notes_the_depth_and_ends_trouble() -> None:
+    bench = Workbench(fields={"mode": "observe", "trouble": "out of reach"})
+    bench.bury("letter")
+    gather.look(bench.dlq)
+    seen = _fresh(bench)
+    assert (seen.depth_visible, seen.depth_in_flight, seen.trouble) == (1, 0, "")
+    assert "ReceiveMessage" not in asked(bench.dlq_url)
+
+
+@pytest.mark.parametrize(("visible", "wanted"), [(0, 1), (1, 1), (100, 1), (101, 2), (10_000, 4)])
+def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted: int) -> None:
+    assert gather.receivers(visible, BRISK) == wanted
+
+
+def test_a_capture_needs_no_statement_more_for_a_letter_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "CHUNK", MANY + 1)
+    monkeypatch.setattr(capture, "PATIENCE", 600.0)
+    needed = []
+    for number in (FEW, MANY):
+        bench = Workbench(fields={**AUTOMATIC, "ordering_key": "attribute:key"})
+        _bury(bench, number)
+        with statements() as sent:
+            gathered = bench.capture(seconds=60)
+        assert (gathered.captured.letters, Lane.objects.filter(dlq=bench.dlq).count()) == (number, number // 2)
+        needed.append(len(sent))
+    assert needed[0] == needed[1] <= 40
+
+
+def test_a_replay_needs_no_statement_more_for_a_letter_more() -> None:
+    needed = []
+    for number in (FEW, MANY):
+        bench = Workbench(fields={**AUTOMATIC, "ordering_key": "attribute:key"})
+        bench.conf = replace(bench.conf, lanes_per_task=MANY, intent_size=MANY, lease=timedelta(seconds=300))
+        _bury(bench, number)
+        bench.capture(seconds=60)
+        with statements() as sent:
+            report = bench.replay(seconds=60)
+        assert (report.taken, set(bench.states().values())) == (number, {"delivered"})
+        needed.append(len(sent))
+    assert needed[0] == needed[1] <= 40

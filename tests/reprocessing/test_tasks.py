@@ -1,0 +1,330 @@
+"""The tasks: what a tick sends, what each task sends on, and that losing or doubling any of it is harmless."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from reprocessing import tasks
+from reprocessing.models import DeadLetterQueue, Lane, Pulse, lanes
+from reprocessing.pipeline import gather, replay
+from reprocessing.pipeline import promote as promotion
+from reprocessing.pipeline import purge as purging
+from reprocessing.pipeline import recover as recovery
+from reprocessing.pipeline.capture import Captured
+from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.post import Post, asked, post
+
+__all__ = ["post"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AUTOMATIC: dict[str, Any] = {"mode": "automatic", "ordering_key": "attribute:key"}
+STOPPED: dict[str, Any] = {"stopped_at": "2026-01-01T00:00Z", "stopped_by": "anna", "stop_reason": "broken"}
+DAY, MINUTE, TICK = 86_400, 60, 2
+REDRIVE: dict[str, Any] = {"COUNT_LAG": 0, "LONG_POLL": 0}
+
+
+@pytest.fixture(autouse=True)
+def brisk(settings: Settings) -> Settings:
+    """Nothing waits for what AWS would need."""
+    settings.REDRIVE = REDRIVE
+    return settings
+
+
+def _due_lanes(number: int, *, phase: str = "ready") -> Stock:
+    stock = Stock()
+    Lane.objects.bulk_create(
+        Lane(
+            dlq=stock.dlq, origin=stock.origin, key_hash=n.to_bytes(32, "big"), run=stock.run, phase=phase,
+            due_at=lanes.clock() - timedelta(minutes=1),
+        )
+        for n in range(number)
+    )  # fmt: skip
+    return stock
+
+
+def _buried(*letters: str, **fields: object) -> Workbench:
+    """An automatic dlq with letters named key and number, enlisted and due."""
+    bench = Workbench(fields={**AUTOMATIC, **fields})
+    for one in letters:
+        bench.bury(one, key=one[0])
+    bench.capture()
+    return bench
+
+
+def _bodies(bench: Workbench) -> list[str]:
+    return [one["Body"] for one in bench.delivered()]
+
+
+def test_a_tick_gives_due_dlqs_their_turn_once(post: Post, clock: Clock) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    tasks.tick()
+    tasks.tick()
+    assert post.of("capture") == [(bench.dlq.pk,)]
+    assert {one.options["queue"] for one in post.take() if one.name == "capture"} == {"redrive-capture"}
+    clock.advance(MINUTE)
+    tasks.tick()
+    assert post.of("capture") == [(bench.dlq.pk,)]
+
+
+def test_a_tick_gives_so_many_dlqs_their_turn_and_the_next_one_the_others(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "DLQS_A_TICK", 2)
+    dlqs = [Stock().dlq.pk for _ in range(3)]
+    tasks.tick()
+    assert post.of("capture") == [(one,) for one in dlqs[:2]]
+    tasks.tick()
+    assert post.of("capture") == [(one,) for one in dlqs]
+
+
+def test_that_a_tick_arrived_is_the_pulse_of_the_control_queue(post: Post) -> None:
+    tasks.tick()
+    assert Pulse.is_recent(Pulse.ages("redrive-control").first(), within=timedelta(minutes=1))
+
+
+@pytest.mark.parametrize("fields", [{"mode": "manual"}, {"mode": "observe"}, {"mode": "automatic", **STOPPED}])
+def test_a_dlq_that_may_not_be_received_from_is_looked_at(fields: dict[str, Any], post: Post) -> None:
+    bench = Workbench(fields=fields)
+    bench.bury("letter")
+    tasks.tick()
+    post.work_off()
+    assert (set(asked(bench.dlq_url)) & {"ReceiveMessage", "DeleteMessage", "DeleteMessageBatch"}) == set()
+    assert DeadLetterQueue.objects.get().depth_visible == 1
+
+
+def test_the_turn_at_an_empty_dlq_costs_one_attribute_call(post: Post) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    before = len(asked(bench.dlq_url))
+    tasks.capture(bench.dlq.pk)
+    assert (asked(bench.dlq_url)[before:], post.messages) == (["GetQueueAttributes"], [])
+
+
+def test_a_tick_and_what_follows_it_bring_a_letter_back(post: Post) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    for body in ("a1", "a2", "b1"):
+        bench.bury(body, key=body[0])
+    for _ in range(2):  # the first one captures, the second tells of lanes
+        tasks.tick()
+        post.work_off()
+    assert (sorted(_bodies(bench)), bench.left()) == (["a1", "a2", "b1"], 0)
+
+
+def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post: Post) -> None:
+    eager, patient = (Workbench(fields={**AUTOMATIC, "at_once": at_once}) for at_once in (True, False))
+    for bench in (eager, patient):
+        bench.bury("letter", key="a")
+    tasks.tick()
+    post.work_off()
+    tasks.tick()
+    assert post.of("capture") == [(eager.dlq.pk,)]
+    post.work_off()
+    tasks.tick()
+    assert post.of("capture") == []  # and no longer when there were none
+
+
+def test_a_capture_that_was_not_enough_is_followed_by_another(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    bench.bury("letter", key="a")
+    gathered = gather.Gathered()
+    monkeypatch.setattr(gather, "letters", lambda *_, **__: gathered)
+    gathered.captured.received = 1
+    tasks.capture(bench.dlq.pk)
+    assert post.of("capture") == [(bench.dlq.pk,)]
+    post.take()
+    for end in ({"drained": True}, {"trouble": "why"}, {"busy": True}, {"received": 0}):
+        gathered.captured = Captured(**{"received": 1, **end})  # type: ignore[arg-type]
+        tasks.capture(bench.dlq.pk)
+    assert post.messages == []
+
+
+@pytest.mark.parametrize("mode", ["automatic", "observe"])
+def test_trouble_with_a_dlq_is_noted_on_it_and_raises_nothing(
+    mode: str, post: Post, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Workbench(fields={"mode": mode})
+    bench.sqs.delete_queue(QueueUrl=bench.dlq_url)
+    with caplog.at_level(logging.WARNING):
+        tasks.capture(bench.dlq.pk)
+    trouble = DeadLetterQueue.objects.get().trouble
+    assert bench.dlq_url.rsplit("/", 1)[-1] in trouble
+    assert [(one.getMessage(), one.exc_info) for one in caplog.records if one.name == "reprocessing.tasks"] == [
+        (trouble, None)
+    ]
+    assert post.messages == []
+
+
+def test_a_capture_of_a_dlq_that_is_gone_does_nothing(post: Post) -> None:
+    tasks.capture(0)
+    assert post.messages == []
+
+
+def test_due_lanes_are_told_of_in_tasks_of_several(post: Post, brisk: Settings) -> None:
+    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 10}
+    _due_lanes(25)
+    tasks.tick()
+    assert [len(told) for (told,) in post.of("replay_lanes")] == [10, 10, 5]
+    assert {one.options["queue"] for one in post.messages if one.name == "replay_lanes"} == {"redrive-replay"}
+    assert sorted(post.hinted()) == sorted(Lane.objects.filter(phase="ready").values_list("pk", flat=True))
+
+
+def test_no_lane_is_told_of_twice_within_its_hint_s_lifetime(post: Post, clock: Clock) -> None:
+    _due_lanes(3)
+    tasks.tick()
+    clock.advance(4)
+    tasks.tick()
+    assert len(post.hinted()) == 3
+    clock.advance(2)
+    tasks.tick()
+    assert len(post.hinted()) == 6
+
+
+def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) -> None:
+    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 2}
+    _due_lanes(2 * 2 * tasks.SLOTS + 10)
+    for _ in range(3):
+        tasks.tick()
+    assert len(post.of("replay_lanes")) == 2 * tasks.SLOTS
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("ready", "orphans"), [(1, 0), (900, 0), (0, 300)])
+def test_a_day_without_workers_leaves_about_a_thousand_messages(
+    ready: int, orphans: int, post: Post, clock: Clock
+) -> None:
+    _due_lanes(ready)
+    _due_lanes(orphans, phase="leased")
+    passed = 0
+    while passed < DAY:
+        # When hints live as long as they may, only the tick after their end can tell anybody anything.
+        step = TICK if passed < 5 * MINUTE else MINUTE + TICK
+        tasks._hint()
+        clock.advance(step)
+        passed += step
+    assert 1_000 < len(post.messages) < 1_500
+
+
+def test_a_dead_worker_s_lanes_are_told_of_at_once(post: Post, brisk: Settings) -> None:
+    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 1}
+    _due_lanes(2 * tasks.SLOTS)
+    tasks.tick()
+    post.take()
+    _due_lanes(1, phase="leased")
+    tasks.tick()
+    assert post.hinted() == [Lane.objects.get(phase="leased").pk]
+
+
+def test_what_a_slice_leaves_is_enqueued_again(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _buried("a1", "b1")
+    monkeypatch.setattr(replay.Slice, "run", lambda *_, **__: replay.Report(left=[7, 8]))
+    tasks.replay_lanes([bench.lane(key="a").pk])
+    assert post.of("replay_lanes") == [([7, 8],)]
+
+
+def test_a_slice_that_leaves_nothing_enqueues_nothing(post: Post) -> None:
+    bench = _buried("a1", "b1")
+    tasks.replay_lanes([bench.lane(key="a").pk])
+    assert (sorted(_bodies(bench)), post.messages) == (["a1", "b1"], [])
+
+
+def test_one_lane_a_task_makes_exactly_one_task_for_every_ordering_key(post: Post, brisk: Settings) -> None:
+    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 1}
+    keys = "abcdefghijklmnopqrst"  # more than are told of at a time
+    assert len(keys) > 2 * tasks.SLOTS
+    bench = _buried(*(f"{key}{n}" for key in keys for n in (1, 2)))
+    tasks._hint()
+    done = [one for one in post.work_off() if one.name == "replay_lanes"]
+    assert sorted(one.args[0] for one in done) == sorted([lane] for lane in Lane.objects.values_list("pk", flat=True))
+    assert len(_bodies(bench)) == 2 * len(keys)
+
+
+def test_losing_any_message_is_harmless(post: Post, clock: Clock) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    bench.bury("a1", key="a")
+    tasks.tick()
+    post.take()  # the capture is lost
+    clock.advance(MINUTE)
+    tasks.tick()
+    post.work_off()
+    tasks.tick()
+    assert len(post.take()) >= 1  # the hint is lost
+    clock.advance(6)
+    tasks.tick()
+    post.work_off()
+    assert (_bodies(bench), bench.left()) == (["a1"], 0)
+
+
+def test_doubling_every_message_is_harmless(post: Post) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    for body in ("a1", "a2", "b1"):
+        bench.bury(body, key=body[0])
+    for _ in range(3):
+        tasks.tick()
+        tasks.tick()
+        while taken := post.take():
+            for one in taken:
+                one.work()
+                one.work()
+    found = _bodies(bench)
+    assert ([one for one in found if one[0] == "a"], sorted(found)) == (["a1", "a2"], ["a1", "a2", "b1"])
+    assert [no for no, _, _ in bench.history()] == [1, 1, 1]
+
+
+def test_promotion_is_sent_only_while_letters_await_evidence(post: Post) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    tasks.tick()
+    assert post.of("promote") == []
+    bench.judge_by_absence(window=0)
+    bench.bury("a1", key="a")
+    bench.capture()
+    bench.replay()
+    tasks.tick()
+    assert post.of("promote") == [()]
+
+
+def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) -> None:
+    tasks.tick()
+    assert (post.of("recover"), post.of("purge")) == ([], [])
+    clock.advance(tasks.SWEEP_EVERY)
+    tasks.tick()
+    tasks.tick()
+    assert (post.of("recover"), post.of("purge")) == ([()], [])
+    clock.advance(tasks.PURGE_EVERY)
+    tasks.tick()
+    tasks.tick()
+    assert (post.of("recover"), post.of("purge")) == ([(), ()], [()])
+
+
+def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post: Post, clock: Clock) -> None:
+    tasks.tick()
+    clock.advance(tasks.PURGE_EVERY)
+    tasks.tick()
+    kept = {one.name: one.options for one in post.messages}
+    assert kept["recover"] == {"queue": "redrive-control", "expires": tasks.SWEEP_EVERY}
+    assert kept["purge"] == {"queue": "redrive-control", "expires": tasks.PURGE_EVERY}
+
+
+@pytest.mark.parametrize(
+    ("task", "stage", "name"),
+    [
+        (tasks.promote, promotion, "letters"),
+        (tasks.recover, recovery, "dlqs"),
+        (tasks.purge, purging, "letters"),
+    ],
+)
+def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    called: list[float] = []
+    monkeypatch.setattr(stage, name, lambda *, conf: called.append(conf.long_poll))
+    task()
+    assert called == [0]
+
+
+@pytest.mark.parametrize("task", [tasks.tick, tasks.promote, tasks.recover, tasks.purge])
+def test_a_task_bears_arguments_that_a_later_version_sends(task: Any, post: Post) -> None:  # noqa: ANN401
+    task(since="a later version")
