@@ -36,6 +36,16 @@ def test_lanes_of_what_is_stopped_are_not_leased() -> None:
     assert len(lanes.lease("me", limit=1, lease=8)) == 1
 
 
+def test_lanes_of_what_is_stopped_are_not_kept() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    stops.stop(bench.dlq.pk, by="anna", reason="the consumer is broken")
+    (standing,) = lanes.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
+    assert (standing.phase, bench.lane().phase) == ("ready", "ready")
+
+
 def test_a_stop_in_the_middle_of_a_slice_ends_its_sending_and_settles_what_is_on_the_wire() -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     for number in range(5):

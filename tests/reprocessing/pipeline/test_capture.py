@@ -24,7 +24,7 @@ from reprocessing.models import (
 )
 from reprocessing.models.captures import Capturing
 from reprocessing.models.settlement import Closing
-from reprocessing.pipeline import capture, clear, park, settle
+from reprocessing.pipeline import capture, clear, park, recover, settle
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -251,14 +251,28 @@ def test_a_return_frees_the_key_of_its_letter() -> None:
     assert Claim.objects.get().state == "free"
 
 
-def test_a_letter_parked_or_discarded_by_a_person_s_decision_stays_so_when_it_comes_back() -> None:
+@pytest.mark.parametrize("allowed", [1, 9])
+@pytest.mark.parametrize("state", ["parked", "discarded"])
+def test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back(
+    clock: Clock, state: str, allowed: int
+) -> None:
     bench = Workbench(fields={"max_attempts": 1})
-    sent = _delivered_and_back(bench)
-    bench.capture()
-    park.discard([bench.letter().pk], by="anna", reason="of no use")
-    bench.come_back(sent)
-    bench.capture()
-    assert (bench.letter().state, bench.left()) == ("discarded", 0)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(9)
+    bench.replay()
+    if state == "discarded":
+        park.discard([bench.letter().pk], by="anna", reason="of no use")
+    recover.sweep(bench.dlq, conf=bench.conf)
+    before = bench.letter()
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(max_attempts=allowed)
+    bench.come_back(bench.delivered()[0])
+    assert bench.capture().captured.returns == 1
+    letter, attempt = bench.letter(), Attempt.objects.get()
+    assert (letter.state, letter.reason, letter.detail) == (state, before.reason, before.detail)
+    assert (letter.finished_at, letter.due_at, bench.lane().phase) == (before.finished_at, None, "idle")
+    assert (attempt.outcome, attempt.returned_at is not None, bench.left()) == ("unknown", True, 0)
 
 
 def test_a_return_is_known_by_the_id_that_the_target_gave_it() -> None:

@@ -85,6 +85,14 @@ def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None
     assert bench.promote() == 1
 
 
+def test_a_target_that_holds_delayed_letters_was_not_seen_consumed() -> None:
+    bench, _ = _awaiting()
+    bench.delivered()
+    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="perhaps ours", DelaySeconds=900)
+    bench.promote()
+    assert Sighting.objects.count() == 0
+
+
 def test_a_presumed_letter_is_said_to_be_presumed_its_copy_deleted_and_its_key_used() -> None:
     bench, taken = _awaiting()
     bench.delivered()

@@ -67,6 +67,7 @@ def test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked(clock: Clo
     bench.replay()
     assert len(bench.delivered()) == 3
     assert (bench.letter().state, bench.letter().reason, bench.letter().attempts) == ("parked", "attempts_spent", 3)
+    assert bench.letter().detail == "the outcome of the last attempt is not known"
     assert bench.history() == [(1, "unknown", 0), (2, "unknown", 0), (3, "unknown", 0)]
     recover.sweep(bench.dlq, conf=bench.conf)
     assert bench.left() == 0

@@ -1,0 +1,49 @@
+"""Two enlistments of one dlq: a letter is the run's that took it first, and lanes are locked in one order."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.db.models import F
+
+from reprocessing.models import DeadLetter, Lane
+from reprocessing.pipeline import plan
+from tests.race.abreast import elsewhere, waits_for_us
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_letter_is_in_the_run_that_took_it_first() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    first, second = bench.ready(limit=0), bench.enlist(limit=0)
+    with elsewhere() as begin:
+        with transaction.atomic():
+            assert plan.enlist(bench.dlq, first).letters == 1
+            enlisting = begin(lambda: plan.enlist(bench.dlq, second))
+            waits_for_us()
+        assert enlisting.result(20).letters == 0
+    assert bench.letter().run_id == bench.lane().run_id == first.pk
+
+
+def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_died_in() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    for key in ("a", "b"):
+        bench.bury(f"{key}1", key=key, n="1")
+    bench.ready()
+    bench.replay()
+    low, high = Lane.objects.order_by("id")
+    for key in ("a", "b"):
+        bench.bury(f"{key}2", key=key, n="2")
+    run = bench.ready(limit=0)
+    DeadLetter.objects.filter(state="captured", ordering_key=high.key).update(died_at=F("died_at") - timedelta(hours=1))
+    with elsewhere() as begin:
+        with transaction.atomic():
+            Lane.objects.select_for_update().get(pk=low.pk)
+            enlisting = begin(lambda: plan.enlist(bench.dlq, run))
+            waits_for_us()
+            assert Lane.objects.select_for_update(skip_locked=True).filter(pk=high.pk).count() == 1
+        assert enlisting.result(20).lanes == 2

@@ -1,0 +1,35 @@
+"""The intent: what it is asked for and does not find as it was told, it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.models import Claim, DeadLetter, lanes
+from reprocessing.models.intent import intend
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    bench.bury("letter", idem="k")
+    bench.ready()
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    letter = bench.letter().pk
+    assert len(intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8)) == 1
+    DeadLetter.objects.update(state="delivered", finished_at=lanes.clock())
+    Claim.objects.update(state="delivered")
+    assert intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8) == []
+    assert (Claim.objects.get().state, bench.letter().attempts, len(bench.history())) == ("delivered", 1, 1)
+
+
+def test_a_letter_of_another_lane_is_not_intended() -> None:
+    bench = Workbench()
+    for body in ("one", "other"):
+        bench.bury(body)
+    bench.ready()
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    other = DeadLetter.objects.exclude(lane=lane.lane_id).get().pk
+    assert intend([lane.lane_id], [lane.fence], [other], margin=2, hold=8) == []
+    assert bench.history() == []

@@ -1,0 +1,119 @@
+"""Keeping lanes: leases last as long as their letters are on the wire, and no request begins without one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from datetime import timedelta
+
+import pytest
+from django.db import DatabaseError
+
+from reprocessing.models import DeadLetter, Lane, lanes
+from reprocessing.models.intent import Intended, intend
+from reprocessing.pipeline import keep
+from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
+from tests.conditions import eventually
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LEASE = 8.0
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases are renewed again and again, not every third of one."""
+
+    def soon(trips: Sequence[Future[Outcomes]], timeout: float) -> object:
+        assert timeout == LEASE / 3
+        return wait(trips, timeout=0.02)
+
+    monkeypatch.setattr(keep, "wait", soon)
+
+
+def _ready(count: int = 1) -> Workbench:
+    bench = Workbench()
+    for number in range(count):
+        bench.bury(str(number))
+    bench.ready()
+    return bench
+
+
+def _intended(count: int = 1) -> list[Intended]:
+    _ready(count)
+    leased = lanes.lease("me", limit=count, lease=LEASE)
+    letters = dict(DeadLetter.objects.values_list("lane", "id"))
+    return intend(
+        [one.lane_id for one in leased], [one.fence for one in leased], [letters[one.lane_id] for one in leased],
+        margin=SEND_MARGIN, hold=LEASE,
+    )  # fmt: skip
+
+
+def test_a_send_that_lasts_longer_than_a_lease_keeps_its_lanes(clock: Clock) -> None:
+    bench = _ready()
+    taken_away: list[lanes.Leased] = []
+
+    def lasts() -> None:
+        for _ in range(3):
+            clock.advance(LEASE - 2)
+            eventually(lambda: (bench.lane().due_at or lanes.clock()) - lanes.clock() > timedelta(seconds=7), within=10)
+            taken_away.extend(lanes.lease("another", limit=1, lease=LEASE))
+
+    with bench.meanwhile(lasts):
+        assert bench.replay().taken == 1
+    assert (taken_away, bench.history()) == ([], [(1, "accepted", 0)])
+
+
+def test_requests_may_start_for_as_long_as_the_lanes_are_kept() -> None:
+    owned = Ownership(_intended(2), LEASE)
+    assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
+    first = owned.until
+
+    def trip() -> Outcomes:
+        eventually(lambda: owned.until > first, within=10)
+        return {}
+
+    assert owned.while_it_lasts(trip) == {}
+    assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
+
+
+def test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lease_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    intended = _intended(2)
+    Lane.objects.filter(pk=intended[0].lane_id).update(fence=2**40)
+    owned, renewed = Ownership(intended, LEASE), list[set[int]]()
+    first, renew = owned.until, lanes.renew
+
+    def counted(ids: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
+        renewed.append(renew(ids, fences, lease=lease))
+        return renewed[-1]
+
+    def trip() -> Outcomes:
+        eventually(lambda: len(renewed) > 1, within=10)
+        return {}
+
+    monkeypatch.setattr(lanes, "renew", counted)
+    owned.while_it_lasts(trip)
+    assert (renewed[0], owned.until) == ({intended[1].lane_id}, first)
+
+
+def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    owned, tries = Ownership(_intended(), LEASE), list[int]()
+    first, renew = owned.until, lanes.renew
+
+    def fails_once(ids: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
+        tries.append(1)
+        if len(tries) == 1:
+            raise DatabaseError("the server closed the connection")
+        return renew(ids, fences, lease=lease)
+
+    def trip() -> Outcomes:
+        eventually(lambda: owned.until > first, within=10)
+        return {}
+
+    monkeypatch.setattr(lanes, "renew", fails_once)
+    owned.while_it_lasts(trip)
+    assert len(tries) > 1
