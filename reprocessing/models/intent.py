@@ -23,7 +23,9 @@ WITH mine AS (
      ORDER BY n.id FOR UPDATE OF n
 ), wanted AS (
     SELECT m.fence, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
-     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id AND m.run_id IN ({ACTIVE_RUNS})
+     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id
+       AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane)
+       AND m.run_id IN ({ACTIVE_RUNS})
      ORDER BY l.id FOR UPDATE OF l
 ), claimed AS (
     INSERT INTO redrive_claim AS c (target_id, key_space, key_hash, letter_id, state, body_hash, until)

@@ -101,7 +101,9 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE OF n
 """
 
-# The head decides the lane. With `fence` NULL the caller is no owner, and a leased lane is left to whoever is.
+# The head decides the lane; but while any letter of it is with the target, and holds it, it awaits that one's outcome:
+# a head may have come back, or been released, in the meantime. With `fence` NULL the caller is no owner, and a leased
+# lane is left to whoever is.
 _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[])
@@ -110,7 +112,10 @@ WITH mine AS (
     SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
            c.state AS claim_state, c.letter_id AS claim_letter, c.body_hash = h.body_hash AS claim_same_body,
            (d.parked_head = 'hold' AND EXISTS (
-                SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked')) AS held
+                SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked')) AS held,
+           h.state = 'awaiting' OR EXISTS (
+                SELECT FROM redrive_attempt a
+                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.taken_at IS NOT NULL) AS awaits
       FROM mine m
       JOIN redrive_lane o ON o.id = m.lane_id
       JOIN redrive_dlq d ON d.id = o.dlq_id
@@ -128,12 +133,12 @@ WITH mine AS (
     UPDATE redrive_lane n
        SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id,
            phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held'
-                        WHEN head.state = 'awaiting' THEN 'awaiting'
+                        WHEN head.awaits THEN 'awaiting'
                         WHEN %(keep)b::bool AND head.my_fence IS NOT NULL
                              AND coalesce(head.due_at <= redrive_now(), true)
                              AND head.run_id IN ({ACTIVE_RUNS}) THEN 'leased'
                         ELSE 'ready' END,
-           due_at = CASE WHEN head.id IS NULL OR head.held OR head.state = 'awaiting' THEN NULL
+           due_at = CASE WHEN head.id IS NULL OR head.held OR head.awaits THEN NULL
                          WHEN %(keep)b::bool AND head.my_fence IS NOT NULL
                               AND coalesce(head.due_at <= redrive_now(), true) AND head.run_id IN ({ACTIVE_RUNS})
                          THEN redrive_now() + make_interval(secs => %(lease)b::float8)

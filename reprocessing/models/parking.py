@@ -55,6 +55,13 @@ SELECT l.id AS letter_id, l.lane_id,
   FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
+# A run that is being finished at this moment is waited for, and then it is none.
+_LOCK_RUNS = """
+SELECT r.id AS dlq_id FROM redrive_run r
+ WHERE r.state = 'running' AND r.dlq_id IN (SELECT dlq_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+ ORDER BY r.id FOR SHARE
+"""
+
 _IDLE_DLQS = """
 SELECT DISTINCT l.dlq_id FROM redrive_letter l
  WHERE l.id = ANY(%(letters)b::bigint[])
@@ -120,7 +127,8 @@ class _Dlq:
 
 
 def without_run(letters: Sequence[int]) -> list[int]:
-    """The dlqs of these letters that have no running run."""
+    """The dlqs of these letters that have no running run; those that they have stay running until the commit."""
+    rows.fetch(_Dlq, _LOCK_RUNS, {"letters": list(letters)})
     return [row.dlq_id for row in rows.fetch(_Dlq, _IDLE_DLQS, {"letters": list(letters)})]
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from reprocessing.models import rows
 
 # A drain has ended when none of its letters is under way, or still to be enlisted.
+_LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
+
+# Asked after the runs are locked: whoever gives one of them a letter locks it, too.
 _FINISH = """
 UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
- WHERE r.kind = 'drain' AND r.state = 'running'
+ WHERE r.id = ANY(%(runs)b::bigint[]) AND r.kind = 'drain' AND r.state = 'running'
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id
                       AND l.state IN ('captured', 'waiting', 'sending', 'awaiting'))
 """
@@ -80,4 +83,8 @@ def running(dlq: int) -> list[int]:
 
 def finish_runs() -> int:
     """Finish the drains that have nothing left to do; how many."""
-    return rows.execute(_FINISH, {})
+
+    def finish() -> int:
+        return rows.execute(_FINISH, {"runs": [row.id for row in rows.fetch(_Id, _LOCK, {})]})
+
+    return rows.whole(finish)

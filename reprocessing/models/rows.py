@@ -6,38 +6,75 @@ what is compared before it is set. They run on Django's own connection, so that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from psycopg.rows import class_row
 
 Shape = TypeVar("Shape")
+Done = TypeVar("Done")
+
+#: How often what Postgres gave up for another's sake is done again: two who wait for each other are soon apart.
+AGAIN = 8
 
 
 def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
     """The statement's rows, each as one `shape`, whose fields carry the columns' names.
 
+    Outside a transaction a deadlock's victim is run again.
+
     Raises:
         django.db.Error: as the ORM would.
     """
-    connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(_raw(), row_factory=class_row(shape)) as cursor:
-        _execute(cursor, statement, parameters)
-        return cursor.fetchall()
+
+    def run() -> list[Shape]:
+        with connection.wrap_database_errors, psycopg.Cursor(_raw(), row_factory=class_row(shape)) as cursor:
+            _execute(cursor, statement, parameters)
+            return cursor.fetchall()
+
+    return _again(run)
 
 
 def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
-    """Run the statement; how many rows it touched.
+    """Run the statement; how many rows it touched. Outside a transaction a deadlock's victim is run again.
 
     Raises:
         django.db.Error: as the ORM would.
     """
+
+    def run() -> int:
+        with connection.wrap_database_errors, psycopg.Cursor(_raw()) as cursor:
+            _execute(cursor, statement, parameters)
+            return cursor.rowcount
+
+    return _again(run)
+
+
+def whole(work: Callable[[], Done]) -> Done:
+    """Do work in one transaction, and again from its beginning when it was a deadlock's victim: nothing of it is done.
+
+    Raises:
+        django.db.Error: as the ORM would.
+    """
+
+    def run() -> Done:
+        with transaction.atomic():
+            return work()
+
+    return _again(run)
+
+
+def _again(run: Callable[[], Done]) -> Done:
     connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(_raw()) as cursor:
-        _execute(cursor, statement, parameters)
-        return cursor.rowcount
+    for _ in range(0 if connection.in_atomic_block else AGAIN):
+        try:
+            return run()
+        except OperationalError as error:
+            if not isinstance(error.__cause__, psycopg.errors.DeadlockDetected):
+                raise
+    return run()
 
 
 def _execute(cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: Mapping[str, Any]) -> None:

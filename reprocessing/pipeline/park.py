@@ -6,9 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import uuid4
 
-from django.db import transaction
-
-from reprocessing.models import Run, lanes, parking
+from reprocessing.models import Run, lanes, parking, rows
 from reprocessing.models.review import Act
 from reprocessing.models.run import RunState
 
@@ -43,7 +41,8 @@ def discard(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
 def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewed:
     if not by.strip() or not reason.strip():
         raise ValueError("a review says who decided, and why")
-    with transaction.atomic():
+
+    def decide() -> Reviewed:
         asked = parking.lock(letters, need_lane=act is Act.RELEASED)
         refused = {one.letter_id: one.refusal for one in asked if one.refusal}
         refused |= dict.fromkeys(set(letters) - {one.letter_id for one in asked}, "there is no such letter")
@@ -53,7 +52,9 @@ def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewe
             parking.record(able, act, by=by, reason=reason)
             ids = sorted(touched)
             lanes.advance(ids, [None] * len(ids))
-    return Reviewed(tuple(able), refused)
+        return Reviewed(tuple(able), refused)
+
+    return rows.whole(decide)
 
 
 def _release(letters: list[int], by: str) -> set[int]:

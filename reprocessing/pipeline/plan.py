@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from django.db import transaction
-
 from reprocessing.domain.envelope import unpack
 from reprocessing.domain.identity import LetterFacts, Source
 from reprocessing.domain.lane import Place, Policy, place
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.verdict import Park
-from reprocessing.models import DeadLetterQueue, Run, enlistment
+from reprocessing.models import DeadLetterQueue, Run, enlistment, rows
 from reprocessing.models.enlistment import Enlisted, Placed, Unplaced
 
 
@@ -38,8 +36,7 @@ _READ_FROM_BODIES = (Source.BODY, Source.CONTENT_HASH)
 
 def enlist(dlq: DeadLetterQueue, run: Run, *, limit: int | None = None) -> Enlisted:
     """Put the dlq's placed letters that are in no run onto their lanes, as the run's, in one transaction."""
-    with transaction.atomic():
-        return enlistment.enlist(dlq.pk, run.pk, limit=limit)
+    return rows.whole(lambda: enlistment.enlist(dlq.pk, run.pk, limit=limit))
 
 
 def _placed(policy: Policy, one: Unplaced) -> Placed:

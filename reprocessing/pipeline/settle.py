@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from django.db import transaction
-
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.models import DeadLetterQueue, Target, lanes
+from reprocessing.models import DeadLetterQueue, Target, lanes, rows
 from reprocessing.models.intent import Intended
 from reprocessing.models.lanes import Standing
 from reprocessing.models.settlement import Closing, Deletable, Fate, are_back, close, keep_evidence, settle
@@ -49,23 +47,30 @@ def attempts(  # noqa: PLR0913  # each by its name
         )
         for one in intended
     }
-    with transaction.atomic():
-        mine = lanes.lock([one.lane_id for one in intended], [one.fence for one in intended])
-        ours = [one for one in intended if one.lane_id in mine]
-        lost = [fates[one.attempt_id] for one in intended if one.lane_id not in mine]
+    ordered = sorted(intended, key=lambda one: (one.dlq_id, one.message_id))  # the order in which copies are locked
+
+    def record() -> Settled:
+        mine = lanes.lock([one.lane_id for one in ordered], [one.fence for one in ordered])
+        ours = [one for one in ordered if one.lane_id in mine]
+        lost = [fates[one.attempt_id] for one in ordered if one.lane_id not in mine]
         if lost:
             keep_evidence([fate.attempt_id for fate in lost], [fate.sent_message_id for fate in lost])
         if not ours:
             return Settled([], [])
         deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))
-        standings = lanes.advance(
-            [one.lane_id for one in ours],
-            [one.fence for one in ours],
-            passed=[one.sequence if _has_passed(outcomes.get(one.attempt_id)) else None for one in ours],
-            keep=True,
-            lease=lease,
-        )
-    return Settled(standings, deletable)
+        return Settled(_next(ours, outcomes, lease), deletable)
+
+    return rows.whole(record)
+
+
+def _next(ours: Sequence[Intended], outcomes: Mapping[int, Outcome], lease: float) -> list[Standing]:
+    return lanes.advance(
+        [one.lane_id for one in ours],
+        [one.fence for one in ours],
+        passed=[one.sequence if _has_passed(outcomes.get(one.attempt_id)) else None for one in ours],
+        keep=True,
+        lease=lease,
+    )
 
 
 def _after_returns(
@@ -96,12 +101,15 @@ def _after_returns(
 
 def heads(closings: Mapping[tuple[int, int], Closing], *, lease: float) -> Settled:
     """Close heads that are not to be sent; the lanes, named with their fences, are the caller's."""
-    with transaction.atomic():
+
+    def record() -> Settled:
         mine = lanes.lock([lane for lane, _ in closings], [fence for _, fence in closings])
         ours = {lane: closing for lane, closing in closings.items() if lane[0] in mine}
         deletable = close(list(ours.values()))
         standings = lanes.advance([lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease)
-    return Settled(standings, deletable)
+        return Settled(standings, deletable)
+
+    return rows.whole(record)
 
 
 def _has_passed(outcome: Outcome | None) -> bool:
