@@ -9,7 +9,7 @@ import pytest
 
 from reprocessing.models import DeadLetterQueue, captures, lanes
 from reprocessing.pipeline import capture
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,3 +53,14 @@ def test_a_clean_capture_does_not_vouch_for_one_that_died_before_it() -> None:
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(unclean_until=later)  # its time has passed
     bench.bury("a letter")  # an empty dlq is not received from
     assert bench.capture().captured.drained
+
+
+def test_nor_for_one_that_lasted_long_before_it_died(clock: Clock) -> None:
+    bench = Workbench()
+    died = captures.lease(bench.dlq.pk, lease=60, dirty=100)
+    assert died is not None
+    clock.advance(59)
+    assert captures.renew(died, lease=60, dirty=100)
+    clock.advance(61)  # what it received last is out of sight, though what it received first is not
+    bench.bury("letter")
+    assert not bench.capture().captured.drained

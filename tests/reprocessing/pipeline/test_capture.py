@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -368,13 +369,14 @@ def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypat
     assert (captured.letters, captured.drained, DeadLetter.objects.count()) == (0, False, 0)
 
 
+@pytest.mark.parametrize(("module", "step"), [(captures, "renew"), (arrival, "admit")])
 def test_after_a_capture_that_died_nothing_counts_as_drained_for_a_while(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
 ) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
     with monkeypatch.context() as patch:
-        patch.setattr(arrival, "admit", _killed)
+        patch.setattr(module, step, _killed)
         with pytest.raises(Killed):
             bench.capture()
     bench.bury("another")

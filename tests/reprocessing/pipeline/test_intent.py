@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Claim, DeadLetter, lanes
+from reprocessing.models import Attempt, Claim, DeadLetter, lanes
 from reprocessing.models.intent import intend
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -18,6 +18,7 @@ def test_a_finished_letter_is_not_intended_and_its_key_stays_used() -> None:
     (lane,) = lanes.lease("me", limit=1, lease=8)
     letter = bench.letter().pk
     assert len(intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8)) == 1
+    Attempt.objects.update(outcome="accepted", closed_at=lanes.clock(), holds_lane=False)
     DeadLetter.objects.update(state="delivered", finished_at=lanes.clock())
     Claim.objects.update(state="delivered")
     assert intend([lane.lane_id], [lane.fence], [letter], margin=2, hold=8) == []
