@@ -7,6 +7,7 @@ import json
 import pytest
 
 from reprocessing.domain.verdict import NotSent
+from reprocessing.models import Attempt, lanes
 from reprocessing.pipeline import deliver
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 
@@ -63,3 +64,19 @@ def test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed(clock: Cl
     with bench.meanwhile(lambda: _fails_at_the_consumer(bench)):
         bench.replay(stop=lambda: next(once))
     _is_sent_again(bench)
+
+
+def test_a_resend_swallowed_for_a_copy_that_is_not_back_has_arrived(clock: Clock) -> None:
+    bench = _awaiting_fifo()
+
+    def another_takes_the_lane_and_dies() -> None:
+        clock.advance(LEASE)
+        assert len(lanes.lease("another", limit=1, lease=8)) == 1
+
+    with bench.meanwhile(another_takes_the_lane_and_dies):
+        bench.replay()
+    clock.advance(LEASE)
+    bench.replay()
+    first, second = Attempt.objects.order_by("no")
+    assert first.sent_message_id == second.sent_message_id is not None
+    assert (bench.letter().state, bench.letter().attempts, second.outcome) == ("awaiting", 2, None)
