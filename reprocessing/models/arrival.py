@@ -46,12 +46,16 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a copy shows of itself: where it bears no mark of ours, `public_id` and `no` are None."""
+    """What a copy shows of itself: where it bears no mark of ours, `public_id` and `no` are None.
+
+    `source`: the ARN of the queue it died in, where SQS says so.
+    """
 
     message_id: str
     body_hash: bytes
     public_id: UUID | None
     no: int | None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +85,12 @@ RETURNING c.message_id, c.state
 """
 
 # By the id the target gave it, else by the marks we gave it and the same bytes; of several attempts the newest.
+# Marks travel along when a consumer hands a letter on: they tell a return only where it died in the attempt's target.
+# A copy that does not name the queue it died in may have died there when this dlq is one that the target's go to.
 _RETURNS = """
 WITH seen AS (
-    SELECT * FROM unnest(%(ids)b::text[], %(hashes)b::bytea[], %(publics)b::uuid[], %(nos)b::int[])
-           AS s(message_id, body_hash, public_id, no)
+    SELECT * FROM unnest(%(ids)b::text[], %(hashes)b::bytea[], %(publics)b::uuid[], %(nos)b::int[], %(sources)b::text[])
+           AS s(message_id, body_hash, public_id, no, source)
 ), met AS (
     SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.no, 0 AS rank
       FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id
@@ -92,6 +98,10 @@ WITH seen AS (
     SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.no, 1
       FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id AND l.body_hash = s.body_hash
                   JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no
+                  JOIN redrive_target t ON t.id = a.target_id
+     WHERE CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
+                ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
+                  OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
        l.attempts - l.forgiven AS attempts, d.max_attempts
@@ -148,13 +158,15 @@ def refresh(
     return rows.fetch(KnownCopy, _REFRESH, values)
 
 
-def returns(copies: Sequence[Marked]) -> list[ReturnedCopy]:
-    """Those of the copies that are letters of ours come back, whatever dlq they came back to."""
+def returns(dlq: int, copies: Sequence[Marked]) -> list[ReturnedCopy]:
+    """Those of the copies, received from this dlq, that are letters of ours come back; of whichever dlq they are."""
     values = {
+        "dlq": dlq,
         "ids": [copy.message_id for copy in copies],
         "hashes": [copy.body_hash for copy in copies],
         "publics": [copy.public_id for copy in copies],
         "nos": [copy.no for copy in copies],
+        "sources": [copy.source for copy in copies],
     }
     return rows.fetch(ReturnedCopy, _RETURNS, values)
 

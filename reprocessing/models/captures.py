@@ -56,6 +56,15 @@ UPDATE redrive_dlq
 
 _HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
 
+# What was deleted a moment ago may still be counted by SQS as in flight.
+_OUT_OF_SIGHT = """
+SELECT (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held')
+     + (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'delete')
+     + (SELECT count(*) FROM redrive_custody
+         WHERE dlq_id = %(dlq)b AND state = 'gone'
+           AND gone_at > redrive_now() - make_interval(secs => %(count_lag)b::float8)) AS n
+"""
+
 _TO_DELETE = """
 SELECT dlq_id, message_id, handle FROM redrive_custody
  WHERE dlq_id = %(dlq)b AND state = 'delete' AND visible_until > redrive_now() LIMIT %(limit)b
@@ -119,7 +128,7 @@ def renew(capturing: Capturing, *, lease: float, dirty: float) -> bool:
 def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> bool:
     """Give the dlq back; False when it was another's by then, and nothing of this counts.
 
-    `clean`: all that was received is committed. `drained`: and it has run dry.
+    `clean`: all that was received is committed. `drained`: and nothing that the dlq held at the beginning is missing.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -136,6 +145,11 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
 def held(dlq: int) -> int:
     """How many copies are held out of sight in this dlq."""
     return rows.fetch(_Count, _HELD, {"dlq": dlq})[0].n
+
+
+def out_of_sight(dlq: int, *, count_lag: float) -> int:
+    """How many messages in flight in this dlq may be ours. `count_lag`: seconds by which SQS's counts may lag."""
+    return rows.fetch(_Count, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})[0].n
 
 
 def to_delete(dlq: int, *, limit: int) -> list[Deletable]:

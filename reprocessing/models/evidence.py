@@ -1,4 +1,4 @@
-"""What presuming a letter delivered rests on: sightings of its target, and a clean capture of the dlq behind it."""
+"""What presuming a letter delivered rests on: two sightings of its target, and a clean capture of the dlq behind it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from reprocessing.models import rows
 
 # The target had nothing visible at some moment s, well after the send; and from s on more than a window has passed
 # before the last clean, drained capture of the dlq began: had the letter failed, that capture would have met it.
+# Unless it was in flight at s, failed, and its consumer has gone since: so the target has nothing visible after the
+# window either.
 _RIPE = """
 WITH seen AS (
-    SELECT t.id AS target_id, t.window, d.drained_through,
+    SELECT t.id AS target_id, d.drained_through,
            (SELECT max(s.seen_at) FROM redrive_sighting s
-             WHERE s.target_id = t.id AND s.seen_at + make_interval(secs => t.window) <= d.drained_through) AS seen_at
+             WHERE s.target_id = t.id
+               AND s.seen_at + make_interval(secs => t.window) <= least(d.drained_through, again.seen_at)) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
-     WHERE d.drained_through IS NOT NULL AND d.mode <> 'observe'
+     CROSS JOIN LATERAL (SELECT max(seen_at) AS seen_at FROM redrive_sighting WHERE target_id = t.id) again
+     WHERE d.drained_through IS NOT NULL AND again.seen_at IS NOT NULL AND d.mode <> 'observe'
 )
 SELECT a.id AS attempt_id, a.lane_id
   FROM redrive_attempt a JOIN seen ON seen.target_id = a.target_id
@@ -35,8 +39,9 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.watched_by_id AS dlq_id
 # Kept as long as a letter may wait for it: the newest of each second is enough.
 _SIGHT = """
 WITH old AS (
-    DELETE FROM redrive_sighting
-     WHERE target_id = ANY(%(targets)b::bigint[]) AND seen_at < redrive_now() - make_interval(days => 1)
+    DELETE FROM redrive_sighting s USING redrive_target t
+     WHERE t.id = ANY(%(targets)b::bigint[]) AND s.target_id = t.id
+       AND s.seen_at < redrive_now() - make_interval(days => 1, secs => t.window)
 )
 INSERT INTO redrive_sighting (target_id, seen_at) SELECT t, %(at)b FROM unnest(%(targets)b::bigint[]) AS t
 """
@@ -82,7 +87,7 @@ def watched() -> list[Watched]:
 
 
 def sight(targets: Sequence[int], *, at: object) -> None:
-    """Remember that these targets had nothing visible when they were asked, at `at`; days-old sightings go."""
+    """Remember that these targets had nothing visible when they were asked, at `at`; old sightings go."""
     if targets:
         rows.execute(_SIGHT, {"targets": list(targets), "at": at})
 

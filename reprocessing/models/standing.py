@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reprocessing.models import rows
 
@@ -85,6 +85,7 @@ class Evidence:
         oldest_at: when the target took the oldest of them.
         until: until when that one may come back.
         seen_at: the first moment, late enough after it, at which the target had nothing visible.
+        again_at: the last moment at which it had nothing visible; one must come a window after `seen_at`, or later.
         needed_from: a clean capture of the watched dlq that runs dry proves it when it began then or later.
     """
 
@@ -103,6 +104,7 @@ class Evidence:
     oldest_at: datetime | None
     until: datetime | None
     seen_at: datetime | None
+    again_at: datetime | None
     needed_from: datetime | None
     now: datetime
 
@@ -158,7 +160,7 @@ WITH open AS (
 )
 SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.proof, t.advance, t.rate, t.burst, t.window,
        w.name AS watched_by, w.mode AS watched_mode, w.drained_through,
-       coalesce(open.unsettled, 0) AS unsettled, open.oldest_at, open.until, s.seen_at,
+       coalesce(open.unsettled, 0) AS unsettled, open.oldest_at, open.until, s.seen_at, s.again_at,
        greatest(open.until, s.seen_at + make_interval(secs => t.window)) AS needed_from,
        redrive_now() AS now
   FROM redrive_origin o
@@ -166,7 +168,7 @@ SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.proof, t.advance, t.rate,
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
   LEFT JOIN open ON open.target_id = t.id
   LEFT JOIN LATERAL (
-        SELECT min(seen_at) AS seen_at FROM redrive_sighting
+        SELECT min(seen_at) AS seen_at, max(seen_at) AS again_at FROM redrive_sighting
          WHERE target_id = t.id AND seen_at >= open.oldest_at + make_interval(secs => %(count_lag)b::float8)) s ON true
  WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
  ORDER BY o.dlq_id, o.arn
@@ -218,9 +220,16 @@ def awaited(one: Evidence) -> str:
         return f"its oldest letter may still come back, until {one.until:%H:%M:%S} UTC"
     if one.seen_at is None or one.needed_from is None:
         return f"it has not been seen empty since it took its oldest letter, at {one.oldest_at:%Y-%m-%d %H:%M:%S} UTC"
-    if one.drained_through is None or one.drained_through < one.needed_from:
-        return f"a capture of {one.watched_by} that begins after {one.needed_from:%H:%M:%S} UTC and runs dry"
-    return "the next promotion: the evidence is there"
+    return _lacking(one, one.seen_at, one.needed_from) or "the next promotion: the evidence is there"
+
+
+def _lacking(one: Evidence, seen_at: datetime, needed_from: datetime) -> str:
+    if one.drained_through is None or one.drained_through < needed_from:
+        return f"a capture of {one.watched_by} that begins after {needed_from:%H:%M:%S} UTC and runs dry"
+    again_from = seen_at + timedelta(seconds=one.window)
+    if one.again_at is None or one.again_at < again_from:
+        return f"it has not been seen empty again since {again_from:%H:%M:%S} UTC: what failed may still lie there"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

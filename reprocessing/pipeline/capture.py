@@ -37,7 +37,7 @@ class Captured:
         letters: new ones.
         returns: copies that were letters of ours, come back.
         known: copies that had been received before.
-        drained: the dlq ran dry, and all it handed over is committed.
+        drained: all that was visible in the dlq when this began is committed (see `listen`).
         busy: another capture had the dlq; nothing was done.
         trouble: why receiving ended early.
     """
@@ -58,6 +58,7 @@ def letters(  # noqa: PLR0913  # each by its name
     dice: Callable[[], float],
     seconds: float,
     receivers: int,
+    alone: bool = True,
     stop: Callable[[], bool] = lambda: False,
     heard: Callable[[Captured], None] = lambda _: None,
 ) -> Captured:
@@ -69,6 +70,7 @@ def letters(  # noqa: PLR0913  # each by its name
         dice: for the backoff of returns.
         seconds: after which no new receive begins.
         receivers: threads that receive.
+        alone: nobody else holds messages of the dlq out of sight; else a drained end is no evidence that none is there.
         stop: asked all the time; True ends the capture early, cleanly.
         heard: told of the progress after each chunk.
     """
@@ -76,7 +78,8 @@ def letters(  # noqa: PLR0913  # each by its name
     capturing = captures.lease(dlq.pk, lease=LEASE, dirty=dirty)
     if capturing is None:
         return Captured(busy=True)
-    return _Capture(dlq, capturing, conf, dice, dirty).run(seconds=seconds, receivers=receivers, stop=stop, heard=heard)
+    one = _Capture(dlq, capturing, conf, dice, dirty)
+    return one.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, heard=heard)
 
 
 class _Capture:
@@ -96,8 +99,9 @@ class _Capture:
         self._hides = False  # a copy that was not deleted hides, in a FIFO dlq, what is behind it
 
     def run(
-        self, *, seconds: float, receivers: int, stop: Callable[[], bool], heard: Callable[[Captured], None]
-    ) -> Captured:
+        self, *, seconds: float, receivers: int, alone: bool, stop: Callable[[], bool],
+        heard: Callable[[Captured], None],
+    ) -> Captured:  # fmt: skip
         address = QueueAddress(url=self._dlq.url, region=self._dlq.region)
         with Listening(
             address, receivers=receivers, wait=self._conf.long_poll, visibility=self._conf.receive_visibility,
@@ -113,7 +117,8 @@ class _Capture:
                 return self._done
         self._done.trouble = listening.trouble
         clean = not listening.trouble and not self._hides
-        ours = captures.end(self._capturing, clean=clean, drained=listening.silent, trouble=listening.trouble)
+        proved = listening.silent and alone
+        ours = captures.end(self._capturing, clean=clean, drained=proved, trouble=listening.trouble)
         self._done.drained = ours and listening.silent and clean and self._capturing.clean
         return self._done
 
@@ -162,7 +167,7 @@ class _Capture:
         if not copies:
             return []
         marked = [_marked(one, self._conf) for one in copies.values()]
-        returned = arrival.returns(marked)
+        returned = arrival.returns(self._dlq.pk, marked)
         if not returned:
             return []
         back = [self._judged(one, copies[one.message_id]) for one in returned]
@@ -235,5 +240,9 @@ class _Origins:
 def _marked(one: Arrival, conf: Conf) -> Marked:
     mark = read_mark(one.attributes, conf.marks)
     return Marked(
-        one.message_id, body_hash(one.body), mark.public_id if mark else None, mark.attempt_no if mark else None
+        one.message_id,
+        body_hash(one.body),
+        mark.public_id if mark else None,
+        mark.attempt_no if mark else None,
+        one.system.get("DeadLetterQueueSourceArn"),
     )

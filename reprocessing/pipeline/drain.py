@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import Error as DatabaseError
@@ -50,7 +50,7 @@ def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], N
     found = depth(QueueAddress(url=dlq.url, region=dlq.region))
     captured = capture.letters(
         dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
-        receivers=gather.receivers(found.visible, conf),
+        receivers=gather.receivers(found.visible, conf), alone=gather.is_ours_alone(dlq, found, conf),
     )  # fmt: skip
     if captured.trouble and not captured.received:
         raise QueueIsOutOfReach(captured.trouble)
@@ -122,16 +122,18 @@ def _told_selection(selection: Mapping[str, object]) -> str:
     return f"{'all letters' if limit is None else f'{limit} letters'} of {selection.get('dlq')}"
 
 
-def work(run: Run, hands: Hands, *, told: Callable[[Tally], None]) -> Tally:
+def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequence[int] = ()) -> Tally:
     """Replay a run until each of its letters has come to an end, or `hands.stop` says so; what they have come to.
 
     A letter that waits behind a parked one is waited for only until nothing else is under way: a person decides there.
-    The dlq's other running runs are replayed along, since their letters may stand before this run's.
+    The dlq's other running runs are replayed along, since their letters may stand before this run's; those of
+    `along` to their end, too.
 
     Args:
         run: it is running.
         hands: what to work with.
-        told: the tally, again and again.
+        told: the run's tally, again and again.
+        along: running runs of the same dlq.
     """
     watch = _Watch(run, hands)
     watch.start()
@@ -144,7 +146,7 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None]) -> Tally:
             report = turn.run(seconds=hands.conf.slice.total_seconds())
             tally = progress.tally(run.pk)
             told(tally)
-            if not tally.under_way:
+            if not tally.under_way and not any(progress.tally(other).under_way for other in along):
                 break
             if not report.taken and not report.left:
                 time.sleep(IDLE)

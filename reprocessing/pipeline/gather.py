@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from django.db.models import Q
-
 from reprocessing.conf import Conf
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, captures, lanes
 from reprocessing.models.dead_letter_queue import Mode
@@ -15,7 +13,7 @@ from reprocessing.models.enlistment import Enlisted
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import capture, plan
 from reprocessing.pipeline.capture import Captured
-from reprocessing.sqs import QueueAddress, depth
+from reprocessing.sqs import Depth, QueueAddress, depth
 
 #: Visible messages for each receiver at work.
 _PER_RECEIVER = 100
@@ -44,8 +42,11 @@ def letters(
     if found.visible == 0 and not _is_waited_for(dlq):
         return Gathered(skipped=True)
     gathered = Gathered(
-        capture.letters(dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(found.visible, conf))
-    )
+        capture.letters(
+            dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(found.visible, conf),
+            alone=is_ours_alone(dlq, found, conf),
+        )
+    )  # fmt: skip
     if not gathered.captured.busy:
         plan.places(dlq)
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
@@ -75,6 +76,13 @@ def receivers(visible: int, conf: Conf) -> int:
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
 
 
+def is_ours_alone(dlq: DeadLetterQueue, found: Depth, conf: Conf) -> bool:
+    """Whether all that is in flight in the dlq can be ours: another reader may be hiding a letter that came back."""
+    if not found.in_flight:
+        return True
+    return found.in_flight <= captures.out_of_sight(dlq.pk, count_lag=conf.count_lag.total_seconds())
+
+
 def standing_run(dlq: DeadLetterQueue) -> Run:
     """The run that beat feeds with whatever the dlq holds."""
     run, _ = Run.objects.get_or_create(
@@ -91,7 +99,13 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
-    """Whether letters await its evidence, or captured ones wait for it to be known as drained."""
+    """Whether letters await its evidence, or such as the standing run would take wait for it to be known as drained."""
     if Attempt.objects.filter(target__watched_by=dlq, closed_at=None, taken_at__isnull=False).exists():
         return True
-    return dlq.mode == Mode.AUTOMATIC and DeadLetter.objects.filter(Q(dlq=dlq, state="captured", run=None)).exists()
+    if dlq.mode != Mode.AUTOMATIC:
+        return False
+    captured = DeadLetter.objects.filter(dlq=dlq, state="captured", run=None)
+    back = DeadLetter.objects.filter(
+        run__dlq=dlq, run__state=RunState.FINISHED, state__in=("waiting", "sending", "awaiting")
+    )
+    return captured.exists() or back.exists()

@@ -1,4 +1,4 @@
-"""Several receivers of one dlq, side by side, until every one of them has heard silence for a while."""
+"""Several receivers of one dlq, side by side, until it has handed over what it held when they began."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Self
 
 from reprocessing.domain.envelope import Arrival
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.sqs import QueueAddress, receive
+from reprocessing.sqs import QueueAddress, depth, receive
 
-#: Long polls in a row that must not be full before a receiver has heard silence, since any receiver's last full one.
+#: Empty long polls in a row before a receiver has heard silence, since anything arrived at any receiver.
 QUIET_POLLS = 3
+#: Polls of each receiver, or seconds, without a full one, after which the queue's count of visible messages decides.
+SHORT_POLLS, SHORT_SECONDS = 10, 60.0
+#: Seconds between two questions for that count.
+_ASK = 1.0
 _FULL = 10
 #: Polls whose messages may wait to be written; beyond that the receivers wait.
 _AHEAD = 30
@@ -25,11 +29,18 @@ class Listening:
     Each item is the messages of one or several polls; an empty one says that time has passed. The iteration ends when
     all have heard silence, at the deadline, or when `stop` says so; what was received until then is handed over first.
 
-    A FIFO queue hides what is behind a message that was received, until that is deleted. So its silence counts only
-    as long as nothing is out: whoever iterates calls `settled`.
+    A poll that brings less than it could proves nothing: SQS may hand out a few of many. A queue has run dry when all
+    receivers heard nothing several times. A FIFO queue hides what is behind a message that was received, until that is
+    deleted. So its silence counts only as long as nothing is out: whoever iterates calls `settled`.
+
+    Where messages keep trickling in, silence never comes. What has to be true is less: that everything which was
+    visible at the beginning was received. SentTimestamp cannot tell: a standard dlq keeps that of the first send. So,
+    when no poll was full for long, the queue is asked whether anything is visible (what a FIFO queue holds back is
+    counted as visible, too). If nothing is, all that was there has been received, and what came since proves nothing.
+    The count may be late: so many polls, and as many seconds as SQS takes to count when polls are long, stand for it.
 
     Attributes:
-        silent: the queue ran dry: every receiver heard silence.
+        silent: what the queue held when this began was received: all heard silence, or nothing was left visible.
         trouble: why a receiver gave up; empty while none has.
     """
 
@@ -45,6 +56,9 @@ class Listening:
         self._over = threading.Event()
         self._heard: queue.Queue[list[Arrival]] = queue.Queue(maxsize=_AHEAD)
         self._quiet = [0] * receivers
+        self._short = [0] * receivers
+        self._since_full = self._asked_at = time.monotonic()
+        self._left_nothing = False
         self._arrived = self._handed_over = self._settled = 0
         self._guard = threading.Lock()
         self._threads = [threading.Thread(target=self._listen, args=(number,)) for number in range(receivers)]
@@ -63,12 +77,12 @@ class Listening:
 
     def __iter__(self) -> Iterator[list[Arrival]]:
         while any(thread.is_alive() for thread in self._threads) or not self._heard.empty():
-            if self._stop() or time.monotonic() > self._end:
+            if self._stop() or time.monotonic() > self._end or self._leaves_nothing():
                 self._over.set()
             arrived = self._take(0.1)
             self._handed_over += len(arrived)
             yield arrived
-        self.silent = not self.trouble and all(polls >= QUIET_POLLS for polls in self._quiet)
+        self.silent = not self.trouble and (self._left_nothing or self._all_quiet())
 
     def settled(self) -> None:
         """All that was handed over until now is written, and deleted where it had to be."""
@@ -90,13 +104,36 @@ class Listening:
                 self._over.set()
                 return
             with self._guard:
-                self._arrived += len(arrived)
-                if len(arrived) == _FULL or (arrived and self._address.fifo):
-                    self._quiet = [0] * len(self._quiet)
-                elif not hidden:
-                    self._quiet[number] += 1
+                self._note(number, len(arrived), hidden=hidden)
             if arrived:
                 self._heard.put(arrived)
+
+    def _note(self, number: int, arrived: int, *, hidden: bool) -> None:
+        self._arrived += arrived
+        self._short[number] += 1
+        if arrived:
+            self._quiet = [0] * len(self._quiet)
+        elif not hidden:
+            self._quiet[number] += 1
+        if arrived >= _FULL:
+            self._short, self._since_full = [0] * len(self._short), time.monotonic()
+
+    def _leaves_nothing(self) -> bool:
+        """Whether nothing is visible any more, asked where silence would never come."""
+        if self._left_nothing or not self._is_trickling():
+            return self._left_nothing
+        self._asked_at = time.monotonic()
+        try:
+            self._left_nothing = depth(self._address).visible == 0
+        except QueueIsOutOfReach:
+            return False  # then it is silence or the deadline that ends this
+        return self._left_nothing
+
+    def _is_trickling(self) -> bool:
+        now = time.monotonic()
+        with self._guard:
+            long = min(self._short) >= SHORT_POLLS or now - self._since_full > SHORT_SECONDS
+        return long and now - self._asked_at > _ASK and not self._over.is_set()
 
     def _all_quiet(self) -> bool:
         with self._guard:

@@ -1,4 +1,4 @@
-"""Presume letters delivered: sent well before their target was seen consumed, and not come back since."""
+"""Presume letters delivered: sent well before their target was seen consumed, twice, and not come back since."""
 
 from __future__ import annotations
 

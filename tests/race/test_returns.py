@@ -27,7 +27,7 @@ def _come_back_and_ripe() -> Workbench:
     bench.come_back(bench.delivered()[0])
     taken = Attempt.objects.get().taken_at
     assert taken is not None
-    Sighting.objects.create(target=bench.target, seen_at=taken)
+    Sighting.objects.create(target=bench.target, seen_at=taken)  # and again, whenever there is a promotion
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=1))
     return bench
 

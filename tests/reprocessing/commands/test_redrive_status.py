@@ -115,8 +115,12 @@ def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origi
     for early in (89, 90):
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(drained_through=seen_at + timedelta(seconds=early))
         look()
+    for again in (89, 90):
+        Sighting.objects.create(target=target, seen_at=seen_at + timedelta(seconds=again))
+        look()
     beginnings = ["its oldest letter may", "it has not been seen empty", "it has not", "a capture of", "a capture of"]
-    assert [one.startswith(begin) for one, begin in zip(told, [*beginnings, "the next"], strict=True)] == [True] * 6
+    beginnings += ["it has not been seen empty again", "it has not been seen empty again", "the next"]
+    assert [one.startswith(begin) for one, begin in zip(told, beginnings, strict=True)] == [True] * 8
 
 
 def test_what_cannot_be_presumed_says_so(ask_json: AskJson, origin: Origin) -> None:
@@ -143,7 +147,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         "about 7 visible, 2 in flight",
         "1 waiting, 1 parked",
         "1: Every attempt the dlq allows has failed.",
-        "monday (drain for cy) is running: 1 letters unfinished",
+        "monday (drain for cy) is running: 1 letter unfinished",
         "target    shop: outcome absence",
     ):
         assert part in said

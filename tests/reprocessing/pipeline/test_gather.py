@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import DeadLetterQueue, Lane, Run
+from reprocessing.models import DeadLetterQueue, Lane, Run, captures, progress
 from reprocessing.pipeline import capture, gather
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 from tests.reprocessing.post import asked, statements
@@ -63,6 +63,30 @@ def test_an_automatic_dlq_s_letters_go_into_its_standing_run() -> None:
     run = Run.objects.get()
     assert (run.kind, run.state, bench.states()) == ("standing", "running", {"a": "waiting", "b": "waiting"})
     assert bench.letter(payload__body=b"b").run_id == run.pk
+
+
+def test_a_letter_that_came_back_to_a_finished_drain_goes_on_when_its_dlq_becomes_automatic() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    progress.finish_runs()
+    bench.come_back(bench.delivered()[0])
+    bench.capture()
+    assert (bench.states(), bench.capture().skipped) == ({"letter": "waiting"}, True)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(**AUTOMATIC)
+    assert not bench.capture().skipped
+    bench.replay()
+    assert (bench.states(), bench.capture().skipped) == ({"letter": "delivered"}, True)
+
+
+def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago() -> None:
+    bench = Workbench()
+    for body in ("held", "deleted"):
+        bench.bury(body)
+    bench.ready(limit=1)
+    bench.replay()
+    assert [captures.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
 
 
 def test_nothing_is_enlisted_before_the_dlq_has_run_dry(monkeypatch: pytest.MonkeyPatch) -> None:

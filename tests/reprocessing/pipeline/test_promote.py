@@ -31,21 +31,29 @@ def _awaiting() -> tuple[Workbench, datetime]:
     return bench, taken
 
 
+def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
+    """Its target had nothing visible, so many seconds after it took the letter."""
+    for one in seconds:
+        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=one))
+
+
 @pytest.mark.parametrize(
     ("seen", "drained", "ripe"),
     [
-        (60, 160, 1),
-        (59, 160, 0),  # seen before SQS's count could be trusted
-        (60, 159, 0),  # a failure after that sighting would come back later than the capture
-        (None, 160, 0),  # never seen empty
-        (60, None, 0),  # never drained
-        (0, 99, 0),
+        ([60, 160], 160, 1),
+        ([60, 160, 400], 160, 1),
+        ([59, 160], 160, 0),  # seen before SQS's count could be trusted
+        ([60, 160], 159, 0),  # a failure after that sighting would come back later than the capture
+        ([60, 159], 160, 0),  # what was in flight then may have failed, and lie there since
+        ([60], 160, 0),  # never seen empty again
+        ([], 160, 0),  # never seen empty
+        ([60, 160], None, 0),  # never drained
+        ([0, 99], 99, 0),
     ],
 )
-def test_the_evidence_of_absence(seen: int | None, drained: int | None, ripe: int) -> None:
+def test_the_evidence_of_absence(seen: list[int], drained: int | None, ripe: int) -> None:
     bench, taken = _awaiting()
-    if seen is not None:
-        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=seen))
+    _see(bench, taken, *seen)
     if drained is not None:
         through = taken + timedelta(seconds=drained)
         DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=through)
@@ -64,7 +72,7 @@ def test_what_may_still_come_back_is_not_presumed_delivered() -> None:
 
 def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
     bench, taken = _awaiting()
-    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=60))
+    _see(bench, taken, 60, 160)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
         drained_through=taken + timedelta(seconds=160), mode="observe"
     )
@@ -96,7 +104,7 @@ def test_a_target_that_holds_delayed_letters_was_not_seen_consumed() -> None:
 def test_a_presumed_letter_is_said_to_be_presumed_its_copy_deleted_and_its_key_used() -> None:
     bench, taken = _awaiting()
     bench.delivered()
-    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=60))
+    _see(bench, taken, 60, 160)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
     assert bench.promote() == 1
     letter = bench.letter()
@@ -110,7 +118,7 @@ def test_what_came_back_before_the_evidence_was_complete_is_not_presumed_deliver
     bench, taken = _awaiting()
     bench.come_back(bench.delivered()[0])
     bench.capture()
-    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=60))
+    _see(bench, taken, 60, 160)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
     assert bench.promote() == 0
     assert (bench.letter().state, bench.history()) == ("waiting", [(1, "returned", 0)])
@@ -128,3 +136,46 @@ def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(promote, "depth", depth)
     bench.promote()
     assert Sighting.objects.get().seen_at <= asked[0]
+
+
+def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered(clock: Clock) -> None:
+    bench, _ = _awaiting()
+    target = {"QueueUrl": bench.origin_url}
+    (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
+    clock.advance(LAG + 1)
+    bench.promote()  # its consumer has it: nothing is visible
+    failed = {**target, "ReceiptHandle": out["ReceiptHandle"], "VisibilityTimeout": 0}
+    bench.sqs.change_message_visibility(**failed)  # and gives up for good
+    clock.advance(WINDOW + 1)
+    assert bench.capture().captured.drained
+    assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
+    bench.delivered()
+    assert bench.promote() == 1
+
+
+def test_a_sighting_is_kept_as_long_as_a_window_lasts(clock: Clock) -> None:
+    bench, _ = _awaiting()
+    Target.objects.filter(pk=bench.target.pk).update(window=2 * 86_400.0)
+    bench.delivered()
+    bench.promote()
+    clock.advance(2 * 86_400 + 60)
+    bench.promote()
+    assert Sighting.objects.count() == 2
+    clock.advance(86_400)
+    bench.promote()
+    assert Sighting.objects.count() == 2
+
+
+def test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back(clock: Clock) -> None:
+    bench, _ = _awaiting()
+    bench.come_back(bench.delivered()[0])
+    clock.advance(LAG + 1)
+    bench.promote()
+    clock.advance(WINDOW + 1)
+    reader = {"QueueUrl": bench.dlq_url}
+    (hidden,) = bench.sqs.receive_message(**reader, VisibilityTimeout=600)["Messages"]
+    assert bench.capture().captured.drained
+    assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
+    bench.sqs.change_message_visibility(**reader, ReceiptHandle=hidden["ReceiptHandle"], VisibilityTimeout=0)
+    assert bench.capture().captured.returns == 1
+    assert bench.history() == [(1, "returned", 0)]

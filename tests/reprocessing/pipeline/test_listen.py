@@ -1,0 +1,128 @@
+"""A dlq has run dry when nothing is left of what it held at the beginning: short answers and trickles prove less."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.envelope import Arrival
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline import listen
+from reprocessing.pipeline.listen import Listening
+from reprocessing.sqs import Depth, QueueAddress, receive
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AUTOMATIC: dict[str, Any] = {"mode": "automatic"}
+BY_GROUP: dict[str, Any] = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
+
+
+def _at_most(few: int) -> Any:  # noqa: ANN401  a receive
+    def some(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+        return receive(address, wait=wait, visibility=visibility, maximum=few)
+
+    return some
+
+
+@contextmanager
+def _trickle(bench: Workbench) -> Iterator[None]:
+    """A message, of a group of its own, whenever another one was received."""
+    arrived, over, real = threading.Event(), threading.Event(), receive
+
+    def bury() -> None:
+        number = 0
+        while arrived.wait() and not over.is_set():
+            arrived.clear()
+            bench.bury(f"late {number}", key=f"late-{number}")
+            number += 1
+
+    def telling(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+        got = real(address, wait=wait, visibility=visibility)
+        if got:
+            arrived.set()
+        return got
+
+    burying = threading.Thread(target=bury)
+    burying.start()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(listen, "receive", telling)
+            yield
+    finally:
+        over.set()
+        arrived.set()
+        burying.join()
+
+
+def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    for number in range(24):
+        bench.bury(str(number))
+    monkeypatch.setattr(listen, "receive", _at_most(2))
+    captured = bench.capture().captured
+    assert (captured.letters, captured.drained) == (24, True)
+
+
+def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    for number in range(24):
+        bench.bury(str(number))
+    monkeypatch.setattr(listen, "_ASK", 0.0)
+    monkeypatch.setattr(listen, "SHORT_POLLS", 1)
+    monkeypatch.setattr(listen, "receive", _at_most(2))
+    captured = bench.capture().captured
+    assert (captured.letters, captured.drained) == (24, True)
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_trickle_starves_nobody(fifo: bool) -> None:
+    bench = Workbench(fifo=fifo, fields={**AUTOMATIC, **(BY_GROUP if fifo else {})})
+    bench.conf = replace(bench.conf, long_poll=1)
+    bench.bury("first", key="first")
+    with _trickle(bench):
+        gathered = bench.capture(seconds=60)
+    assert (gathered.captured.drained, gathered.enlisted is not None) == (True, True)
+    assert bench.letter(payload__body=b"first").state == "waiting"
+    assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through is not None
+
+
+@pytest.mark.parametrize(("polls", "seconds"), [(0, 600.0), (10_000, 0.0)])
+def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch, polls: int, seconds: float) -> None:
+    bench, asked = Workbench(), list[Depth]()
+
+    def depth(_: QueueAddress) -> Depth:
+        asked.append(Depth(0, 0, 0))
+        if len(asked) == 1:
+            raise QueueIsOutOfReach("no answer")
+        return asked[-1]
+
+    for number in range(6):
+        bench.bury(str(number))
+    monkeypatch.setattr(listen, "_ASK", 0.0)
+    monkeypatch.setattr(listen, "SHORT_POLLS", polls)
+    monkeypatch.setattr(listen, "SHORT_SECONDS", seconds)
+    monkeypatch.setattr(listen, "depth", depth)
+    captured = bench.capture().captured
+    assert (len(asked), captured.trouble, captured.drained) == (2, "", True)
+
+
+def test_a_full_answer_begins_the_wait_for_silence_anew() -> None:
+    listening = Listening(
+        QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
+        receivers=2, wait=0, visibility=30, seconds=0, stop=lambda: False,
+    )  # fmt: skip
+    for _ in range(listen.SHORT_POLLS):
+        listening._note(0, 1, hidden=False)
+        listening._note(1, 0, hidden=False)
+    assert (listening._short, listening._quiet) == ([10, 10], [0, 1])
+    listening._note(0, 10, hidden=False)
+    assert (listening._short, listening._quiet) == ([0, 0], [0, 0])
