@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db.models import Model
+from django_celery_beat.models import IntervalSchedule
 
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dead_letter_queue import Mode
-from reprocessing.models.target import Proof
+from reprocessing.models.registration import seconds
+from reprocessing.models.target import FORTNIGHT, Proof
 
 if TYPE_CHECKING:
     PolicyForm = forms.ModelForm[DeadLetterQueue]  # generic for the type checker alone
@@ -78,12 +80,30 @@ class Policy(PolicyForm):
             raise forms.ValidationError(f"SQS holds at most {_IN_FLIGHT_LIMIT:,} messages of one queue in flight.")
         return limit
 
+    def clean_backoff_base(self) -> float | None:
+        """Seconds."""
+        return self._duration("backoff_base")
+
+    def clean_backoff_cap(self) -> float | None:
+        """Seconds."""
+        return self._duration("backoff_cap")
+
     def clean_quiet_for(self) -> float | None:
         """Seconds, or nothing for the origin's visibility."""
-        quiet: float | None = self.cleaned_data["quiet_for"]
-        if quiet is not None and quiet < 0:
-            raise forms.ValidationError("A duration is not negative.")
-        return quiet
+        return self._duration("quiet_for")
+
+    def clean_interval(self) -> IntervalSchedule | None:
+        """One that comes round."""
+        interval: IntervalSchedule | None = self.cleaned_data["interval"]
+        if interval is not None and seconds(interval) > FORTNIGHT:
+            raise forms.ValidationError("Two weeks at most: SQS keeps no message for longer.")
+        return interval
+
+    def _duration(self, name: str) -> float | None:
+        given: float | None = self.cleaned_data[name]
+        if given is not None and not 0 <= given <= FORTNIGHT:
+            raise forms.ValidationError(f"A duration lasts from 0 to {FORTNIGHT:,} seconds: two weeks.")
+        return given
 
     def clean(self) -> dict[str, Any]:
         """Refused when the policy is no longer the one that was seen. The row stays locked until it is saved."""

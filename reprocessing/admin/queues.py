@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django import forms
 from django.contrib import admin
+from django.db import transaction
 from django.db.models import Model
 from django.http import HttpRequest
 
 from reprocessing.admin.history import History
 from reprocessing.admin.policy import POLICY, Policy, values
-from reprocessing.models import Act, DeadLetterQueue, Review
+from reprocessing.models import Act, DeadLetterQueue, Review, parking
 
 _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at")
 _COMMANDED = (
@@ -59,8 +62,13 @@ class Queues(History):
         """Write what was changed and nothing else: beat and workers write the other columns at the same time."""
         if not isinstance(form, Policy) or not form.changed_policy:
             return
-        after = values(obj)
-        obj.save(update_fields=form.changed_policy)
+        after, written = values(obj), list(form.changed_policy)
+        if {"interval", "crontab"} & set(written):
+            obj.next_poll_at = None  # the old schedule's next time is none of the new one's
+            written.append("next_poll_at")
+        obj.save(update_fields=written)
+        if "parked_head" in written:
+            transaction.on_commit(partial(parking.let_go, obj.pk))
         Review.objects.create(
             act=Act.CHANGED,
             dlq=obj,

@@ -19,6 +19,7 @@ from reprocessing.domain.errors import RedriveError
 from reprocessing.models import DeadLetterQueue
 
 _LARGEST = 2**31 - 1  #: of a column of whole numbers
+_DIGITS = 20  #: of a number that is worth reading
 
 
 class Console(BaseCommand):
@@ -32,6 +33,7 @@ class Console(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
         """Django's word for `answer`."""
+        refuse_what_is_no_text(options)
         try:
             self.answer(options)
         except RedriveError as error:
@@ -58,6 +60,21 @@ class Console(BaseCommand):
     def report(self, found: object) -> None:
         """One JSON object on one line."""
         self.say(json.dumps(found, default=_in_json))
+
+
+def refuse_what_is_no_text(options: dict[str, Any]) -> None:
+    """Refuse arguments that neither PostgreSQL nor SQS can be told, before anything is done.
+
+    Raises:
+        CommandError: it names the argument, and what is wrong with it.
+    """
+    for name, value in options.items():
+        for text in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(text, str) and not _is_text(text):
+                raise CommandError(
+                    f"Nothing was done: what was given as {name.replace('_', ' ')}, {text!a}, is no text. It "
+                    "holds a zero byte, or bytes that are not UTF-8. Say it in UTF-8, without them."
+                )
 
 
 def add_name(parser: CommandParser) -> None:
@@ -112,27 +129,28 @@ def words(text: str) -> str:
     return text.strip()
 
 
-def number(least: float, *, above: bool = False) -> Callable[[str], float]:
-    """The type of an argument that is a number of at least, or above, so much."""
+def number(least: float, most: float, *, above: bool = False) -> Callable[[str], float]:
+    """The type of an argument that is a number of at least, or above, so much, and at most so much."""
 
     def read(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not (least < value if above else least <= value) or math.isinf(value):
-            raise ArgumentTypeError(f"{text!r} is not a number {'above' if above else 'of at least'} {least:g}")
+        if not (least < value if above else least <= value) or value > most:
+            begins = f"{'above' if above else 'of at least'} {least:g}"
+            raise ArgumentTypeError(f"{text!r} is not a number {begins} and at most {most:,.15g}")
         return value
 
     return read
 
 
-def whole(least: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number of at least so much."""
+def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
+    """The type of an argument that is a whole number of at least so much, and at most so much."""
 
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and least <= int(text) <= _LARGEST):
-            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
+            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least} and at most {most:,}")
         return int(text)
 
     return read
@@ -141,6 +159,14 @@ def whole(least: int) -> Callable[[str], int]:
 def when(moment: datetime | None) -> str:
     """A moment, as it is printed."""
     return "never" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
 def _first_line(error: Exception) -> str:

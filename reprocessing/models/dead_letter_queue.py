@@ -9,7 +9,7 @@ from django.db.models import Q
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
 from reprocessing.domain.backoff import Backoff
-from reprocessing.models.target import Target
+from reprocessing.models.target import FORTNIGHT, Target
 
 
 class Mode(models.TextChoices):
@@ -114,7 +114,13 @@ class DeadLetterQueue(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="a_dlq_allows_one_attempt"),
             models.CheckConstraint(
-                condition=Q(backoff_base__gte=0, backoff_cap__gte=0), name="a_backoff_is_a_duration"
+                condition=Q(backoff_base__gte=0, backoff_base__lte=FORTNIGHT)
+                & Q(backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT),
+                name="a_backoff_lasts_a_fortnight_at_most",
+            ),
+            models.CheckConstraint(
+                condition=Q(quiet_for=None) | Q(quiet_for__gte=0, quiet_for__lte=FORTNIGHT),
+                name="a_fresh_lane_rests_a_fortnight_at_most",
             ),
             models.CheckConstraint(condition=Q(interval=None) | Q(crontab=None), name="a_dlq_has_one_schedule_at_most"),
             models.CheckConstraint(

@@ -47,6 +47,7 @@ class Lane(models.Model):
         ]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
+            models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),
         ]
 
     def __str__(self) -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from reprocessing.models import rows
+from reprocessing.models import lanes, rows
 from reprocessing.models.review import Act
+
+#: Lanes that are moved in one transaction.
+_GROUP = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,18 @@ class Asked:
 class _Lane:
     lane_id: int
 
+
+# Letters whose origin was not known when they were captured, by the rules of a capture: where they died, if they say
+# so, else the one queue that names their dlq, else its default. One may have been named since.
+_NAME = """
+UPDATE redrive_letter l SET origin_id = o.id, target_id = o.target_id
+  FROM redrive_payload p, redrive_dlq d, redrive_origin o
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.origin_id IS NULL
+   AND p.letter_id = l.id AND d.id = l.dlq_id AND o.dlq_id = d.id
+   AND CASE WHEN p.system ->> 'DeadLetterQueueSourceArn' <> '' THEN o.arn = p.system ->> 'DeadLetterQueueSourceArn'
+            ELSE o.id = coalesce((SELECT min(i.id) FROM redrive_origin i WHERE i.dlq_id = d.id HAVING count(*) = 1),
+                                 d.default_origin_id) END
+"""
 
 # Letters of no lane yet (their place was not known) come to a lane of their own.
 _LANES = """
@@ -50,9 +66,11 @@ _ASK = """
 SELECT l.id AS letter_id, l.lane_id,
        CASE WHEN l.state <> 'parked' THEN 'it is no longer parked: it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
-            THEN 'the queue it goes back to is not known; name one for its dlq'
+            THEN 'the queue it goes back to is not known; name it with add_dlq ' || d.name || ' --origin URL --confirm'
+                 || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''), '')
             ELSE '' END AS refusal
-  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
+  FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_payload p ON p.letter_id = l.id
+ WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
 # A run that is being finished at this moment is waited for, and then it is none.
@@ -99,6 +117,11 @@ WITH moved AS (
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
 
+_HELD = """
+SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
+ WHERE n.dlq_id = %(dlq)b AND n.phase = 'held' AND d.parked_head <> 'hold' ORDER BY n.id
+"""
+
 _RECORD = """
 INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after)
 SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
@@ -110,6 +133,8 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 def lock(letters: Collection[int], *, need_lane: bool) -> list[Asked]:
     """Lock these letters, their lanes first; which can be moved, and why others cannot."""
     values = {"letters": list(letters), "need_lane": need_lane}
+    if need_lane:
+        rows.execute(_NAME, values)
     rows.execute(_LANES, values)
     rows.execute(_SETTLE_DOWN, values)
     rows.fetch(_Lane, _LOCK_LANES, values)
@@ -135,6 +160,21 @@ def without_run(letters: Sequence[int]) -> list[int]:
 def discard(letters: Sequence[int]) -> set[int]:
     """Parked letters are given up, and so are their keys; the ids of their lanes."""
     return {row.lane_id for row in rows.fetch(_Lane, _DISCARD, {"letters": list(letters)})}
+
+
+def let_go(dlq: int) -> None:
+    """Lanes that are held behind parked letters go on where the dlq's policy holds none any more.
+
+    In transactions of its own: its caller has locked no row of the dlq, which those who lock lanes first wait for.
+    """
+    held = [row.lane_id for row in rows.fetch(_Lane, _HELD, {"dlq": dlq})]
+    for first in range(0, len(held), _GROUP):
+        rows.whole(partial(_go_on, held[first : first + _GROUP]))
+
+
+def _go_on(some: list[int]) -> None:
+    lanes.lock(some, [None] * len(some))
+    lanes.advance(some, [None] * len(some))
 
 
 def record(letters: Sequence[int], act: Act, *, by: str, reason: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
 
 from reprocessing.domain.errors import DlqIsTaken
+from reprocessing.models import parking
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.review import Act, Review
 from reprocessing.models.target import Target
@@ -79,23 +81,7 @@ def register(proposal: Proposal, *, by: str, reason: str) -> Registered:
         DlqIsTaken: somebody else added it, or another name for its queue, at the same moment.
     """
     try:
-        with transaction.atomic():
-            dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
-            changes = differences(proposal)
-            if not changes:
-                return Registered(new=False, differences=[])
-            new = dlq is None
-            dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
-            _write_origins(dlq, proposal)
-            Review.objects.create(
-                act=Act.ADDED if new else Act.CHANGED,
-                dlq=dlq,
-                by=by,
-                reason=reason,
-                before={} if new else {f"{one.of}.{one.field}": one.before for one in changes},
-                after={f"{one.of}.{one.field}": one.after for one in changes},
-            )
-            return Registered(new=new, differences=changes)
+        registered = _register(proposal, by, reason)
     except IntegrityError as error:
         if not isinstance(error.__cause__, UniqueViolation):
             raise
@@ -103,6 +89,29 @@ def register(proposal: Proposal, *, by: str, reason: str) -> Registered:
             f"{proposal.name} was not written: somebody has just added it, or its queue under another name. "
             "See redrive_status, and run this again."
         ) from error
+    if any(one.field == "parked_head" for one in registered.differences):
+        parking.let_go(DeadLetterQueue.objects.get(name=proposal.name).pk)
+    return registered
+
+
+def _register(proposal: Proposal, by: str, reason: str) -> Registered:
+    with transaction.atomic():
+        dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
+        changes = differences(proposal)
+        if not changes:
+            return Registered(new=False, differences=[])
+        new = dlq is None
+        dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
+        _write_origins(dlq, proposal)
+        Review.objects.create(
+            act=Act.ADDED if new else Act.CHANGED,
+            dlq=dlq,
+            by=by,
+            reason=reason,
+            before={} if new else {f"{one.of}.{one.field}": one.before for one in changes},
+            after={f"{one.of}.{one.field}": one.after for one in changes},
+        )
+        return Registered(new=new, differences=changes)
 
 
 def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:
@@ -139,6 +148,12 @@ def crontab(text: str) -> CrontabSchedule:
     return CrontabSchedule(**dict(zip(_CRONTAB, text.split(), strict=True)), timezone=settings.TIME_ZONE)
 
 
+def seconds(interval: IntervalSchedule) -> float:
+    """How long an interval is, also one that is longer than any calendar."""
+    one = timedelta(**{interval.period: 1})
+    return float(interval.every) * one.total_seconds()
+
+
 def _interval(seconds: int | None) -> IntervalSchedule | None:
     if seconds is None:
         return None
@@ -168,7 +183,7 @@ def _differing(of: str, now: Fields, wanted: Fields) -> list[Difference]:
 def _values_of_dlq(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     values = {name: getattr(dlq, name) for name in wanted}
     if "interval" in values:
-        values["interval"] = dlq.interval and dlq.interval.schedule.run_every.total_seconds()
+        values["interval"] = dlq.interval and seconds(dlq.interval)
     if "crontab" in values:
         values["crontab"] = dlq.crontab and " ".join(str(getattr(dlq.crontab, part)) for part in _CRONTAB)
     return values

@@ -5,6 +5,11 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
+#: Letters a second, of a target whose rate is limited: one in seventeen minutes, and more than SQS takes.
+SLOWEST, FASTEST = 0.001, 1_000_000
+#: Seconds: SQS keeps no message for longer, so no letter of it rests, or comes back, after more.
+FORTNIGHT = 14 * 86_400
+
 
 class TargetKind(models.TextChoices):
     """How letters reach a target."""
@@ -52,9 +57,16 @@ class Target(models.Model):
     class Meta:
         db_table = "redrive_target"
         constraints = [
-            models.CheckConstraint(condition=Q(rate=None) | Q(rate__gt=0), name="a_rate_is_above_zero_or_none"),
-            models.CheckConstraint(condition=Q(burst=None) | Q(burst__gte=1), name="a_burst_holds_one_letter"),
-            models.CheckConstraint(condition=Q(window__gte=0), name="a_window_is_a_duration"),
+            models.CheckConstraint(
+                condition=Q(rate=None) | Q(rate__gte=SLOWEST, rate__lte=FASTEST),
+                name="a_rate_is_a_thousandth_to_a_million_or_none",
+            ),
+            models.CheckConstraint(
+                condition=Q(burst=None) | Q(burst__gte=1, burst__lte=FASTEST), name="a_burst_is_one_to_a_million"
+            ),
+            models.CheckConstraint(
+                condition=Q(window__gte=0, window__lte=FORTNIGHT), name="a_window_lasts_a_fortnight_at_most"
+            ),
             models.CheckConstraint(
                 condition=~Q(proof=Proof.ABSENCE) | Q(watched_by__isnull=False), name="absence_needs_a_watched_dlq"
             ),

@@ -89,7 +89,7 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
         dlq=dlq,
         kind=RunKind.STANDING,
         defaults={
-            "name": f"standing-{dlq.name}"[:100],
+            "name": f"standing:{dlq.pk}",  # no id that a person can give a run
             "state": RunState.RUNNING,
             "asked_by": "beat",
             "started_at": lanes.clock(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reprocessing.conf import Conf
-from reprocessing.models import DeadLetterQueue, captures, notices, progress
+from reprocessing.models import DeadLetterQueue, captures, notices, parking, progress, stops
 from reprocessing.models.notices import Owed
 from reprocessing.pipeline import clear, notify
 from reprocessing.sqs import QueueAddress, extend
@@ -25,12 +25,13 @@ def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
 
 
 def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
-    """Delete what is to be deleted, hide for longer what is under way, and tell the parking queue its news."""
+    """Delete what is to be deleted, hide for longer what is under way, free held lanes, and tell what was parked."""
     captures.sweep(dlq.pk)
     while deletable := captures.to_delete(dlq.pk, limit=_GROUP):
         if clear.copies(dlq, deletable) < len(deletable):
             break
     _extend(dlq, conf)
+    parking.let_go(dlq.pk)
     _notify(dlq)
 
 
@@ -46,9 +47,14 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
             return
 
 
+def _is_stopped(dlq: DeadLetterQueue) -> bool:
+    return stops.stopped(dlq.pk) is not None or stops.stopped(None) is not None
+
+
 def _notify(dlq: DeadLetterQueue) -> None:
+    """Nothing is sent while it is stopped; asked anew before each group."""
     owed: list[Owed]
-    while dlq.parking_url and (owed := notices.owed(dlq.pk, limit=_GROUP)):
+    while dlq.parking_url and not _is_stopped(dlq) and (owed := notices.owed(dlq.pk, limit=_GROUP)):
         sent = notify.parking_queue(dlq, owed)
         notices.sent(sent)
         if len(sent) < len(owed):

@@ -17,7 +17,7 @@ from reprocessing.management.console import Console, add_confirm, add_json, add_
 from reprocessing.models import DeadLetterQueue, captures, registration
 from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.registration import Difference, Registered
-from reprocessing.models.target import Advance, Proof
+from reprocessing.models.target import FASTEST, FORTNIGHT, SLOWEST, Advance, Proof
 from reprocessing.pipeline import examine
 from reprocessing.pipeline.examine import Examination, Finding, Wanted
 
@@ -128,11 +128,11 @@ def _add_keys(parser: CommandParser) -> None:
 
 def _add_attempts(parser: CommandParser) -> None:
     parser.add_argument("--max-attempts", type=whole(1), metavar="N", help="default: 3")
-    parser.add_argument("--backoff-base", type=number(0), metavar="SECONDS", help="default: 60")
-    parser.add_argument("--backoff-cap", type=number(0), metavar="SECONDS", help="default: 21600")
+    parser.add_argument("--backoff-base", type=number(0, FORTNIGHT), metavar="SECONDS", help="default: 60")
+    parser.add_argument("--backoff-cap", type=number(0, FORTNIGHT), metavar="SECONDS", help="default: 21600")
     parser.add_argument("--jitter", dest="backoff_jitter", choices=Jitter.values, help="default: full")
     parser.add_argument(
-        "--quiet-for", type=or_off(number(0)), metavar="SECONDS",
+        "--quiet-for", type=or_off(number(0, FORTNIGHT)), metavar="SECONDS",
         help='how long a fresh lane rests; default ("off"): the visibility timeout of its origin',
     )  # fmt: skip
     parser.add_argument(
@@ -151,23 +151,25 @@ def _add_outcome(parser: CommandParser) -> None:
         help="when a lane's next letter may go; default: settled for keyed standard queues, else accepted",
     )  # fmt: skip
     parser.add_argument(
-        "--window", type=number(0, above=True), metavar="SECONDS",
+        "--window", type=number(0, FORTNIGHT, above=True), metavar="SECONDS",
         help="how long a failed letter may take to come back; default: visibility timeout x (maxReceiveCount + 1)",
     )  # fmt: skip
     parser.add_argument(
-        "--rate", type=or_off(number(0, above=True)), metavar="R",
+        "--rate", type=or_off(number(SLOWEST, FASTEST)), metavar="R",
         help='letters a second to each target, by all workers together; default: 10; "off": no limit',
     )  # fmt: skip
     parser.add_argument(
-        "--burst", type=or_off(number(1)), metavar="N", help='letters at once; default ("off"): one second of rate'
-    )
+        "--burst", type=or_off(number(1, FASTEST)), metavar="N",
+        help='letters at once; default ("off"): one second of rate',
+    )  # fmt: skip
 
 
 def _add_schedule(parser: CommandParser) -> None:
     schedule = parser.add_mutually_exclusive_group()
     schedule.add_argument(
-        "--every", dest="interval", type=whole(1), metavar="SECONDS", help="poll in mode automatic; default: 60"
-    )
+        "--every", dest="interval", type=whole(1, FORTNIGHT), metavar="SECONDS",
+        help="poll in mode automatic; default: 60",
+    )  # fmt: skip
     schedule.add_argument("--crontab", type=crontab, metavar="FIELDS", help='poll by "minute hour day month weekday"')
     parser.add_argument(
         "--at-once", action=BooleanOptionalAction, help="poll again at once when letters were found; default: no"

@@ -8,7 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from reprocessing.management.console import number
 from reprocessing.models import Pulse
+from reprocessing.models.target import FORTNIGHT
 from reprocessing.tasks import CONTROL
 
 
@@ -19,8 +21,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--max-age", type=float, default=60.0, metavar="SECONDS", help="fail above this age (default: %(default)s)"
-        )
+            "--max-age", type=number(0, FORTNIGHT), default=60.0, metavar="SECONDS",
+            help="fail above this age (default: %(default)s)",
+        )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -15,6 +15,7 @@ from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
 from reprocessing.management.console import Console, add_json, find, number, when
 from reprocessing.models import lanes as lanes_of
 from reprocessing.models import standing, stops
+from reprocessing.models.run import RunKind
 from reprocessing.models.standing import Evidence, Lanes, Letters, Watch, Working
 
 Told = dict[str, Any]
@@ -31,7 +32,11 @@ class Command(Console):
         parser.add_argument("name", nargs="?", metavar="NAME", help="one dlq's name")
         parser.add_argument("--watch", action="store_true", help="tell it again and again, until Ctrl-C")
         parser.add_argument(
-            "--every", type=number(0.1), default=2.0, metavar="SECONDS", help="how often with --watch (%(default)s)"
+            "--every",
+            type=number(0.1, 86_400),
+            default=2.0,
+            metavar="SECONDS",
+            help="how often with --watch (%(default)s)",
         )
         parser.add_argument(
             "--letters", action="store_true", help="with --json, of one dlq: the state of every letter by message id"
@@ -206,7 +211,8 @@ def _dlq(dlq: Told) -> Iterable[str]:
         yield from _target(target)
     for run in dlq["runs"]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
-        yield f"  run       {run['name']} ({run['kind']}{by}) is {run['state']}: {run['unfinished']} letters unfinished"
+        which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
+        yield f"  run       {which} is {run['state']}: {run['unfinished']} letters unfinished"
     yield f"  capture   {_capture(dlq['capture'])}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from reprocessing.management.parking import Decided, ParkingCommand
 from reprocessing.models import Run
+from reprocessing.models.run import RunKind
 from reprocessing.pipeline import park
 
 
@@ -21,5 +22,9 @@ class Command(ParkingCommand):
 
     def after(self, decided: Decided) -> Iterable[str]:
         """Who sends them."""
-        for name in Run.objects.filter(letters__in=decided.done).distinct().values_list("name", flat=True):
-            yield f"They are of the run {name}: workers replay them; without workers: manage.py rerun {name} --confirm"
+        for run in Run.objects.filter(letters__in=decided.done).distinct():
+            if run.kind == RunKind.STANDING:
+                yield "They are of the standing run: workers replay them."
+            else:
+                go_on = f"manage.py rerun {run.name} --confirm"
+                yield f"They are of the run {run.name}: workers replay them; without workers: {go_on}"

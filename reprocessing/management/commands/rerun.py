@@ -57,7 +57,7 @@ def find_run(name: str) -> Run:
         raise CommandError(f'No run has the id "{name}". {there_are}')
     if run.kind == RunKind.STANDING:
         raise CommandError(
-            f"{name} is the standing run of {run.dlq.name}, which beat feeds. Watch it with "
+            f"This is the standing run of {run.dlq.name}, which beat feeds. Watch it with "
             f"{command('redrive_status', run.dlq.name, '--watch')}."
         )
     return run

@@ -22,6 +22,7 @@ _CHECKS = (
     queues.encryption,
     queues.parking,
     policies.outcome,
+    policies.awaited,
     policies.leaning,
     policies.order,
     policies.keys,

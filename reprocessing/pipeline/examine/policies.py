@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.identity import Source
-from reprocessing.models import Target
+from reprocessing.models import Attempt, Target
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.examine.findings import Case, Finding, note, refuse, warn
@@ -29,6 +29,21 @@ def outcome(case: Case) -> Iterator[Finding]:
                 f"The outcome absence cannot be seen: from the dlq behind {seen.address.name}, in mode observe, "
                 "nothing is received.",
                 "Say --mode manual, or --outcome accepted.",
+            )
+
+
+def awaited(case: Case) -> Iterator[Finding]:
+    """What sent letters wait for is not taken away from them."""
+    for seen in case.sight.origins.values():
+        row = case.sight.targets.get(seen.facts.arn)
+        if row is None or row.watched_by is None or row.watched_by.arn == case.of_target(seen, "watched_by"):
+            continue
+        waiting = Attempt.objects.filter(target=row, closed_at=None, taken_at__isnull=False).count()
+        if waiting:
+            yield refuse(
+                f"{waiting:,} letters sent to {row} wait for what captures of {row.watched_by} prove, and the redrive "
+                f"policy of {row} names that dlq no more.",
+                "Give it the redrive policy that it had, or wait for them (redrive_status), and run this again.",
             )
 
 

@@ -10,6 +10,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Target, prospect
 from reprocessing.models.lanes import clock
 from reprocessing.models.prospect import Prospect, Share
+from reprocessing.models.target import FORTNIGHT
 from reprocessing.sqs import Depth, Move, QueueAddress, QueueFacts, depth, describe, moves, origins_of
 
 _UNFINISHED = ("captured", "waiting", "sending", "awaiting")
@@ -28,9 +29,10 @@ class Seen:
 
         SQS moves it with the receive after the last allowed one. Every receive may hide it for the visibility
         timeout; and the one that moves it comes when the consumer, busy with others for up to as long, asks again.
+        After a fortnight SQS has dropped it.
         """
         receives = self.facts.redrive.max_receives if self.facts.redrive else 1
-        return max(self.facts.visibility * (receives + 1), timedelta(seconds=1))
+        return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=FORTNIGHT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django_celery_beat.models import IntervalSchedule
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from reprocessing.models import DeadLetterQueue, Review
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.models import DeadLetterQueue, Review, Target
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.lanes import clock
 from reprocessing.models.target import Proof
 from tests.reprocessing.admin.lot import dlq, person, post
+from tests.reprocessing.commands.stock import add_lane, add_letter
 
 pytestmark = pytest.mark.django_db
 CHANGES = ("view_deadletterqueue", "change_deadletterqueue")
@@ -105,7 +109,9 @@ def test_a_page_saved_without_a_change_records_nothing(watched: DeadLetterQueue)
         ("max_attempts", "0", "a_dlq_allows_one_attempt"),
         ("backoff_cap", "1", "It is less than where the backoff begins."),
         ("backoff_base", "nan", "Enter a number."),
-        ("quiet_for", "-1", "A duration is not negative."),
+        ("quiet_for", "-1", "A duration lasts from 0 to 1,209,600 seconds: two weeks."),
+        ("quiet_for", "1e300", "A duration lasts from 0 to 1,209,600 seconds: two weeks."),
+        ("backoff_cap", "1e13", "A duration lasts from 0 to 1,209,600 seconds: two weeks."),
         ("custody_limit", "120001", "SQS holds at most 120,000 messages of one queue in flight."),
     ],
 )
@@ -116,6 +122,48 @@ def test_what_cannot_be_a_policy_is_refused_in_a_sentence(
     page = post(client, address(watched), **form(client, watched) | {field: value})
 
     assert [len(errors(page)), sentence in errors(page)[0], Review.objects.count()] == [1, True, 0]
+
+
+@pytest.mark.parametrize("days", [15, 2_147_483_647])
+def test_an_interval_comes_round_before_sqs_drops_its_letters(watched: DeadLetterQueue, days: int) -> None:
+    client, interval = person("ann", *CHANGES), IntervalSchedule.objects.create(every=days, period="days")
+    page = post(client, address(watched), **form(client, watched) | {"interval": interval.pk})
+
+    assert errors(page) == ["Two weeks at most: SQS keeps no message for longer."]
+
+
+def test_a_new_schedule_begins_anew(watched: DeadLetterQueue) -> None:
+    client, interval = person("ann", *CHANGES), IntervalSchedule.objects.create(every=5, period="minutes")
+    DeadLetterQueue.objects.filter(pk=watched.pk).update(next_poll_at=clock())
+    post(client, address(watched), **form(client, watched) | {"interval": interval.pk})
+    watched.refresh_from_db()
+
+    assert [watched.interval, watched.next_poll_at] == [interval, None]
+
+
+def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(
+    watched: DeadLetterQueue, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    client, origin = person("ann", *CHANGES), watched.origins.get()
+    DeadLetterQueue.objects.filter(pk=watched.pk).update(parked_head="hold")
+    lane = add_lane(origin, LanePhase.HELD)
+    for state in (LetterState.PARKED, LetterState.WAITING):
+        add_letter(origin, state, lane=lane)
+    with django_capture_on_commit_callbacks(execute=True):
+        post(client, address(watched), **form(client, watched) | {"parked_head": "aside"})
+    lane.refresh_from_db()
+
+    assert lane.phase == "ready"
+
+
+def test_what_sent_letters_wait_for_is_not_changed_here(watched: DeadLetterQueue) -> None:
+    client, target = person("ann", *CHANGES, "view_target", "change_target"), watched.origins.get().target
+    Target.objects.filter(pk=target.pk).update(watched_by=watched)
+    page = f"/admin/reprocessing/target/{target.pk}/change/"
+
+    assert b'name="watched_by"' not in client.get(page).content
+    assert client.post(page, {"watched_by": "", "proof": "accepted"}).status_code == 403
+    assert Target.objects.get(pk=target.pk).watched_by == watched
 
 
 def test_a_dlq_whose_silence_is_evidence_has_to_be_received_from(watched: DeadLetterQueue) -> None:

@@ -11,14 +11,15 @@ from typing import Any, TypeAlias
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Origin, Review, Target
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.models import Act, Attempt, DeadLetter, DeadLetterQueue, Origin, Review, Target
 from reprocessing.models.lanes import clock
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.stock import add_letter, add_origin, add_sent, ago
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin, add_sent, ago
 from tests.reprocessing.sqs.conftest import MakeQueue
 
 Refused: TypeAlias = Callable[..., str]
@@ -254,8 +255,17 @@ def test_a_new_name_needs_a_url(ask: Ask) -> None:
         (("--ordering-key", "body:a[["), "is no selector"),
         (("--sequence", "none"), "A sequence is always needed"),
         (("--max-attempts", "0"), "not a whole number of at least 1"),
-        (("--rate", "0"), "not a number above 0"),
-        (("--rate", "nan"), "not a number above 0"),
+        (("--max-attempts", "9" * 5000), "not a whole number of at least 1 and at most 2,147,483,647"),
+        (("--rate", "0"), "not a number of at least 0.001 and at most 1,000,000"),
+        (("--rate", "nan"), "not a number of at least 0.001"),
+        (("--rate", "1e-300"), "not a number of at least 0.001"),
+        (("--rate", "1000001"), "at most 1,000,000"),
+        (("--burst", "1e300"), "at most 1,000,000"),
+        (("--window", "1e13"), "not a number above 0 and at most 1,209,600"),
+        (("--quiet-for", "1e300"), "at most 1,209,600"),
+        (("--backoff-base", "inf"), "at most 1,209,600"),
+        (("--backoff-cap", "1209601"), "at most 1,209,600"),
+        (("--every", "2147483647"), "at most 1,209,600"),
         (("--burst", "0.5"), "not a number of at least 1"),
         (("--every", "1.5"), "not a whole number"),
         (("--crontab", "* * * *"), "is no schedule"),
@@ -388,6 +398,51 @@ def test_the_longest_lane_must_be_through_before_its_letters_expire(
     assert "The longest lane" in refused("--mode", "automatic")
     DeadLetter.objects.update(expires_at=ago(seconds=-490))
     assert "The longest lane" not in told("warn", "--mode", "automatic")
+
+
+@pytest.mark.parametrize("more", [(), ("--outcome", "accepted")])
+def test_letters_that_wait_for_evidence_keep_the_dlq_that_shows_it(
+    ask: Ask, refused: Refused, shop: Shop, more: tuple[str, ...]
+) -> None:
+    row = add(ask, shop.dlq)
+    sent = add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
+    shop.origins[0].set(RedrivePolicy="")
+    named = ("--origin", shop.origins[0].url, *more)
+    assert "1 letters sent to" in refused(*named)
+    assert Target.objects.get().watched_by == row
+    Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=clock(), holds_lane=False)
+    ask("add_dlq", "orders", "--origin", shop.origins[0].url, "--outcome", "accepted", "--confirm")
+    assert Target.objects.get().watched_by is None
+
+
+def test_the_longest_windows_of_queues_end_when_sqs_drops_their_letters(ask: Ask, make_queue: MakeQueue) -> None:
+    shop = Shop(make_queue, visibility=43_200)
+    shop.origins[0].set(RedrivePolicy=redrive_policy(shop.dlq, 1_000))
+    add(ask, shop.dlq)
+    assert Target.objects.get().window == 14 * 86_400
+
+
+def test_a_schedule_longer_than_any_calendar_can_be_mended(ask: Ask, shop: Shop) -> None:
+    row = add(ask, shop.dlq)
+    DeadLetterQueue.objects.update(interval=IntervalSchedule.objects.create(every=2_147_483_647, period="days"))
+    ask("add_dlq", "orders", "--every", "60", "--confirm")
+    row.refresh_from_db()
+    assert row.interval is not None
+    assert row.interval.schedule.run_every.total_seconds() == 60
+
+
+def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(ask: Ask, shop: Shop) -> None:
+    row = add(ask, shop.dlq, "--parked-head", "hold")
+    origin = row.origins.get()
+    lane = add_lane(origin, LanePhase.HELD)
+    add_letter(origin, LetterState.PARKED, lane=lane)
+    add_letter(origin, LetterState.WAITING, lane=lane)
+    ask("add_dlq", "orders", "--rate", "3", "--confirm")
+    lane.refresh_from_db()
+    assert lane.phase == "held"
+    ask("add_dlq", "orders", "--parked-head", "aside", "--confirm")
+    lane.refresh_from_db()
+    assert lane.phase == "ready"
 
 
 # What is warned of.

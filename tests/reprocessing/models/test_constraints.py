@@ -100,12 +100,13 @@ VIOLATIONS: dict[str, Callable[[Stock], object]] = {
     "a_standing_run_never_finishes": lambda s: Run.objects.create(
         name="standing", dlq=s.dlq, kind="standing", state="finished"
     ),
-    "a_rate_is_above_zero_or_none": lambda s: _target(s, rate=0),
-    "a_burst_holds_one_letter": lambda s: _target(s, burst=0.5),
-    "a_window_is_a_duration": lambda s: _target(s, window=-1),
+    "a_rate_is_a_thousandth_to_a_million_or_none": lambda s: _target(s, rate=0),
+    "a_burst_is_one_to_a_million": lambda s: _target(s, burst=0.5),
+    "a_window_lasts_a_fortnight_at_most": lambda s: _target(s, window=-1),
     "absence_needs_a_watched_dlq": lambda s: _target(s, proof="absence"),
     "a_dlq_allows_one_attempt": lambda s: _dlq(s, max_attempts=0),
-    "a_backoff_is_a_duration": lambda s: _dlq(s, backoff_cap=-1),
+    "a_backoff_lasts_a_fortnight_at_most": lambda s: _dlq(s, backoff_cap=-1),
+    "a_fresh_lane_rests_a_fortnight_at_most": lambda s: _dlq(s, quiet_for=-1),
     "a_dlq_has_one_schedule_at_most": _two_schedules,
     "a_fifo_dlq_is_emptied_at_capture": lambda s: _dlq(s, fifo=True, delete_when="terminal"),
     "a_stop_says_who_and_why": lambda s: _dlq(s, stopped_at=NOW, stopped_by="anna"),
@@ -132,6 +133,30 @@ def test_the_schema_refuses(name: str, stock: Stock) -> None:
 def test_no_constraint_is_left_untried() -> None:
     there = {one.name for model in apps.get_app_config("reprocessing").get_models() for one in model._meta.constraints}
     assert there == set(VIOLATIONS)
+
+
+MORE_THAN_A_FORTNIGHT = 14 * 86_400 + 1.0
+
+
+@pytest.mark.parametrize("value", [MORE_THAN_A_FORTNIGHT, 1e300, float("nan"), -1.0])
+@pytest.mark.parametrize("field", ["backoff_base", "backoff_cap", "quiet_for"])
+def test_a_dlq_keeps_no_duration_that_arithmetic_cannot_bear(field: str, value: float, stock: Stock) -> None:
+    with pytest.raises(IntegrityError, match="a_fortnight_at_most"), transaction.atomic():
+        _dlq(stock, **{field: value})
+    _dlq(stock, **{field: MORE_THAN_A_FORTNIGHT - 1})
+
+
+@pytest.mark.parametrize(
+    ("field", "least", "most"), [("rate", 0.001, 1e6), ("burst", 1, 1e6), ("window", 0, MORE_THAN_A_FORTNIGHT - 1)]
+)
+def test_a_target_keeps_no_number_that_arithmetic_cannot_bear(
+    field: str, least: float, most: float, stock: Stock
+) -> None:
+    for value in (least - 0.0001, 1e-300 if least else -1e-300, most + 1, 1e300, float("nan")):
+        with pytest.raises(IntegrityError, match=r"a_million|a_fortnight"), transaction.atomic():
+            _target(stock, **{field: value})
+    _target(stock, **{field: least})
+    _target(stock, **{field: most})
 
 
 def test_a_message_of_a_dlq_has_one_custody_row(stock: Stock) -> None:

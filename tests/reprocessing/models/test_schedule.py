@@ -68,6 +68,17 @@ def test_a_crontab_that_names_no_time_keeps_nobody_else_from_their_turn(fields: 
     assert _next(never) == NOON + timedelta(days=3)
 
 
+@pytest.mark.parametrize("days", [2_147_483_647, 999_999_999, 5_000_000])
+def test_an_interval_longer_than_any_calendar_is_its_dlqs_trouble_and_nobody_elses(days: int) -> None:
+    never = _dlq(interval=IntervalSchedule.objects.create(every=days, period="days"), next_poll_at=NOON)
+    dlq = _dlq(next_poll_at=NOON)
+    assert _due(NOON) == [dlq]
+    assert _next(never) == NOON + timedelta(days=1)
+    assert [DeadLetterQueue.objects.get(pk=one).trouble for one in (never, dlq)] == [
+        "Its schedule names no time at which it could be polled. Mend it with add_dlq, --every or --crontab.", ""
+    ]  # fmt: skip
+
+
 def test_what_is_to_go_on_at_once_is_due_now_whatever_its_schedule_says(clock: Clock) -> None:
     dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3"))
     _due(lanes.clock())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
-from reprocessing.models import DeadLetter, Review, Run, parking
+from reprocessing.models import DeadLetterQueue, Origin, Payload, Review, Run, Target, parking
 from reprocessing.pipeline import park
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -86,9 +86,62 @@ def test_a_letter_released_after_its_run_has_ended_gets_a_run() -> None:
     assert Run.objects.get(letters=bench.letter()).asked_by == "anna"
 
 
-def test_a_letter_of_an_unknown_origin_is_not_released_to_a_guess() -> None:
-    bench = _parked()
-    DeadLetter.objects.update(lane=None, origin=None, target=None)
-    (why,) = park.release([bench.letter().pk], by="anna", reason="try").refused.values()
-    assert "the queue it goes back to is not known" in why
-    assert bench.letter().state == "parked"
+def _of_unknown_origin(system: dict[str, str] | None = None) -> Workbench:
+    bench = Workbench()
+    bench.origin.delete()
+    bench.bury("letter")
+    bench.ready()
+    assert (bench.letter().state, bench.letter().reason) == ("parked", "unknown_origin")
+    if system:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE redrive_payload DISABLE TRIGGER payloads_never_change")
+            Payload.objects.filter(letter=bench.letter()).update(system=system)
+            cursor.execute("ALTER TABLE redrive_payload ENABLE TRIGGER payloads_never_change")
+    return bench
+
+
+def _name(bench: Workbench, *, arn: str | None = None) -> Origin:
+    return Origin.objects.create(dlq=bench.dlq, arn=arn or bench.target.arn, target=bench.target)
+
+
+def _elsewhere(bench: Workbench) -> Origin:
+    url = bench.queue(f"{bench.name}-elsewhere")
+    target = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    return Origin.objects.create(dlq=bench.dlq, arn=target.arn, target=target)
+
+
+def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_since() -> None:
+    bench = _of_unknown_origin()
+    letter = bench.letter().pk
+    assert park.release([letter], by="anna", reason="go").refused == {
+        letter: f"the queue it goes back to is not known; name it with add_dlq {bench.name} --origin URL --confirm"
+    }
+    _name(bench)
+    assert park.release([letter], by="anna", reason="named").done == (letter,)
+    bench.replay()
+    assert (bench.states(), [one["Body"] for one in bench.delivered()]) == ({"letter": "delivered"}, ["letter"])
+
+
+def test_of_several_queues_named_since_it_goes_to_the_default_and_is_never_guessed() -> None:
+    bench = _of_unknown_origin()
+    letter, here = bench.letter().pk, _name(bench)
+    _elsewhere(bench)
+    assert list(park.release([letter], by="anna", reason="named").refused) == [letter]
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_origin=here)
+    assert park.release([letter], by="anna", reason="named").done == (letter,)
+    assert (bench.letter().origin, bench.letter().target) == (here, bench.target)
+
+
+def test_a_letter_that_says_where_it_died_goes_nowhere_else() -> None:
+    bench = _of_unknown_origin({"DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:0:gone"})
+    letter, _ = bench.letter().pk, _elsewhere(bench)
+    refusal = park.release([letter], by="anna", reason="named").refused[letter]
+    assert refusal.endswith("it died in arn:aws:sqs:eu-west-1:0:gone")
+    named = _name(bench, arn="arn:aws:sqs:eu-west-1:0:gone")
+    assert park.release([letter], by="anna", reason="named").done == (letter,)
+    assert bench.letter().origin == named
+
+
+def test_a_letter_of_unknown_origin_can_be_discarded() -> None:
+    bench = _of_unknown_origin()
+    assert park.discard([bench.letter().pk], by="anna", reason="no use").done == (bench.letter().pk,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Custody, Run, lanes
+from reprocessing.models import Custody, DeadLetterQueue, Notice, Run, lanes, stops
 from reprocessing.pipeline import clear, recover
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -77,3 +77,39 @@ def test_a_dlq_that_is_observed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(recover, "sweep", lambda dlq, **_: swept.append(dlq.name))
     recover.dlqs(conf=bench.conf)
     assert swept == []
+
+
+def test_lanes_that_were_held_go_on_when_their_dlq_holds_none_any_more(clock: Clock) -> None:
+    keyed = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+    bench = Workbench(fields={**keyed, "parked_head": "hold", "max_attempts": 1})
+    bench.bury("1", key="a", n="1")
+    bench.bury("2", key="a", n="2")
+    bench.ready()
+    with bench.refusing("1"):
+        bench.replay()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert (bench.lane().phase, bench.states()) == ("held", {"1": "parked", "2": "waiting"})
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(parked_head="aside")
+    recover.sweep(bench.dlq, conf=bench.conf)
+    clock.advance(1)
+    bench.replay()
+    assert (bench.lane().phase, bench.states()) == ("idle", {"1": "parked", "2": "delivered"})
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped(*, everything: bool) -> None:
+    bench = Workbench(fields={"max_attempts": 1})
+    parking = bench.queue(f"{bench.name}-parking")
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(parking_url=parking)
+    dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+    bench.bury("letter")
+    bench.ready()
+    with bench.refusing("letter"):
+        bench.replay()
+    which = None if everything else dlq.pk
+    stops.stop(which, by="anna", reason="an incident")
+    recover.sweep(dlq, conf=bench.conf)
+    assert (bench.left(parking), Notice.objects.filter(sent_at=None).count()) == (0, 1)
+    stops.resume(which, by="anna", reason="mended")
+    recover.sweep(dlq, conf=bench.conf)
+    assert (bench.left(parking), Notice.objects.filter(sent_at=None).count()) == (1, 0)
