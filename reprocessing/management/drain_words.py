@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from reprocessing.domain.forecast import Forecast, in_words
@@ -17,19 +17,32 @@ _ENDS = {
     "delivered": "delivered",
     "presumed": "presumed delivered",
     "parked": "parked",
-    "closed_as_duplicate": "closed as duplicates",
+    "closed_as_duplicate": "closed as duplicate",
     "discarded": "discarded",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a drain of a dlq would do."""
+    """What a drain of a dlq would do.
+
+    Attributes:
+        under_way: letters of the dlq's running runs, by the run's name; they would go along.
+        parked: letters that wait for a person.
+    """
 
     dlq: DeadLetterQueue
     prospect: Prospect
     objections: list[Objection]
     shares: list[Share]
+    under_way: dict[str, int]
+    parked: int
+
+    @property
+    def nothing(self) -> bool:
+        """Whether a run would find nothing to do."""
+        ahead = self.prospect
+        return not (ahead.letters or ahead.objected or ahead.returned or self.under_way)
 
     @property
     def seconds(self) -> float:
@@ -57,6 +70,16 @@ def hiding(dlq: DeadLetterQueue) -> str:
 
 def plan(outlook: Outlook, new: int) -> Iterable[str]:
     """The plan for people; `new` of its letters were captured just now."""
+    if outlook.nothing:
+        yield f"{outlook.dlq.name}: there is nothing to replay. No message was found in the dlq, and no letter waits."
+    else:
+        yield from _ahead(outlook, new)
+    if outlook.parked:
+        decide = "manage.py release_parked, discard_parked, or the parking lot in the admin"
+        yield f"  parked          {counted(outlook.parked, 'letter')} {_verb(outlook.parked)} for a person: {decide}"
+
+
+def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
     yield f"{outlook.dlq.name}: {counted(total, 'letter')} captured, {new:,} of them just now"
@@ -70,6 +93,8 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         yield from _target(share)
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
         yield f"  the dlq drops the oldest message {_until(ahead)}; PostgreSQL keeps its letter"
+    for name, letters in outlook.under_way.items():
+        yield f"  under way       {counted(letters, 'letter')} of the run {name}; they go along, to their end"
 
 
 def _target(one: Share) -> Iterable[str]:
@@ -151,8 +176,11 @@ def _target_in_json(one: Share) -> dict[str, Any]:
     }
 
 
-def came_to(run: str, dlq: DeadLetterQueue, tally: Tally) -> dict[str, Any]:
-    """What a run has come to, for programs: `captured` is the sum of what follows, failed attempts aside."""
+def came_to(run: str, dlq: DeadLetterQueue, tally: Tally, along: Mapping[str, Tally]) -> dict[str, Any]:
+    """What a run has come to, for programs: `captured` is the sum of what follows, failed attempts aside.
+
+    `along` has the same of each other run of the dlq that went along, by its name.
+    """
     ends = {name: getattr(tally, name) for name in _ENDS}
     return {
         **_ends(run, tally.letters, waiting=tally.open),
@@ -161,7 +189,13 @@ def came_to(run: str, dlq: DeadLetterQueue, tally: Tally) -> dict[str, Any]:
         "dry_run": False,
         "dlq": dlq.name,
         "held": tally.held,
+        "along": {name: _figures(other) for name, other in along.items()},
     }
+
+
+def _figures(tally: Tally) -> dict[str, int]:
+    ends = {name: getattr(tally, name) for name in _ENDS}
+    return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
 
 
 def _ends(run: str | None, captured: int, *, waiting: int) -> dict[str, Any]:
@@ -178,16 +212,37 @@ def progress(tally: Tally) -> str:
         ends.append(f"{tally.awaiting:,} sent, outcome not known yet")
     if tally.failed_attempts:
         ends.append(f"{counted(tally.failed_attempts, 'failed attempt')}")
-    return f"{counted(tally.letters, 'letter')}: {', '.join(ends) or 'none'}"
+    return f"{counted(tally.letters, 'letter')}: {', '.join(ends)}" if tally.letters else "no letter"
 
 
-def end(run: str, dlq: str, tally: Tally) -> Iterable[str]:
-    """What a run came to, and what is left for a person."""
-    yield f"{run}: {progress(tally)}."
+def end(run: str, dlq: str, own: Tally, along: Mapping[str, Tally]) -> Iterable[str]:
+    """What a run and those that went along came to, and what is left for a person."""
+    yield f"{run}: {progress(own)}."
+    for name, other in along.items():
+        yield f"Along with it went {name}: {progress(other)}."
+    tally = together([own, *along.values()])
     if tally.held:
-        yield f"{counted(tally.held, 'letter')} of them wait behind a parked one until a person decides about that."
+        held = f"{counted(tally.held, 'letter')} of them {_verb(tally.held)}"
+        yield f"{held} behind a parked one until a person decides about that."
     if tally.parked:
         yield f"Parked letters wait for a person: release_parked {dlq}, discard_parked {dlq}, or the parking lot."
+
+
+def together(tallies: Iterable[Tally]) -> Tally:
+    """What several runs have come to."""
+    every = list(tallies)
+    return Tally(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(Tally)})
+
+
+def unfinished(tally: Tally) -> str:
+    """What has not come to an end: unsent, or sent and not known."""
+    parts = [(tally.waiting, "still to be sent"), (tally.awaiting, "sent, outcome not known yet")]
+    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"{counted(tally.open, 'letter')} {'is' if tally.open == 1 else 'are'} unfinished ({told})"
+
+
+def _verb(count: int) -> str:
+    return "waits" if count == 1 else "wait"
 
 
 def counted(count: int, what: str) -> str:

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from random import SystemRandom
 from types import FrameType
@@ -20,15 +20,19 @@ from django.db import Error as DatabaseError
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.management import drain_words
 from reprocessing.management.console import Console, when
-from reprocessing.models import DeadLetterQueue, Run, progress, standing, stops
+from reprocessing.management.drain_words import together
+from reprocessing.models import DeadLetterQueue, Run, Target, progress, standing, stops
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.progress import Tally
+from reprocessing.models.run import RunKind, RunState
+from reprocessing.models.standing import Evidence
 from reprocessing.pipeline import drain
 from reprocessing.pipeline.drain import Hands
 from reprocessing.rate import Rates
-from reprocessing.sqs import moves
+from reprocessing.sqs import QueueAddress, depth, moves
 
 #: Seconds between two lines of progress: for a person who watches, and for a log.
 _WATCHED, _LOGGED = 1.0, 10.0
@@ -128,7 +132,7 @@ def stop_of(dlq: DeadLetterQueue) -> str:
         if stop:
             return (
                 f'{what} is stopped since {when(stop.since)} by {stop.by} ("{stop.reason}"): nothing is sent until '
-                f"resume_redrive {which}."
+                f"{command('resume_redrive', which, '--reason', 'WHY', '--confirm')}"
             )
     return ""
 
@@ -155,26 +159,41 @@ def refuse_moves(dlq: DeadLetterQueue, telling: Telling) -> None:
 class Drainer(Console):
     """A command that works on a run."""
 
-    def work(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
-        """Work on the run until its letters have come to an end, and tell of it.
+    def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
+        """Work on the run, and on those `along`, until their letters have come to an end, and tell of it.
 
         Raises:
             CommandError: interrupted, or Postgres failed; it says what is left and how to go on.
         """
         telling = Telling(self.stderr)
-        go_on = command("rerun", run.name, "--confirm")
+        go_on = _going_on(run, options, along)
         try:
-            tally = drain.work(run, hands(interruption), told=lambda now: telling.seldom(lambda: _line(run.dlq, now)))
+            tally = drain.work(
+                run, hands(interruption), along=[one.pk for one in along],
+                told=lambda own: telling.seldom(lambda: line(run.dlq, together([own, *tallies(along).values()]))),
+            )  # fmt: skip
         except DatabaseError:
             telling.line(f"Nothing is lost; the run goes on with: {go_on}")
             raise
-        self.tell(run, options, tally)
-        if interruption() and tally.under_way:
+        self.tell(run, options, tally, tallies(along))
+        every = together([tally, *tallies(along).values()])
+        if interruption() and every.under_way:
+            stop = command("stop_redrive", run.dlq.name, "--reason", "WHY", "--confirm")
             raise CommandError(
-                f"Interrupted: {drain_words.counted(tally.open, 'letter')} of {run.name} left; nothing is lost. "
-                f"Workers, if there are any, go on with them until stop_redrive {run.dlq.name}; here {go_on} does.",
+                f"Interrupted: {drain_words.unfinished(every)}; nothing is lost. Go on here with: {go_on}\n"
+                f"Workers, if there are any, go on by themselves, until: {stop}",
                 returncode=interruption.status,
             )
+        if not options["json"]:
+            self.tell_of_others(run, along)
+
+    def tell_of_others(self, run: Run, along: Sequence[Run]) -> None:
+        """What of the dlq's other running runs is left, and how to go on with it."""
+        for one in others(run.dlq, run, *along):
+            left = drain_words.unfinished(progress.tally(one.pk))
+            standing_one = one.kind == RunKind.STANDING  # beat's, which no longer feeds it
+            go_on = ("drain_dlq", run.dlq.name) if standing_one else ("rerun", one.name)
+            self.say(f"Of the run {one.name} {left}. To go on with it: {command(*go_on, '--confirm')}")
 
     def leave(self, run: Run, options: dict[str, Any]) -> None:
         """Leave the run to the workers."""
@@ -185,19 +204,77 @@ class Drainer(Console):
                 f"--watch; what is left of it: {command('rerun', run.name)}"
             )
 
-    def tell(self, run: Run, options: dict[str, Any], tally: Tally, **more: object) -> None:
-        """What the run has come to."""
+    def tell(
+        self, run: Run, options: dict[str, Any], tally: Tally, along: Mapping[str, Tally] | None = None, **more: object
+    ) -> None:
+        """What the run, and those that went along, have come to."""
         if options["json"]:
-            self.report(drain_words.came_to(run.name, run.dlq, tally) | more)
+            self.report(drain_words.came_to(run.name, run.dlq, tally, along or {}) | more)
         else:
-            self.say("\n".join(drain_words.end(run.name, run.dlq.name, tally)))
+            self.say("\n".join(drain_words.end(run.name, run.dlq.name, tally, along or {})))
 
 
-def _line(dlq: DeadLetterQueue, tally: Tally) -> str:
+def others(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
+    """The dlq's running runs, but for these, that have letters under way; where beat feeds one, not that one."""
+    found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[one.pk for one in but]).order_by("pk")
+    if dlq.mode == Mode.AUTOMATIC:
+        found = found.exclude(kind=RunKind.STANDING)
+    return [one for one in found if progress.tally(one.pk).under_way]
+
+
+def tallies(runs: Sequence[Run]) -> dict[str, Tally]:
+    """What these runs have come to, by their names."""
+    return {one.name: progress.tally(one.pk) for one in runs}
+
+
+def _going_on(run: Run, options: dict[str, Any], along: Sequence[Run]) -> str:
+    """The command that goes on with a run; with those along, too, where there are any."""
+    if not along:
+        return command("rerun", run.name, "--confirm")
+    limit = ["--limit", options["limit"]] if options["limit"] else []
+    return command("drain_dlq", run.dlq.name, *limit, "--run", run.name, "--confirm")
+
+
+def line(dlq: DeadLetterQueue, tally: Tally) -> str:
     """A line of progress, and why nothing moves where nothing can."""
     reasons: Sequence[str] = [stop_of(dlq)]
+    if tally.waiting:
+        reasons = [*reasons, _next_attempt(dlq)]
     if tally.awaiting:
         lag = conf.current().count_lag.total_seconds()
-        waits = {standing.awaited(one) for one in standing.evidence(dlq.pk, count_lag=lag)}
-        reasons = [*reasons, *(f"Outcomes wait for: {one}." for one in sorted(waits) if one)]
+        waits = {_wait(one) for one in standing.evidence(dlq.pk, count_lag=lag)}
+        reasons = [*reasons, *sorted(waits)]
     return " ".join([f"{drain_words.progress(tally)}.", *filter(None, reasons)])
+
+
+def _next_attempt(dlq: DeadLetterQueue) -> str:
+    """When the first lane's rest is over; empty where one is due or at work already."""
+    busy = [one for one in standing.lanes(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
+    if any(one.due or one.phase == LanePhase.LEASED for one in busy):
+        return ""
+    first = min((one.due_at for one in busy if one.due_at), default=None)
+    return f"The next attempt is due at {when(first)}." if first else ""
+
+
+def _wait(one: Evidence) -> str:
+    """What the outcomes of a target's letters wait for, and whether that comes by itself."""
+    awaited = standing.awaited(one)
+    if not awaited:
+        return ""
+    target = Target.objects.get(pk=one.target_id)
+    name = target.arn.rpartition(":")[2]
+    if awaited.startswith("nothing"):
+        return f"Outcomes of letters sent to {name} wait for {awaited}. The wait has no end by itself."
+    if not awaited.startswith("it has not been seen empty"):
+        return f"Outcomes of letters sent to {name} wait for: {awaited}."
+    return (
+        f"Outcomes wait: {name}{awaited.removeprefix('it')}: {_visible(target)}is its consumer running? "
+        "The wait has no end by itself."
+    )
+
+
+def _visible(target: Target) -> str:
+    try:
+        return f"{depth(QueueAddress(url=target.url, region=target.region)).visible:,} visible; "
+    except QueueIsOutOfReach:
+        return ""

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Count
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.management.console import (
@@ -20,11 +21,11 @@ from reprocessing.management.console import (
     add_confirm,
     add_json,
     add_name,
+    add_person,
     find,
     when,
     whoever_is_here,
     whole,
-    words,
 )
 from reprocessing.models import DeadLetterQueue, lanes
 from reprocessing.models.letter import ParkedLetter
@@ -70,8 +71,8 @@ class ParkingCommand(Console):
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
         add_name(parser)
         parser.add_argument(
-            "--reason", action="append", choices=[one.value for one in ParkedReason], metavar="R",
-            help="parked for this reason; may be given several times: " + ", ".join(ParkedReason),
+            "--parked-for", action="append", choices=[one.value for one in ParkedReason], metavar="CODE",
+            help="parked for this; may be given several times: " + ", ".join(ParkedReason),
         )  # fmt: skip
         parser.add_argument("--key", metavar="K", help="of this ordering key")
         parser.add_argument(
@@ -81,13 +82,10 @@ class ParkingCommand(Console):
             "--older-than", type=length, metavar="AGE", help="parked for longer than this: 90s, 30m, 12h, 7d"
         )
         parser.add_argument("--limit", type=whole(1), metavar="N", help="so many at most, the longest parked first")
-        parser.add_argument("--because", required=True, type=words, metavar="TEXT", help="why; it is kept")
-        parser.add_argument(
-            "--by", default=whoever_is_here(), type=words, metavar="WHO", help="who decides; %(default)s"
-        )
         parser.add_argument(
             "--selection", type=selection, metavar="MARK", help="exactly the letters of a dry run, which tells the mark"
         )
+        add_person(parser)
         add_confirm(parser)
         add_json(parser)
 
@@ -105,13 +103,15 @@ class ParkingCommand(Console):
             self.report(self.in_json(dlq, chosen, decided, options, mark))
         else:
             self.say("\n".join([*shown(dlq, chosen), *self.told(chosen, decided, options, mark)]))
+        if not chosen and filters(options):
+            raise CommandError(missed(dlq, options))
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any]) -> Decided:
         """Act on these letters, group by group; each group is done or not done as a whole."""
         decided = Decided()
         for first in range(0, len(chosen), GROUP):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP]}
-            reviewed = type(self).act(list(ids), by=options["by"], reason=options["because"])
+            reviewed = type(self).act(list(ids), by=options["by"], reason=options["reason"])
             decided.done += reviewed.done
             decided.refused |= {ids[letter]: why for letter, why in reviewed.refused.items()}
         return decided
@@ -124,7 +124,7 @@ class ParkingCommand(Console):
             yield f"This was a dry run: none of them is {self.deed}. To act on exactly these:"
             yield self.acting(options, mark)
             return
-        yield f"{len(decided.done):,} of {len(chosen):,} are {self.deed}."
+        yield f"{len(decided.done):,} of {len(chosen):,} {'is' if len(chosen) == 1 else 'are'} {self.deed}."
         yield from left_alone(decided)
         yield from self.after(decided)
 
@@ -135,17 +135,11 @@ class ParkingCommand(Console):
 
     def acting(self, options: dict[str, Any], mark: str) -> str:
         """The same command, as it acts."""
-        given = ["manage.py", type(self).__module__.rpartition(".")[2], options["name"]]
-        for name in ("reason", "message_id"):
-            given += [part for value in options[name] or () for part in (f"--{name.replace('_', '-')}", value)]
-        if options["key"] is not None:
-            given.append(f"--key={options['key']}")
-        if options["older_than"] is not None:
-            given += ["--older-than", f"{options['older_than'] // timedelta(seconds=1)}s"]
+        given = ["manage.py", type(self).__module__.rpartition(".")[2], options["name"], *filters(options)]
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]
         given += ["--by", options["by"]] if options["by"] != whoever_is_here() else []
-        return shlex.join([*given, f"--because={options['because']}", "--selection", mark, "--confirm"])
+        return shlex.join([*given, f"--reason={options['reason']}", "--selection", mark, "--confirm"])
 
     def in_json(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decided, options: dict[str, Any], mark: str
@@ -165,8 +159,8 @@ class ParkingCommand(Console):
 def select(dlq: DeadLetterQueue, options: dict[str, Any]) -> list[Parked]:
     """The parked letters that are meant, as they are now; the longest parked first."""
     found = ParkedLetter.objects.filter(dlq=dlq)
-    if options["reason"]:
-        found = found.filter(reason__in=options["reason"])
+    if options["parked_for"]:
+        found = found.filter(reason__in=options["parked_for"])
     if options["key"] is not None:
         found = found.filter(ordering_key=options["key"])
     if options["message_id"]:
@@ -178,6 +172,28 @@ def select(dlq: DeadLetterQueue, options: dict[str, Any]) -> list[Parked]:
     limit: int | None = options["limit"]
     fields = ("pk", "message_id", "ordering_key", "reason", "finished_at")
     return [Parked(*row) for row in found.order_by("finished_at", "pk").values_list(*fields)[:limit]]
+
+
+def filters(options: dict[str, Any]) -> list[str]:
+    """What narrows the choice, as it is said on the command line."""
+    given: list[str] = []
+    for name in ("parked_for", "message_id"):
+        given += [part for value in options[name] or () for part in (f"--{name.replace('_', '-')}", value)]
+    if options["key"] is not None:
+        given.append(f"--key={options['key']}")
+    if options["older_than"] is not None:
+        given += ["--older-than", f"{options['older_than'] // timedelta(seconds=1)}s"]
+    return given
+
+
+def missed(dlq: DeadLetterQueue, options: dict[str, Any]) -> str:
+    """That the filters meant no letter, and what to check."""
+    reasons = ParkedLetter.objects.filter(dlq=dlq).order_by("reason").values_list("reason").annotate(n=Count("pk"))
+    parked = ", ".join(f"{count:,} {reason}" for reason, count in reasons) or "no letter at all"
+    return (
+        f"No parked letter of {dlq.name} has all of: {shlex.join(filters(options))}. Parked there: {parked}. Keys and "
+        "message ids are compared letter by letter; leave a filter out, and a dry run shows which letters there are."
+    )
 
 
 def mark_of(chosen: Sequence[Parked]) -> str:
@@ -196,7 +212,8 @@ def selection(text: str) -> str:
 
 def shown(dlq: DeadLetterQueue, chosen: Sequence[Parked]) -> Iterable[str]:
     """How many they are, why they were parked, and some of each."""
-    yield f"{dlq.name}: {len(chosen):,} parked letters are meant{':' if chosen else '.'}"
+    meant = "letter is" if len(chosen) == 1 else "letters are"
+    yield f"{dlq.name}: {len(chosen):,} parked {meant} meant{':' if chosen else '.'}"
     for reason, count in Counter(one.reason for one in chosen).most_common():
         yield f"  {count:,} {reason}: {ParkedReason(reason).sentence}"
         of_reason = [one for one in chosen if one.reason == reason]

@@ -12,10 +12,20 @@ from django.core.validators import validate_slug
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.management import drain_words
 from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, whole, words
 from reprocessing.management.drain_words import Outlook
-from reprocessing.management.draining import Drainer, Interruption, Telling, command, hands, refuse, refuse_moves
+from reprocessing.management.draining import (
+    Drainer,
+    Interruption,
+    Telling,
+    command,
+    hands,
+    others,
+    refuse,
+    refuse_moves,
+)
 from reprocessing.models import DeadLetterQueue, Run, progress, prospect, standing
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.pipeline import drain
@@ -32,8 +42,9 @@ class Command(Drainer):
 
     help = (
         "Captures what a dlq holds and shows the plan; with --confirm replays it, in order per key, and waits for the "
-        "outcomes. Needs neither worker nor beat. Capturing hides messages from the dlq's other readers; a dry run "
-        "captures, too, but sends, parks and discards nothing."
+        "outcomes. Needs neither worker nor beat. A dry run captures, too: on a standard dlq the messages become "
+        "invisible to its other readers for a while and stay in it; on a FIFO one they move to PostgreSQL and leave "
+        "SQS. It sends, parks and discards nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -84,7 +95,7 @@ class Command(Drainer):
         outlook = look_ahead(dlq, options["limit"])
         refused = drain_words.too_slow(outlook) if outlook.late else ""
         if not options["json"]:
-            self.say("\n".join([*drain_words.plan(outlook, new), *unfinished(dlq)]))
+            self.say("\n".join(drain_words.plan(outlook, new)))
         if options["confirm"] and not refused and not interruption():
             name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
             self.act(drain.begin(dlq, name=name, limit=options["limit"], asked_by=options["by"]), options, interruption)
@@ -99,8 +110,8 @@ class Command(Drainer):
         if refused:
             raise CommandError(refused)
         if not options["json"]:
-            self.say("This was a dry run: nothing was sent, parked or discarded. To act:")
-            self.say(acting(options))
+            said = "This was a dry run: nothing was sent, parked or discarded."
+            self.say(said if outlook.nothing else f"{said} To act:\n{acting(options)}")
 
     def capture(self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool) -> int:
         """Capture until the dlq has run dry; how many letters were new.
@@ -142,7 +153,7 @@ class Command(Drainer):
         if options["enqueue"]:
             self.leave(run, options)
         else:
-            self.work(run, options, interruption)
+            self.work(run, options, interruption, along=others(run.dlq, run))
 
 
 def look_ahead(dlq: DeadLetterQueue, limit: int | None) -> Outlook:
@@ -152,16 +163,9 @@ def look_ahead(dlq: DeadLetterQueue, limit: int | None) -> Outlook:
         prospect.prospect(dlq.pk, limit=limit),
         prospect.objections(dlq.pk, limit=limit),
         prospect.shares(dlq.pk, limit=limit, count_lag=conf.current().count_lag.total_seconds()),
+        {one.name: progress.tally(one.pk).under_way for one in others(dlq)},
+        sum(one.n for one in standing.letters(dlq.pk) if one.state == LetterState.PARKED),
     )
-
-
-def unfinished(dlq: DeadLetterQueue) -> list[str]:
-    """The runs of this dlq that are under way already."""
-    return [
-        f"  under way       {drain_words.counted(one.unfinished, 'letter')} of the run {one.name}; they go along"
-        for one in standing.working(dlq.pk)
-        if one.unfinished
-    ]
 
 
 def acting(options: dict[str, Any]) -> str:

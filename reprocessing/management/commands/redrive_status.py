@@ -8,13 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db.models import Min
 
 from reprocessing import conf
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
 from reprocessing.management.console import Console, add_json, find, number, when
+from reprocessing.management.drain_words import counted
+from reprocessing.models import Custody, standing, stops
 from reprocessing.models import lanes as lanes_of
-from reprocessing.models import standing, stops
+from reprocessing.models.custody import CustodyState
 from reprocessing.models.run import RunKind
 from reprocessing.models.standing import Evidence, Lanes, Letters, Watch, Working
 
@@ -72,7 +75,7 @@ def status(key: int | None = None) -> Told:
     now = lanes_of.clock()
     halt = stops.stopped(None)
     letters, lanes = standing.letters(key), standing.lanes(key)
-    lag = conf.current().count_lag.total_seconds()
+    lag, expiry = conf.current().count_lag.total_seconds(), _expiry(key)
     evidence, runs = standing.evidence(key, count_lag=lag), standing.working(key)
     return {
         "now": now,
@@ -81,6 +84,7 @@ def status(key: int | None = None) -> Told:
             {
                 **_of_dlq(watch),
                 **_of_letters([one for one in letters if one.dlq_id == watch.id], now),
+                **_until(expiry.get(watch.id), now),
                 **_of_lanes([one for one in lanes if one.dlq_id == watch.id]),
                 "targets": [_of_target(one) for one in evidence if one.dlq_id == watch.id],
                 "runs": [_of_run(one) for one in runs if one.dlq_id == watch.id],
@@ -118,16 +122,24 @@ def _of_letters(found: list[Letters], now: datetime) -> Told:
         counts[_PRESUMED if one.presumed else one.state] += one.n
     unfinished = [one for one in found if one.state not in FINISHED]
     oldest = min((one.died_at for one in unfinished), default=None)
-    expiry = min((one.expires_at for one in unfinished if one.expires_at), default=None)
     return {
         "letters": counts,
         "parked": {one.reason: one.n for one in found if one.state == LetterState.PARKED},
         "unfinished": sum(one.n for one in unfinished),
         "oldest": oldest,
         "oldest_age_seconds": oldest and (now - oldest).total_seconds(),
-        "expires": expiry,
-        "expires_in_seconds": expiry and (expiry - now).total_seconds(),
     }
+
+
+def _expiry(key: int | None) -> dict[int, datetime | None]:
+    """When a dlq drops the first copy of a letter that is unfinished; nothing of dlqs that hold no such copy."""
+    held = Custody.objects.filter(state=CustodyState.HELD, **({"dlq": key} if key else {}))
+    unfinished = held.exclude(letter__state__in=FINISHED)
+    return dict(unfinished.order_by().values_list("dlq").annotate(first=Min("letter__expires_at")))
+
+
+def _until(expiry: datetime | None, now: datetime) -> Told:
+    return {"expires": expiry, "expires_in_seconds": expiry and (expiry - now).total_seconds()}
 
 
 def _of_lanes(found: list[Lanes]) -> Told:
@@ -206,13 +218,14 @@ def _dlq(dlq: Told) -> Iterable[str]:
         yield f"  oldest    unfinished, sent first {in_words(dlq['oldest_age_seconds'])} ago{expiry}"
     for waiting in dlq["waiting"]:
         due = f" (from {when(waiting['due_at'])} on)" if waiting["due_at"] else ""
-        yield f"  waiting   {waiting['lanes']} lanes: {waiting['why']}{due}"
+        yield f"  waiting   {counted(waiting['lanes'], 'lane')}: {waiting['why']}{due}"
     for target in dlq["targets"]:
         yield from _target(target)
     for run in dlq["runs"]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
         which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
-        yield f"  run       {which} is {run['state']}: {run['unfinished']} letters unfinished"
+        left = counted(run["unfinished"], "letter")
+        yield f"  run       {which} is {run['state']}: {left} unfinished"
     yield f"  capture   {_capture(dlq['capture'])}"
 
 
@@ -233,7 +246,8 @@ def _depth(dlq: Told) -> str:
     said = "never asked"
     if depth["at"]:
         said = f"about {depth['visible']} visible, {depth['in_flight']} in flight at {when(depth['at'])}"
-    return f"{said}; {copies['held']} copies held, {copies['to_delete']} to be deleted"
+    held = "1 copy" if copies["held"] == 1 else f"{copies['held']:,} copies"
+    return f"{said}; {held} held, {copies['to_delete']:,} to be deleted"
 
 
 def _counts(counts: dict[str, int]) -> str:

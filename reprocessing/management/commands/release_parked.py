@@ -27,4 +27,4 @@ class Command(ParkingCommand):
                 yield "They are of the standing run: workers replay them."
             else:
                 go_on = f"manage.py rerun {run.name} --confirm"
-                yield f"They are of the run {run.name}: workers replay them; without workers: {go_on}"
+                yield f"Their run is {run.name}: workers replay it; without workers: {go_on}"

@@ -44,7 +44,8 @@ def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
     if stop is None:
         return f"NOT STOPPED: this was a dry run. {what} is stopped with --confirm."
     if stop.new:
-        return f"{what} is stopped: nothing is sent until resume_redrive {dlq.name if dlq else '--all'}."
+        resume = f"manage.py resume_redrive {dlq.name if dlq else '--all'} --reason WHY --confirm"
+        return f"{what} is stopped: nothing is sent until: {resume}"
     return f"{what} was stopped already, {in_words(stop)}. That stop holds."
 
 

@@ -10,7 +10,7 @@ from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
 
 pytestmark = pytest.mark.django_db
-WHY = ("--because", "too old to matter", "--by", "ann")
+WHY = ("--reason", "too old to matter", "--by", "ann")
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_a_dry_run_gives_nothing_up_and_says_how_to(lot: Lot, ask: Ask) -> None:
 
 
 def test_confirmed_they_are_given_up_and_it_is_written_down(lot: Lot, ask_json: AskJson) -> None:
-    told = ask_json("discard_parked", "orders", "--reason", "refused", *WHY, "--confirm")
+    told = ask_json("discard_parked", "orders", "--parked-for", "refused", *WHY, "--confirm")
     assert (told["discarded"], told["reasons"]) == (2, {"refused": 2})
     assert lot.states() == ["discarded", "discarded", "parked"]
     assert set(Review.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "too old to matter")}

@@ -19,8 +19,10 @@ from django.db import connection
 from pytest_django import Settings
 
 from reprocessing.management import draining
+from reprocessing.management.console import when
 from reprocessing.management.draining import Interruption
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target, captures, stops
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target, captures, progress, stops
+from reprocessing.models import Lane as LaneRow
 from reprocessing.models.lanes import clock
 from reprocessing.pipeline import drain, replay
 from reprocessing.pipeline.capture import Captured
@@ -94,7 +96,7 @@ def test_a_drain_delivers_parks_and_ends_with_one_object(ask_json: AskJson) -> N
     told = ask_json("drain_dlq", bench.name, "--confirm", "--run", "monday", "--by", "ann")
     assert told == {
         "run": "monday", "captured": 4, "delivered": 3, "presumed": 0, "parked": 1, "closed_as_duplicate": 0,
-        "discarded": 0, "waiting": 0, "failed_attempts": 0, "dry_run": False, "dlq": bench.name, "held": 0,
+        "discarded": 0, "waiting": 0, "failed_attempts": 0, "dry_run": False, "dlq": bench.name, "held": 0, "along": {},
     }  # fmt: skip
     assert [one["Body"] for one in bench.delivered()] == ["a0", "a1", "a2"]
     run = Run.objects.get()
@@ -281,8 +283,9 @@ def test_interrupted_twice_it_hands_back_and_says_how_to_go_on(status: int) -> N
     with pytest.raises(CommandError) as refused:
         call_command("drain_dlq", bench.name, "--run", "monday", "--confirm", "--json", stdout=out, stderr=StringIO())
     assert refused.value.returncode == status
-    assert "2 letters of monday left" in str(refused.value)
-    assert "manage.py rerun monday --confirm" in str(refused.value)
+    assert "2 letters are unfinished (1 still to be sent, 1 sent, outcome not known yet)" in str(refused.value)
+    assert "Go on here with: manage.py rerun monday --confirm" in str(refused.value)
+    assert f"manage.py stop_redrive {bench.name} --reason WHY --confirm" in str(refused.value)
     assert json.loads(out.getvalue())["waiting"] == 2
     assert bench.lane().phase == "awaiting"
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
@@ -316,7 +319,7 @@ def test_letters_behind_a_parked_one_are_left_to_a_person(ask: Ask) -> None:
     run = bench.enlist()
     DeadLetter.objects.filter(payload__body=b"first").update(attempts=1)
     said = ask("rerun", run.name, "--confirm")
-    assert "1 letter of them wait behind a parked one" in said
+    assert "1 letter of them waits behind a parked one" in said
     assert sorted(bench.states().items()) == [("first", "parked"), ("second", "waiting")]
 
 
@@ -327,6 +330,81 @@ def test_another_runs_letters_ahead_of_ours_go_along(ask_json: AskJson) -> None:
     bench.bury("2", key="a", n="2")
     assert ask_json("drain_dlq", bench.name, "--confirm")["delivered"] == 1
     assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+
+
+def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask: Ask) -> None:
+    bench = Workbench()
+    for number in range(3):
+        bench.bury(f"{number}")
+    other = bench.ready()  # a run that nobody works on
+    LaneRow.objects.filter(dlq=bench.dlq).update(due_at=clock() + timedelta(seconds=1))
+    assert f"under way       3 letters of the run {other.name}; they go along" in ask("drain_dlq", bench.name)
+    said = ask("drain_dlq", bench.name, "--run", "monday", "--confirm")
+    assert "monday: no letter." in said
+    assert f"Along with it went {other.name}: 3 letters: 3 delivered." in said
+    assert set(bench.states().values()) == {"delivered"}
+
+
+def test_those_that_went_along_are_told_within_the_one_object(ask_json: AskJson) -> None:
+    bench = Workbench()
+    bench.bury("1")
+    other = bench.ready()
+    LaneRow.objects.filter(dlq=bench.dlq).update(due_at=clock() + timedelta(seconds=1))
+    told = ask_json("drain_dlq", bench.name, "--confirm")
+    assert (told["captured"], told["waiting"]) == (0, 0)
+    assert told["along"][other.name] == {
+        "captured": 1, "delivered": 1, "presumed": 0, "parked": 0, "closed_as_duplicate": 0, "discarded": 0,
+        "waiting": 0, "held": 0,
+    }  # fmt: skip
+
+
+def test_a_plan_with_nothing_in_it_says_so_and_offers_no_act(ask: Ask) -> None:
+    bench = Workbench(fields=KEYED)
+    said = ask("drain_dlq", bench.name)
+    assert f"{bench.name}: there is nothing to replay." in said
+    assert said.splitlines()[-1] == "This was a dry run: nothing was sent, parked or discarded."
+    bench.bury("lost")
+    ask("drain_dlq", bench.name, "--confirm")
+    said = ask("drain_dlq", bench.name)
+    assert "parked          1 letter waits for a person: manage.py release_parked" in said
+    assert "--confirm" not in said
+
+
+def test_help_says_that_a_dry_run_captures(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        call_command("drain_dlq", "--help")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "A dry run captures, too: on a standard dlq the messages become invisible" in said
+    assert "on a FIFO one they move to PostgreSQL and leave SQS." in said
+
+
+def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None:
+    bench = Workbench()
+    for number in range(2):
+        bench.bury(f"{number}")
+    run = bench.ready()
+    assert "next attempt" not in draining.line(bench.dlq, progress.tally(run.pk))
+    due = clock() + timedelta(hours=1)
+    LaneRow.objects.filter(dlq=bench.dlq).update(due_at=due + timedelta(minutes=1))
+    LaneRow.objects.filter(pk=bench.lane(letters__payload__body=b"0").pk).update(due_at=due)
+    assert f"The next attempt is due at {when(due)}." in draining.line(bench.dlq, progress.tally(run.pk))
+
+
+def test_a_target_that_nobody_empties_is_named_with_its_depth_and_that_the_wait_has_no_end() -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=0.1)
+    for number in range(2):
+        bench.bury(f"{number}")
+    run = bench.ready()
+    bench.replay()
+    shop = bench.origin_url.rpartition("/")[2]
+
+    def told() -> str:
+        return draining.line(bench.dlq, progress.tally(run.pk))
+
+    assert eventually(lambda: "has not been seen empty" in told(), within=10)
+    assert f"Outcomes wait: {shop} has not been seen empty since" in told()
+    assert "2 visible; is its consumer running? The wait has no end by itself." in told()
 
 
 def test_another_capture_is_waited_for(ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +446,7 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
         return report
 
     monkeypatch.setattr(replay.Slice, "run", running)
-    with pytest.raises(CommandError, match="1 letter of"):
+    with pytest.raises(CommandError, match="1 letter is unfinished"):
         call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=StringIO())
     assert "Nothing is sent until it does" in caplog.text
     assert (bench.arrivals(), bench.states()) == ([], {"letter": "waiting"})

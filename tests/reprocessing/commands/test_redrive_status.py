@@ -15,7 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import DeadLetterQueue, Origin, Sighting, evidence, stops
+from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Origin, Sighting, evidence, stops
+from reprocessing.models.custody import CustodyState
 from reprocessing.models.run import Run, RunKind, RunState
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin, add_sent, ago
@@ -32,6 +33,14 @@ def orders(add_row: AddRow) -> DeadLetterQueue:
 @pytest.fixture
 def origin(orders: DeadLetterQueue) -> Origin:
     return add_origin(orders, window=90)
+
+
+def add_copy(letter: DeadLetter, state: CustodyState = CustodyState.HELD) -> None:
+    gone_at = ago(seconds=1) if state == CustodyState.GONE else None
+    Custody.objects.create(
+        dlq=letter.dlq, message_id=letter.message_id, letter=letter, state=state, handle="handle",
+        visible_until=ago(seconds=-60), gone_at=gone_at,
+    )  # fmt: skip
 
 
 def waits_for(ask_json: AskJson) -> Any:  # noqa: ANN401  a sentence, or nothing
@@ -64,12 +73,27 @@ def test_every_letter_is_counted_once_and_presumed_ones_apart(
 
 
 def test_the_oldest_unfinished_letter_and_the_first_to_expire_are_told(ask_json: AskJson, origin: Origin) -> None:
-    add_letter(origin, LetterState.DELIVERED, died_at=ago(days=9), expires_at=ago(days=5))
-    add_letter(origin, LetterState.WAITING, died_at=ago(hours=3), expires_at=ago(hours=-2))
-    add_letter(origin, LetterState.CAPTURED, died_at=ago(hours=1), expires_at=ago(hours=-7))
+    for letter in (
+        add_letter(origin, LetterState.DELIVERED, died_at=ago(days=9), expires_at=ago(days=5)),
+        add_letter(origin, LetterState.WAITING, died_at=ago(hours=3), expires_at=ago(hours=-2)),
+        add_letter(origin, LetterState.CAPTURED, died_at=ago(hours=1), expires_at=ago(hours=-7)),
+    ):
+        add_copy(letter)
     found = ask_json("redrive_status")["dlqs"][0]
     assert round(found["oldest_age_seconds"] / 3600) == 3
     assert round(found["expires_in_seconds"] / 3600) == 2
+
+
+@pytest.mark.parametrize("state", [None, CustodyState.DELETE, CustodyState.GONE])
+def test_nothing_expires_where_the_dlq_has_no_copy_left(
+    ask: Ask, ask_json: AskJson, origin: Origin, state: CustodyState | None
+) -> None:
+    letter = add_letter(origin, LetterState.WAITING, died_at=ago(hours=3), expires_at=ago(hours=-2))
+    if state:
+        add_copy(letter, state)
+    found = ask_json("redrive_status")["dlqs"][0]
+    assert (found["expires"], found["expires_in_seconds"]) == (None, None)
+    assert "the dlq drops" not in ask("redrive_status")
 
 
 def test_waiting_lanes_say_why(ask_json: AskJson, origin: Origin) -> None:

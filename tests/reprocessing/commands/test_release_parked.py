@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -14,7 +19,7 @@ from tests.reprocessing.commands.parking import Lot, refusal
 from tests.reprocessing.commands.stock import ago
 
 pytestmark = pytest.mark.django_db
-WHY = ("--because", "the shop was mended", "--by", "ann")
+WHY = ("--reason", "the shop was mended", "--by", "ann")
 
 
 @pytest.fixture
@@ -45,19 +50,46 @@ def test_confirmed_they_go_back_to_their_lanes_and_it_is_written_down(lot: Lot, 
 @pytest.mark.parametrize(
     ("filters", "meant"),
     [
-        (("--reason", "refused"), ["waiting", "waiting", "parked"]),
-        (("--reason", "refused", "--reason", "attempts_spent"), ["waiting"] * 3),
+        (("--parked-for", "refused"), ["waiting", "waiting", "parked"]),
+        (("--parked-for", "refused", "--parked-for", "attempts_spent"), ["waiting"] * 3),
         (("--key", "b"), ["parked", "parked", "waiting"]),
         (("--older-than", "1h"), ["waiting", "parked", "parked"]),
         (("--older-than", "90s"), ["waiting"] * 3),
-        (("--older-than", "1d"), ["parked"] * 3),
         (("--limit", "2"), ["waiting", "waiting", "parked"]),
-        (("--reason", "refused", "--key", "b"), ["parked"] * 3),
+        (("--parked-for", "refused", "--key", "a", "--older-than", "1h"), ["waiting", "parked", "parked"]),
     ],
 )
 def test_each_filter_narrows(lot: Lot, ask: Ask, filters: tuple[str, ...], meant: list[str]) -> None:
     ask("release_parked", "orders", *filters, *WHY, "--confirm")
     assert lot.states() == meant
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [("--older-than", "86400s"), ("--parked-for", "refused", "--key=b"), ("--message-id", "m-0"), ("--key=A",)],
+)
+@pytest.mark.parametrize("confirm", [(), ("--confirm",)])
+def test_filters_that_mean_no_letter_are_a_failure_that_says_what_there_is(
+    lot: Lot, filters: tuple[str, ...], confirm: tuple[str, ...]
+) -> None:
+    said = refusal("release_parked", "orders", *filters, *WHY, *confirm)
+    assert f"has all of: {' '.join(filters)}. Parked there: 1 attempts_spent, 2 refused." in said
+    assert lot.states() == ["parked"] * 3
+
+
+def test_a_failure_of_filters_is_still_one_object(lot: Lot) -> None:
+    out = StringIO()
+    with pytest.raises(CommandError):
+        call_command("release_parked", "orders", "--key", "nobody", *WHY, "--json", stdout=out)
+    assert json.loads(out.getvalue())["letters"] == 0
+    assert lot.states() == ["parked"] * 3
+
+
+def test_one_letter_is_told_in_the_singular(lot: Lot, ask: Ask) -> None:
+    said = ask("release_parked", "orders", "--key", "b", *WHY, "--confirm")
+    assert "1 parked letter is meant:" in said
+    assert "1 of 1 is released." in said
+    assert lot.states() == ["parked", "parked", "waiting"]
 
 
 def test_letters_are_named_by_their_message_ids(lot: Lot, ask: Ask) -> None:
@@ -73,14 +105,14 @@ def test_another_dlqs_letters_are_never_meant(lot: Lot, ask: Ask, add_row: AddRo
 
 
 def test_what_a_dry_run_ends_with_acts_on_exactly_what_it_showed(lot: Lot, ask: Ask, ask_json: AskJson) -> None:
-    mark = ask_json("release_parked", "orders", "--reason", "refused", *WHY)["selection"]
-    last = ask("release_parked", "orders", "--reason", "refused", *WHY).splitlines()[-1]
+    mark = ask_json("release_parked", "orders", "--parked-for", "refused", *WHY)["selection"]
+    last = ask("release_parked", "orders", "--parked-for", "refused", *WHY).splitlines()[-1]
     assert last == (
-        "manage.py release_parked orders --reason refused --by ann '--because=the shop was mended' "
+        "manage.py release_parked orders --parked-for refused --by ann '--reason=the shop was mended' "
         f"--selection {mark} --confirm"
     )
     later = lot.park("c", "refused", since=ago(seconds=1))
-    ask("release_parked", "orders", "--reason", "refused", *WHY, "--selection", mark, "--confirm")
+    ask("release_parked", "orders", "--parked-for", "refused", *WHY, "--selection", mark, "--confirm")
     assert lot.states() == ["waiting", "waiting", "parked"]
     assert DeadLetter.objects.get(pk=later.pk).state == "parked"
 
@@ -128,12 +160,12 @@ def test_in_json_a_program_learns_reasons_and_the_mark(lot: Lot, ask_json: AskJs
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "--because"),
-        (("--because", "  "), "it is empty"),
-        (("--because", "x", "--older-than", "soon"), "is no length of time"),
-        (("--because", "x", "--older-than", "999999999d"), "is too long"),
-        (("--because", "x", "--reason", "mood"), "invalid choice"),
-        (("--because", "x", "--selection", "abc"), "is no mark"),
+        ((), "--reason"),
+        (("--reason", "  "), "it is empty"),
+        (("--reason", "x", "--older-than", "soon"), "is no length of time"),
+        (("--reason", "x", "--older-than", "999999999d"), "is too long"),
+        (("--reason", "x", "--parked-for", "mood"), "invalid choice"),
+        (("--reason", "x", "--selection", "abc"), "is no mark"),
     ],
 )
 def test_what_is_unclear_is_refused_in_words(lot: Lot, arguments: tuple[str, ...], why: str) -> None:

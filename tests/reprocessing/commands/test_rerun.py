@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -9,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from reprocessing.models import DeadLetter, Run, stops
+from reprocessing.models import DeadLetter, Lane, Run, lanes, stops
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline import gather, park
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -53,6 +54,15 @@ def test_it_goes_on_with_what_is_left_and_does_nothing_twice(bench: Workbench, a
     assert "Nothing is left to do." in ask("rerun", "monday")
     assert len(bench.arrivals()) == 2
     assert Run.objects.get().state == "finished"
+
+
+def test_what_is_left_of_another_run_is_told_with_the_command_that_goes_on(bench: Workbench, ask: Ask) -> None:
+    bench.bury("later")
+    ask("drain_dlq", bench.name, "--run", "tuesday", "--enqueue", "--confirm")
+    Lane.objects.filter(letters__run__name="tuesday").update(due_at=lanes.clock() + timedelta(hours=1))
+    said = ask("rerun", "monday", "--confirm")
+    assert "Of the run tuesday 1 letter is unfinished (1 still to be sent)." in said
+    assert "manage.py rerun tuesday --confirm" in said
 
 
 def test_new_letters_are_not_its_own(bench: Workbench, ask_json: AskJson) -> None:
