@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import rows
 from reprocessing.models.aftermath import AFTERMATH
 
@@ -67,7 +68,22 @@ UPDATE redrive_letter l
   FROM unnest(%(letters)b::bigint[], %(objections)b::text[], %(details)b::text[], %(keys)b::text[],
               %(hashes)b::bytea[], %(singles)b::bool[], %(sequences)b::text[], %(idems)b::text[])
        AS s(letter_id, objection, detail, ordering_key, key_hash, single, sequence, idempotency_key)
- WHERE l.id = s.letter_id AND l.state = 'captured'
+ WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
+"""
+
+# Parked before they had a place; the dlq may say by now where their keys are.
+_STRAYS = """
+SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, t.size_limit, p.system, p.attributes, p.body
+  FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.key_hash IS NULL
+   AND l.origin_id IS NOT NULL
+ ORDER BY l.id
+"""
+
+# What nobody has asked for yet is placed again, by what the dlq says now.
+_REPLAN = """
+UPDATE redrive_letter SET planned = false, objection = '', detail = ''
+ WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned AND objection <> 'possible_return'
 """
 
 # Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters.
@@ -149,9 +165,27 @@ def unplaced(dlq: int, *, bodies: bool) -> list[Unplaced]:
     return rows.fetch(Unplaced, _UNPLACED, {"dlq": dlq, "bodies": bodies})
 
 
-def place(places: Sequence[Placed]) -> None:
-    """Write letters' places; their state stays."""
+@dataclass(frozen=True, slots=True)
+class Stray(Unplaced):
+    """A parked letter that never had a place."""
+
+    dlq_id: int
+
+
+def strays(letters: Collection[int]) -> list[Stray]:
+    """Those of the letters that were parked before they had a place."""
+    return rows.fetch(Stray, _STRAYS, {"letters": list(letters)})
+
+
+def replan(dlq: int) -> int:
+    """Have the captured letters of a dlq placed again; how many."""
+    return rows.execute(_REPLAN, {"dlq": dlq})
+
+
+def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:
+    """Write the places of letters in this state; the state stays."""
     values = {
+        "state": state,
         "letters": [one.letter_id for one in places],
         "objections": [one.objection for one in places],
         "details": [one.detail for one in places],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final, LiteralString
 
 from reprocessing.models import lanes, rows
 from reprocessing.models.review import Act
@@ -39,22 +40,25 @@ UPDATE redrive_letter l SET origin_id = o.id, target_id = o.target_id
                                  d.default_origin_id) END
 """
 
+# The lane of a letter's key; without a key, one of its own.
+KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
+
 # Letters of no lane yet (their place was not known) come to a lane of their own.
-_LANES = """
+_LANES = f"""
 INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, single, phase)
-SELECT l.dlq_id, l.origin_id, sha256(convert_to('released ' || l.message_id, 'UTF8')), true, 'idle'
+SELECT DISTINCT l.dlq_id, l.origin_id, {KEY_HASH}, l.key_hash IS NULL OR l.single, 'idle'
   FROM redrive_letter l
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.origin_id IS NOT NULL
 ON CONFLICT (dlq_id, origin_id, key_hash) DO NOTHING
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
-_SETTLE_DOWN = """
+_SETTLE_DOWN = f"""
 UPDATE redrive_letter l
-   SET lane_id = n.id, planned = true, sequence = coalesce(l.sequence, ''), single = true, key_hash = n.key_hash
+   SET lane_id = n.id, planned = true, sequence = coalesce(l.sequence, ''), single = n.single, key_hash = n.key_hash
   FROM redrive_lane n
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND n.dlq_id = l.dlq_id
-   AND n.origin_id = l.origin_id AND n.key_hash = sha256(convert_to('released ' || l.message_id, 'UTF8'))
-"""
+   AND n.origin_id = l.origin_id AND n.key_hash = {KEY_HASH}
+"""  # noqa: S608  # as above
 
 _LOCK_LANES = """
 SELECT n.id AS lane_id FROM redrive_lane n

@@ -13,7 +13,7 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
 
 from reprocessing.domain.errors import DlqIsTaken
-from reprocessing.models import parking
+from reprocessing.models import enlistment, parking
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.review import Act, Review
 from reprocessing.models.target import Target
@@ -74,6 +74,10 @@ def differences(proposal: Proposal) -> list[Difference]:
     return found
 
 
+#: What a letter's place is read by: captured letters are placed again when one of these changes.
+KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
+
+
 def register(proposal: Proposal, *, by: str, reason: str) -> Registered:
     """Add the dlq, or change what the proposal says otherwise; and write down who did it.
 
@@ -101,8 +105,11 @@ def _register(proposal: Proposal, by: str, reason: str) -> Registered:
         if not changes:
             return Registered(new=False, differences=[])
         new = dlq is None
+        keys_changed = any(one.field in KEYS for one in changes)
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_origins(dlq, proposal)
+        if keys_changed and not new:
+            enlistment.replan(dlq.pk)
         Review.objects.create(
             act=Act.ADDED if new else Act.CHANGED,
             dlq=dlq,

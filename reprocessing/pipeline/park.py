@@ -6,9 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import uuid4
 
-from reprocessing.models import Run, lanes, parking, rows
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import DeadLetterQueue, Run, enlistment, lanes, parking, rows
 from reprocessing.models.review import Act
 from reprocessing.models.run import RunState
+from reprocessing.pipeline import place
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Reviewed:
 def release(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
     """Put parked letters back onto their lanes, due at once, with as many attempts as their dlq allows anew.
 
+    One that was parked because its place was not known gets its place by what the dlq says now, or else goes alone.
     A released letter goes though later ones of its lane were delivered, and though another body was under its key: a
     person said so. Where the same body was, it is closed as that letter's duplicate.
 
@@ -43,6 +46,8 @@ def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewe
         raise ValueError("a review says who decided, and why")
 
     def decide() -> Reviewed:
+        if act is Act.RELEASED:
+            _place(letters)
         asked = parking.lock(letters, need_lane=act is Act.RELEASED)
         refused = {one.letter_id: one.refusal for one in asked if one.refusal}
         refused |= dict.fromkeys(set(letters) - {one.letter_id for one in asked}, "there is no such letter")
@@ -55,6 +60,16 @@ def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewe
         return Reviewed(tuple(able), refused)
 
     return rows.whole(decide)
+
+
+def _place(letters: Collection[int]) -> None:
+    """Letters that were parked for want of a place get one, where their dlq says by now where their keys are."""
+    found = enlistment.strays(letters)
+    policies = {
+        dlq.pk: place.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in={one.dlq_id for one in found})
+    }
+    placed = [place.letter(policies[one.dlq_id], one) for one in found]
+    enlistment.place([one for one in placed if one.key_hash is not None], state=LetterState.PARKED)
 
 
 def _release(letters: list[int], by: str) -> set[int]:

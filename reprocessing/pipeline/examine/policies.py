@@ -8,6 +8,7 @@ from reprocessing.domain.forecast import in_words
 from reprocessing.domain.identity import Source
 from reprocessing.models import Attempt, Target
 from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.registration import KEYS
 from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.examine.findings import Case, Finding, note, refuse, warn
 from reprocessing.pipeline.examine.proposing import watcher
@@ -97,14 +98,14 @@ def keys(case: Case) -> Iterator[Finding]:
             "Name an id that the producer gives, or leave it out: the message id is the default.",
         )
     row = case.sight.row
-    if row is None or not case.sight.unfinished:
+    if row is None or not case.sight.on_lanes:
         return
-    for name in ("ordering_key", "sequence", "idempotency_key", "missing_key"):
+    for name in KEYS:
         if case.value(name) != getattr(row, name):
             yield refuse(
-                f"{name} cannot change while {case.sight.unfinished:,} letters are unfinished: they have their places "
+                f"{name} cannot change while {case.sight.on_lanes:,} letters are under way: they have their places "
                 "under the old one.",
-                "Drain the dlq first.",
+                "Wait for their run to end (redrive_status), then change it.",
             )
 
 

@@ -13,7 +13,7 @@ from reprocessing.models.prospect import Prospect, Share
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.sqs import Depth, Move, QueueAddress, QueueFacts, depth, describe, moves, origins_of
 
-_UNFINISHED = ("captured", "waiting", "sending", "awaiting")
+_ON_LANES = ("waiting", "sending", "awaiting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Sight:
         row: the dlq as it was added before; None: it is new.
         targets: rows of the origins' targets that are there, by ARN.
         dlqs: every dlq that is watched, by ARN.
-        unfinished: letters that have not come to an end.
+        on_lanes: letters that a run has put on their lanes, and that have not come to an end.
         unsettled: sent letters, of any dlq, that wait for what a capture of this one proves.
     """
 
@@ -64,7 +64,7 @@ class Sight:
     row: DeadLetterQueue | None
     targets: dict[str, Target]
     dlqs: dict[str, DeadLetterQueue]
-    unfinished: int = 0
+    on_lanes: int = 0
     unsettled: int = 0
     prospect: Prospect | None = None
     shares: list[Share] = field(default_factory=list)
@@ -120,7 +120,7 @@ def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:
     if row is None:
         return {}
     return {
-        "unfinished": DeadLetter.objects.filter(dlq=row, state__in=_UNFINISHED).count(),
+        "on_lanes": DeadLetter.objects.filter(dlq=row, state__in=_ON_LANES).count(),
         "unsettled": Attempt.objects.filter(target__watched_by=row, closed_at=None, taken_at__isnull=False).count(),
         "prospect": prospect.prospect(row.pk),
         "shares": prospect.shares(row.pk),

@@ -344,8 +344,8 @@ def test_targets_of_others_keep_a_dlq_from_being_only_observed(
 
 def test_keys_do_not_change_under_letters_on_their_way(ask: Ask, refused: Refused, shop: Shop) -> None:
     row = add(ask, shop.dlq)
-    letter = add_letter(row.origins.get(), LetterState.CAPTURED)
-    assert "ordering_key cannot change while 1 letters are unfinished" in refused("--ordering-key", "attribute:a")
+    letter = add_letter(row.origins.get(), LetterState.WAITING)
+    assert "ordering_key cannot change while 1 letters are under way" in refused("--ordering-key", "attribute:a")
     DeadLetter.objects.filter(pk=letter.pk).update(state="discarded", finished_at=clock())
     add(ask, shop.dlq, "--ordering-key", "attribute:a")
 

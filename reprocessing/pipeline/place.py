@@ -1,0 +1,51 @@
+"""A letter's place by its dlq's policy, or the objection to giving it one."""
+
+from __future__ import annotations
+
+from reprocessing.domain.envelope import unpack
+from reprocessing.domain.identity import LetterFacts, Source
+from reprocessing.domain.lane import Place, Policy, place
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.verdict import Park
+from reprocessing.models import DeadLetterQueue
+from reprocessing.models.enlistment import Placed, Unplaced
+
+_READ_FROM_BODIES = (Source.BODY, Source.CONTENT_HASH)
+
+
+def policy_of(dlq: DeadLetterQueue) -> Policy:
+    """Where the dlq's letters carry their keys, as it says now."""
+    return Policy.of(
+        fifo=dlq.fifo,
+        ordering=dlq.ordering_key,
+        sequence=dlq.sequence,
+        idempotency=dlq.idempotency_key,
+        missing_key=dlq.missing_key,
+    )
+
+
+def reads_bodies(policy: Policy) -> bool:
+    """Whether a key is read from the letters' bodies."""
+    return any(one.source in _READ_FROM_BODIES for one in (policy.ordering, policy.sequence, policy.idempotency))
+
+
+def letter(policy: Policy, one: Unplaced) -> Placed:
+    """Where one letter stands, or why that is not known."""
+    if one.origin_id is None:
+        return Placed(one.id, objection=ParkedReason.UNKNOWN_ORIGIN)
+    facts = LetterFacts(one.message_id, bytes(one.body), unpack(bytes(one.attributes)), one.system)
+    found = place(policy, facts)
+    match found:
+        case Park(reason, detail):
+            return Placed(one.id, objection=reason, detail=detail)
+        case Place():
+            # A key that is the message id can have no twin: it needs no claim.
+            key = found.idempotency_key if found.idempotency_key != one.message_id else None
+            objection, detail = _too_large(one)
+            return Placed(one.id, objection, detail, found.key, found.key_hash, found.single, found.sequence, key)
+
+
+def _too_large(one: Unplaced) -> tuple[str, str]:
+    if one.size_limit is not None and one.size > one.size_limit:
+        return ParkedReason.TOO_LARGE, f"{one.size:,} bytes; its target takes {one.size_limit:,}"
+    return "", ""
