@@ -94,7 +94,7 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
         yield f"  the dlq drops the oldest message {_until(ahead)}; PostgreSQL keeps its letter"
     for name, letters in outlook.under_way.items():
-        yield f"  under way       {counted(letters, 'letter')} of the run {name}; they go along, to their end"
+        yield f"  under way       {counted(letters, 'letter')} of the run {name} (replayed along, to its end)"
 
 
 def _target(one: Share) -> Iterable[str]:
