@@ -134,13 +134,17 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 """
 
 
+def name_origins(letters: Collection[int]) -> None:
+    """Letters whose origin was not known get the one that their dlq names by now."""
+    rows.execute(_NAME, {"letters": list(letters)})
+
+
 def lock(letters: Collection[int], *, need_lane: bool) -> list[Asked]:
     """Lock these letters, their lanes first; which can be moved, and why others cannot."""
     values = {"letters": list(letters), "need_lane": need_lane}
     if need_lane:
-        rows.execute(_NAME, values)
-    rows.execute(_LANES, values)
-    rows.execute(_SETTLE_DOWN, values)
+        rows.execute(_LANES, values)
+        rows.execute(_SETTLE_DOWN, values)
     rows.fetch(_Lane, _LOCK_LANES, values)
     return rows.fetch(Asked, _ASK, values)
 

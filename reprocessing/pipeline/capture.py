@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db import transaction
-
 from reprocessing.conf import Conf
 from reprocessing.domain.envelope import Arrival, pack
 from reprocessing.domain.identity import body_hash
 from reprocessing.domain.marks import earlier_attempts, read_mark, size
-from reprocessing.models import DeadLetterQueue, Origin, arrival, captures, homecoming, lanes
+from reprocessing.models import DeadLetterQueue, Origin, arrival, captures, homecoming, lanes, rows
 from reprocessing.models.arrival import Marked, NewLetter, ReturnedCopy
 from reprocessing.models.captures import Capturing
 from reprocessing.models.dead_letter_queue import DeleteWhen
@@ -171,11 +169,15 @@ class _Capture:
         if not returned:
             return []
         back = [self._judged(one, copies[one.message_id]) for one in returned]
-        with transaction.atomic():
-            lanes.lock([one.lane_id for one in back], [None] * len(back))
+        ids = sorted({one.lane_id for one in back})
+
+        def record() -> list[Deletable]:
+            lanes.lock(ids, [None] * len(ids))
             held = homecoming.record(self._dlq.pk, back, visibility=self._conf.receive_visibility)
-            ids = sorted({one.lane_id for one in back})
             lanes.advance(ids, [None] * len(ids))
+            return held
+
+        held = rows.whole(record)
         self._done.returns += len(back)
         return held + [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in back]
 

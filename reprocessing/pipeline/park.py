@@ -47,6 +47,7 @@ def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewe
 
     def decide() -> Reviewed:
         if act is Act.RELEASED:
+            parking.name_origins(letters)
             _place(letters)
         asked = parking.lock(letters, need_lane=act is Act.RELEASED)
         refused = {one.letter_id: one.refusal for one in asked if one.refusal}

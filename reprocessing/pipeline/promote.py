@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from django.db import transaction
-
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, evidence, lanes
+from reprocessing.models import DeadLetterQueue, evidence, lanes, rows
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.settlement import Deletable, presume
 from reprocessing.pipeline import clear
@@ -50,11 +48,14 @@ def _look() -> None:
 def _promote(found: Sequence[Ripe]) -> None:
     """Against a return of the same letter, whoever locks its lane first decides."""
     ids = sorted({one.lane_id for one in found})
-    with transaction.atomic():
+
+    def record() -> list[Deletable]:
         lanes.lock(ids, [None] * len(ids))
         deletable = presume([one.attempt_id for one in found])
         lanes.advance(ids, [None] * len(ids))
-    delete(deletable)
+        return deletable
+
+    delete(rows.whole(record))
 
 
 def delete(deletable: Sequence[Deletable]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from unittest import mock
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, enlistment
-from reprocessing.pipeline import park, plan
+from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, enlistment
+from reprocessing.pipeline import capture, park, plan
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,6 +53,19 @@ def test_parked_letters_get_their_places_when_they_are_released() -> None:
     _corrected(bench)
     park.release(list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="the key is right now")
     assert (Lane.objects.count(), _in_order(bench)) == (1, _digests("1", "2", "3"))
+
+
+def test_letters_of_an_origin_named_later_are_placed_too() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    Origin.objects.update(arn="arn:aws:sqs:eu-west-1:000000000000:another")
+    for number in (2, 1):
+        bench.bury(f"{number}", key="anna", n=f"{number}")
+    with mock.patch.object(capture._Origins, "of", return_value=None):
+        bench.capture()
+    bench.enlist()
+    assert set(DeadLetter.objects.values_list("reason", flat=True)) == {"unknown_origin"}
+    park.release(list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="there is but this one")
+    assert (Lane.objects.count(), _in_order(bench)) == (1, _digests("1", "2"))
 
 
 def test_what_still_lacks_its_key_goes_alone_when_a_person_says_so() -> None:

@@ -12,7 +12,7 @@ from reprocessing.domain.verdict import Outcome, Refused
 from reprocessing.models import Notice
 from reprocessing.models.notices import Owed
 from reprocessing.pipeline import notify, park, recover
-from reprocessing.sqs import LARGEST
+from reprocessing.sqs import LARGEST, send
 from tests.reprocessing.pipeline.bench import Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,7 +121,7 @@ def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.M
         monkeypatch.undo()
         first, *others = args[1]
         refused: Outcome = Refused("Busy", "not now", poison=False)
-        return {first.attempt: refused} | notify.send(args[0], others, **options)
+        return {first.attempt: refused} | send(args[0], others, **options)
 
     monkeypatch.setattr(notify, "send", busy_once)
     _sweep(bench)
