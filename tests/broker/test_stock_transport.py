@@ -14,6 +14,8 @@ from tests.broker.local_sqs import LocalSqs
 from tests.broker.workers import START, Worker
 from tests.conditions import eventually
 
+pytestmark = pytest.mark.soak  # ten workers at a time, and a version of kombu that is pinned
+
 POOLS = ("prefork", "threads")
 FATAL_FAULTS = {
     "internal-error": {"kind": "error", "status": 500, "code": "InternalError", "times": 1},

@@ -28,11 +28,6 @@ def _ticks_of_two_beats(schedule: Schedule, *, ticks: int, within: float) -> tup
         return schedule.sends(), schedule.runs()
 
 
-def test_two_beats_send_every_tick_once(schedule: Schedule) -> None:
-    sends, runs = _ticks_of_two_beats(schedule, ticks=8, within=30)
-    assert sends == runs
-
-
 @pytest.mark.soak
 def test_two_beats_send_every_tick_of_a_minute_once(schedule: Schedule) -> None:
     sends, runs = _ticks_of_two_beats(schedule, ticks=60, within=120)

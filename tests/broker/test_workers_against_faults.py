@@ -75,6 +75,7 @@ def test_the_same_worker_consumes_again_after_its_deletes_were_denied(workers: l
         worker.consumes(within=RECOVERED)
 
 
+@pytest.mark.soak
 def test_a_worker_with_productions_waits_consumes_again_after_a_receive_that_hangs(patient_worker: Worker) -> None:
     patient_worker.consumes(within=RECOVERED)
 

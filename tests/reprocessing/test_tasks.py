@@ -194,7 +194,14 @@ def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) 
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("ready", "orphans"), [(1, 0), (900, 0), (0, 300)])
+@pytest.mark.parametrize(
+    ("ready", "orphans"),
+    [
+        (1, 0),
+        pytest.param(900, 0, marks=pytest.mark.soak),
+        pytest.param(0, 300, marks=pytest.mark.soak),
+    ],
+)
 def test_a_day_without_workers_leaves_about_a_thousand_messages(
     ready: int, orphans: int, post: Post, clock: Clock
 ) -> None:

@@ -22,7 +22,14 @@ LETTERS, STOPS_WITHIN = 160, 2.0
 WHO: dict[str, Any] = {"by": "a test", "reason": "to see it stand still", "confirm": True}
 
 
-@pytest.mark.parametrize(("delete_when", "everything"), [("terminal", False), ("captured", False), ("terminal", True)])
+@pytest.mark.parametrize(
+    ("delete_when", "everything"),
+    [
+        ("terminal", True),
+        pytest.param("terminal", False, marks=pytest.mark.soak),
+        pytest.param("captured", False, marks=pytest.mark.soak),
+    ],
+)
 def test_a_drain_that_is_stopped_sends_nothing_and_is_finished_when_it_is_resumed(
     *, delete_when: str, everything: bool
 ) -> None:
