@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
 import pytest
 from django.db import connection
 
@@ -75,10 +76,10 @@ class _Orphans(threading.Thread):
 
     def note(self, parent: int) -> None:
         """The worker with this process id was killed just now, and its children with it."""
-        for lane, fence, owner in Lane.objects.filter(phase="leased", dlq=self._dlq).values_list(
-            "id", "fence", "owner"
-        ):
-            if not Path(f"/proc/{owner.split(':')[1]}").exists() or owner.split(":")[1] == str(parent):
+        leased = Lane.objects.filter(phase="leased", dlq=self._dlq)
+        for lane, fence, owner in leased.values_list("id", "fence", "owner"):
+            pid = int(owner.split(":")[1])
+            if pid == parent or _is_dead(pid):
                 self._left[lane, fence] = time.monotonic()
         self.count = len(self._left)
 
@@ -96,6 +97,14 @@ class _Orphans(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self.join()
+
+
+def _is_dead(pid: int) -> bool:
+    """Whether a process has ended, also one that nobody has buried."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _bury(bench: Workbench, letters: int = LETTERS) -> None:
