@@ -31,7 +31,7 @@ class LanePhase(StrEnum):
     READY = "ready"  #: its head may go at `due_at`
     LEASED = "leased"  #: a slice works on it until `due_at`
     AWAITING = "awaiting"  #: its head was sent, and the next letter waits for its outcome
-    HELD = "held"  #: a parked head, or a person, stops it
+    HELD = "held"  #: a parked head, a rule, or a person, stops it
 
 
 class AttemptOutcome(StrEnum):
@@ -62,6 +62,7 @@ class ParkedReason(StrEnum):
     TWIN_DISCARDED = "twin_discarded"
     POSSIBLE_RETURN = "possible_return"
     RECEIVED_TOO_OFTEN = "received_too_often"
+    QUARANTINED = "quarantined"
 
     @property
     def sentence(self) -> str:
@@ -83,5 +84,6 @@ _SENTENCES = {
     ParkedReason.KEY_CONFLICT: "Another body was delivered under the same idempotency key.",
     ParkedReason.TWIN_DISCARDED: "A person discarded another letter with the same idempotency key.",
     ParkedReason.POSSIBLE_RETURN: "It may be a letter of ours that came back without its marks.",
+    ParkedReason.QUARANTINED: "A rule quarantined it.",
     ParkedReason.RECEIVED_TOO_OFTEN: "It was received more often than the dlq's ceiling allows.",
 }

@@ -1,21 +1,28 @@
 """What Postgres remembers: rows, constraints and querysets."""
 
 from reprocessing.models.attempt import Attempt
+from reprocessing.models.breaker import Breaker, BreakerState, RateClass
 from reprocessing.models.claim import Claim, ClaimState
 from reprocessing.models.custody import Custody, CustodyState
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.dispatch import Dispatch
+from reprocessing.models.health import CheckKind, Health, HealthCheck
 from reprocessing.models.lane import Lane
 from reprocessing.models.letter import DeadLetter, Payload
 from reprocessing.models.notice import News, Notice
 from reprocessing.models.pulse import Pulse
 from reprocessing.models.review import Act, Halt, Review
+from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run
 from reprocessing.models.target import Sighting, Target
+from reprocessing.models.wave import Wave
 
 __all__ = [
     "Act",
     "Attempt",
+    "Breaker",
+    "BreakerState",
+    "CheckKind",
     "Claim",
     "ClaimState",
     "Custody",
@@ -24,14 +31,20 @@ __all__ = [
     "DeadLetterQueue",
     "Dispatch",
     "Halt",
+    "Health",
+    "HealthCheck",
     "Lane",
     "News",
     "Notice",
     "Origin",
     "Payload",
     "Pulse",
+    "RateClass",
     "Review",
+    "Rule",
+    "Rulebook",
     "Run",
     "Sighting",
     "Target",
+    "Wave",
 ]

@@ -6,10 +6,12 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import AttemptOutcome
+from reprocessing.models.breaker import Breaker
 from reprocessing.models.lane import Lane
 from reprocessing.models.letter import DeadLetter
 from reprocessing.models.run import Run
 from reprocessing.models.target import Target
+from reprocessing.models.wave import Wave
 
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
@@ -18,7 +20,9 @@ class Attempt(models.Model):
     """One attempt; every column is written once (a trigger sees to it), `holds_lane` falls once.
 
     An attempt whose letter comes back after it was closed keeps its outcome and says so in `returned_at`.
-    `deadline`: until when it may come back; `taken_at`: when the target took it.
+    `deadline`: until when it may come back; `taken_at`: when the target took it. `breaker_epoch`: that of its breaker
+    when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing follows from it.
+    `wave`: on the first attempt of a letter in its run, where that goes in waves.
     """
 
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="history", db_index=False)
@@ -39,6 +43,12 @@ class Attempt(models.Model):
     closed_at = models.DateTimeField(null=True, blank=True)
     returned_at = models.DateTimeField(null=True, blank=True)
     holds_lane = models.BooleanField()
+    breaker = models.ForeignKey(
+        Breaker, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    breaker_epoch = models.BigIntegerField(db_default=0)
+    wave = models.ForeignKey(Wave, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    ill = models.BooleanField(null=True, blank=True)
 
     class Meta:
         db_table = "redrive_attempt"
@@ -59,6 +69,8 @@ class Attempt(models.Model):
             ),
             models.Index(F("target"), F("lane"), condition=Q(closed_at=None), name="attempts_still_open"),
             models.Index(F("run"), F("outcome"), name="attempts_of_a_run"),
+            models.Index(F("breaker"), F("id"), name="attempts_in_sending_order"),
+            models.Index(F("wave"), F("id"), condition=Q(wave__isnull=False), name="attempts_of_a_wave"),
         ]
 
     def __str__(self) -> str:

@@ -59,6 +59,8 @@ class DeadLetterQueue(models.Model):
     """One watched dlq. Adding one never redrives it.
 
     Durations are seconds. `quiet_for` null: the visibility timeout of the letter's origin. `receive_ceiling` null: off.
+    `message_type` and `tenant` are selectors that rules ask, empty: letters have none. `wave_success`: the share of a
+    wave that has to go well before the next one.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -86,6 +88,10 @@ class DeadLetterQueue(models.Model):
     parked_head = models.TextField(choices=ParkedHead.choices, default=ParkedHead.ASIDE)
     stale = models.TextField(choices=StalePolicy.choices, default=StalePolicy.PARK)
     receive_ceiling = models.PositiveIntegerField(null=True, blank=True)
+    message_type = models.TextField(default="", blank=True)
+    tenant = models.TextField(default="", blank=True)
+    waves = models.BooleanField(default=True)
+    wave_success = models.FloatField(default=0.8)
     custody_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
 
@@ -113,6 +119,9 @@ class DeadLetterQueue(models.Model):
         verbose_name = "dead-letter queue"
         constraints = [
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="a_dlq_allows_one_attempt"),
+            models.CheckConstraint(
+                condition=Q(wave_success__gte=0, wave_success__lte=1), name="a_wave_succeeds_by_a_share"
+            ),
             models.CheckConstraint(
                 condition=Q(backoff_base__gte=0, backoff_base__lte=FORTNIGHT)
                 & Q(backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT),

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import LanePhase
+from reprocessing.models.breaker import Breaker
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.run import Run
 
@@ -18,7 +19,7 @@ class Lane(models.Model):
 
     `due_at` is when a ready lane may be leased, and until when a leased one is: a dead worker's lane is due again.
     `fence` rises with every lease; only its owner moves a leased lane. `passed_sequence` is the highest that was
-    delivered, or sent with an unknown fate.
+    delivered, or sent with an unknown fate. `breaker`: its head's, as it was last looked up; null: nobody has looked.
     """
 
     # No index of their own: the planner would take one for the unique key's, and read a whole dlq for every lane.
@@ -35,6 +36,9 @@ class Lane(models.Model):
     passed_sequence = models.TextField(null=True, blank=True, db_collation="C")
     hinted_until = models.DateTimeField(null=True, blank=True)
     why = models.TextField(db_default="", blank=True)
+    breaker = models.ForeignKey(
+        Breaker, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
 
     class Meta:
         db_table = "redrive_lane"

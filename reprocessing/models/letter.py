@@ -10,13 +10,16 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reprocessing.domain.lifecycle import FINISHED, OPEN, LetterState, ParkedReason
+from reprocessing.models.breaker import RateClass
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.lane import Lane
+from reprocessing.models.rule import ACTIONS, Rule
 from reprocessing.models.run import Run
 from reprocessing.models.target import Target
 
 STATES = [(state.value, state.value) for state in LetterState]
 REASONS = [(reason.value, reason.sentence) for reason in ParkedReason]
+ROUTES = [*ACTIONS, ("erred", "erred: the rule could not be asked of it")]
 _IN_LANE = [state.value for state in OPEN]
 _FINISHED = [state.value for state in FINISHED]
 
@@ -28,7 +31,8 @@ class DeadLetter(models.Model):
     `attempts` counts, `not_sent` does not; `earlier` of the attempts were made by other tools before the capture, and
     `forgiven` of them no longer count against the dlq's limit, since a person released the letter. `epoch` rises with
     every known failure. `objection` is why a captured letter could not be enlisted: the reason when a run parks it.
-    `lets_pass`: sent, not yet settled, and the next letter of its lane need not wait for that.
+    `lets_pass`: sent, not yet settled, and the next letter of its lane need not wait for that. `route` is what `rule`
+    decided when the rulebook had `route_version`; a letter is asked again, as its lane's head, when that has risen.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -63,6 +67,14 @@ class DeadLetter(models.Model):
     size = models.IntegerField()
     lets_pass = models.BooleanField(db_default=False)
     presumed = models.BooleanField(db_default=False)
+    rule = models.ForeignKey(
+        Rule, null=True, blank=True, on_delete=models.SET_NULL, related_name="letters", db_index=False
+    )
+    route = models.TextField(choices=ROUTES, db_default="", blank=True)
+    route_version = models.BigIntegerField(db_default=0)
+    rate_class = models.ForeignKey(
+        RateClass, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
     reason = models.TextField(choices=REASONS, db_default="", blank=True)
     detail = models.TextField(db_default="", blank=True)
     released_by = models.TextField(null=True, blank=True)
@@ -120,6 +132,7 @@ class DeadLetter(models.Model):
                 name="letters_in_the_parking_lot",
             ),
             models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="letters_parked_beside_a_lane"),
+            models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_that_a_rule_decided"),
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,9 @@ from django.db.models.functions import Now
 
 from reprocessing.models.dead_letter_queue import DeadLetterQueue
 from reprocessing.models.letter import DeadLetter
+from reprocessing.models.rule import Rule
+from reprocessing.models.run import Run
+from reprocessing.models.target import Target
 
 
 class Act(models.TextChoices):
@@ -19,14 +22,22 @@ class Act(models.TextChoices):
     RESUMED = "resumed", "resumed"
     ADDED = "added", "added"
     CHANGED = "changed", "changed"
+    PLANNED = "planned", "planned"
+    STARTED = "started", "started"
+    PAUSED = "paused", "paused"
+    ABORTED = "aborted", "aborted"
+    RESET = "reset", "reset"
 
 
 class Review(models.Model):
-    """One act of one person on one letter or one dlq; on neither: on everything."""
+    """One act of one person on a letter, a dlq, a run, a target or a rule; on none of them: on everything."""
 
     act = models.TextField(choices=Act.choices)
     letter = models.ForeignKey(DeadLetter, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
     dlq = models.ForeignKey(DeadLetterQueue, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
+    target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
+    rule = models.ForeignKey(Rule, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
     by = models.TextField()
     reason = models.TextField()
     at = models.DateTimeField(db_default=Now())

@@ -20,11 +20,18 @@ class RunState(models.TextChoices):
 
     PLANNED = "planned", "planned"
     RUNNING = "running", "running"
+    PAUSED = "paused", "paused: it goes on when somebody says so"
+    ABORTED = "aborted", "aborted: what it left waits for another run"
     FINISHED = "finished", "finished"
 
 
 class Run(models.Model):
-    """One run. `selection` is what was asked for; the same id with another selection is refused."""
+    """One run. `selection` is what was asked for; the same id with another selection is refused.
+
+    `selected`: how many letters a plan found, and `behind`: how many it had to leave, since earlier letters of their
+    lanes are not part of it. `why`: who paused or aborted it, or that it stopped itself, and why. With `waves`, one
+    letter goes first, then ten, then a hundred, then all.
+    """
 
     name = models.SlugField(unique=True, max_length=100)
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="runs")
@@ -32,6 +39,13 @@ class Run(models.Model):
     state = models.TextField(choices=RunState.choices, default=RunState.PLANNED)
     selection = models.JSONField(default=dict)
     asked_by = models.TextField(default="")
+    reason = models.TextField(default="", blank=True)
+    waves = models.BooleanField(db_default=False)
+    selected = models.IntegerField(null=True, blank=True)
+    behind = models.IntegerField(null=True, blank=True)
+    stopped_by = models.TextField(db_default="", blank=True)
+    why = models.TextField(db_default="", blank=True)
+    changed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -43,7 +57,12 @@ class Run(models.Model):
                 fields=["dlq"], condition=Q(kind=RunKind.STANDING), name="a_dlq_has_one_standing_run"
             ),
             models.CheckConstraint(
-                condition=~Q(state=RunState.FINISHED) | Q(kind=RunKind.DRAIN), name="a_standing_run_never_finishes"
+                condition=~Q(state__in=[RunState.FINISHED, RunState.ABORTED]) | Q(kind=RunKind.DRAIN),
+                name="a_standing_run_never_ends",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=[RunState.PAUSED, RunState.ABORTED]) | (~Q(why="") & ~Q(stopped_by="")),
+                name="a_run_that_stands_says_who_and_why",
             ),
         ]
 

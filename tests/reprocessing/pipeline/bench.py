@@ -20,7 +20,7 @@ from django.db import connection
 
 from reprocessing.conf import Conf
 from reprocessing.domain.verdict import Outcome, Refused
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target, lanes
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target, lanes
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, gather, plan, promote, replay
 from reprocessing.pipeline.gather import Gathered
@@ -80,6 +80,7 @@ class Workbench:
             arn=self.arn(self.origin_url), url=self.origin_url, region="eu-west-1", fifo=self.fifo,
             visibility=self.visibility, **{"rate": None, **self.target_fields},
         )  # fmt: skip
+        Breaker.objects.filter(target=self.target).update(ramp_from=1, ramp=1)
         self.dlq = DeadLetterQueue.objects.create(
             name=self.name, url=self.dlq_url, arn=self.arn(self.dlq_url), region="eu-west-1", fifo=self.fifo,
             **{

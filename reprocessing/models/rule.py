@@ -1,0 +1,93 @@
+"""What operators decide about letters from their content: rules in their order, and the version of them all."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from reprocessing.domain.routing import Action
+from reprocessing.models.breaker import RateClass
+from reprocessing.models.dead_letter_queue import DeadLetterQueue, Jitter
+from reprocessing.models.target import FORTNIGHT, Target
+
+ACTIONS = [(action.value, action.value) for action in Action]
+_NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
+
+
+class Rule(models.Model):
+    """One rule; the first in the order of `position` whose conditions all hold decides.
+
+    `conditions`: texts of domain.condition; none: every letter. `dlq` null: the letters of all. `delay` seconds; the
+    backoff too (null: the class's, else the dlq's). `hits` and `errs` count letters; `trouble` is the last error.
+    """
+
+    name = models.SlugField(unique=True, max_length=100)
+    position = models.IntegerField(db_default=100)
+    enabled = models.BooleanField(db_default=False)
+    dlq = models.ForeignKey(DeadLetterQueue, null=True, blank=True, on_delete=models.CASCADE, related_name="rules")
+    conditions = models.JSONField(default=list)
+    action = models.TextField(choices=ACTIONS)
+    delay = models.FloatField(null=True, blank=True)
+    target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.PROTECT, related_name="rules")
+    rate_class = models.ForeignKey(RateClass, null=True, blank=True, on_delete=models.PROTECT, related_name="rules")
+    backoff_base = models.FloatField(null=True, blank=True)
+    backoff_cap = models.FloatField(null=True, blank=True)
+    backoff_jitter = models.TextField(choices=Jitter.choices, null=True, blank=True)
+    valid_from = models.DateTimeField(null=True, blank=True)
+    valid_until = models.DateTimeField(null=True, blank=True)
+    hits = models.BigIntegerField(db_default=0)
+    errs = models.BigIntegerField(db_default=0)
+    last_hit_at = models.DateTimeField(null=True, blank=True)
+    trouble = models.TextField(db_default="", blank=True)
+    made_by = models.TextField()
+    made_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "redrive_rule"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(action=_NEEDS_DELAY, delay__gt=0, delay__lte=FORTNIGHT)
+                | (~Q(action=_NEEDS_DELAY) & Q(delay=None)),
+                name="a_delay_says_how_long",
+            ),
+            models.CheckConstraint(
+                condition=~Q(action=_NEEDS_TARGET) | Q(target__isnull=False), name="a_diversion_says_where_to"
+            ),
+            models.CheckConstraint(
+                condition=Q(target=None) | Q(action__in=[Action.REPLAY.value, _NEEDS_TARGET]),
+                name="only_replay_and_divert_have_a_target",
+            ),
+            models.CheckConstraint(
+                condition=Q(valid_from=None) | Q(valid_until=None) | Q(valid_until__gt=F("valid_from")),
+                name="a_rule_ends_after_it_begins",
+            ),
+            models.CheckConstraint(
+                condition=Q(backoff_base=None, backoff_cap=None, backoff_jitter=None)
+                | Q(
+                    backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
+                    backoff_jitter__isnull=False,
+                ),
+                name="a_rule_has_a_whole_backoff_or_none",
+            ),
+            models.CheckConstraint(condition=~Q(made_by=""), name="a_rule_says_who_made_it"),
+        ]  # fmt: skip
+        indexes = [models.Index(F("position"), F("id"), name="rules_in_their_order")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Rulebook(models.Model):
+    """One row. `version` rises with whatever changes which rules hold; `changes_at`: when one begins or ends next."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    version = models.BigIntegerField(db_default=0)
+    changes_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_rulebook"
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="there_is_one_rulebook")]
+
+    def __str__(self) -> str:
+        return f"version {self.version}"
