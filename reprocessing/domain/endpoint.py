@@ -1,0 +1,206 @@
+"""Which URLs may be asked whether a target is well, and which addresses their hosts may stand for.
+
+A URL that a person types is asked from inside the network, so it must not become a way into it. Its host is one that
+the settings list, written in one way only; and what the host resolves to is a public address, or in a listed network.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Final
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_LONGEST_URL: Final = 2_000
+_LONGEST_HOST: Final = 253  # RFC 1035, without the root's dot
+_PORTS: Final = {"http": 80, "https": 443}
+_MOST_PORTS: Final = 65_535
+_URL = re.compile(r"(?ai)(?P<scheme>https?)://(?P<authority>[^/?#\\]+)(?P<path>[/?][!$-\[\]-~]*)?")
+_AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\[\]:%]+))(?::(?P<port>[0-9]{1,5}))?")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+#: A last label that resolvers take for an address: 127.1, 0x7f000001, 017700000001 (WHATWG URL, "ends in a number").
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+#: Which older and newer IDNA encode differently (UTS 46, deviation characters): the host would depend on the reader.
+_DEVIATIONS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
+
+#: What is not the public internet: IANA's special-purpose registry for IPv4, multicast and the reserved end.
+_SPECIAL = tuple(
+    IPv4Network(one)
+    for one in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4",
+    )
+)  # fmt: skip
+#: The only IPv6 that is routed, and what of it is not: protocol assignments with Teredo, documentation, 6to4.
+_ROUTED = IPv6Network("2000::/3")
+_NOT_ROUTED = tuple(IPv6Network(one) for one in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+#: IPv6 that stands for the IPv4 address in its last four bytes, and reaches it: mapped, and the well-known NAT64.
+_STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A URL, or a listed host, that nobody may use; why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A URL, taken apart.
+
+    Attributes:
+        host: a name in its one form (lower case, ASCII, no last dot), or an address.
+        path: with the query; begins with a slash.
+    """
+
+    scheme: str
+    host: str | Address
+    port: int
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """The host, with the port where it is not the scheme's own."""
+        host = f"[{self.host}]" if isinstance(self.host, IPv6Address) else str(self.host)
+        return host if self.has_usual_port else f"{host}:{self.port}"
+
+    @property
+    def has_usual_port(self) -> bool:
+        """Whether it is the port of the scheme."""
+        return self.port == _PORTS[self.scheme]
+
+
+@dataclass(frozen=True, slots=True)
+class AllowList:
+    """What may be asked. A port of None is the scheme's own; an entry that names one is for that port alone.
+
+    Attributes:
+        names: hosts.
+        networks: addresses that may be asked, and that names may stand for, though they are not public.
+    """
+
+    names: frozenset[tuple[str, int | None]] = frozenset()
+    networks: tuple[tuple[Network, int | None], ...] = ()
+
+    def admits(self, endpoint: Endpoint) -> bool:
+        """Whether this host and port are listed."""
+        ports = {endpoint.port, None} if endpoint.has_usual_port else {endpoint.port}
+        if isinstance(endpoint.host, str):
+            return any((endpoint.host, port) in self.names for port in ports)
+        return any(endpoint.host in network for network, port in self.networks if port in ports)
+
+    def bears(self, address: Address, port: int) -> bool:
+        """Whether this address may be connected to: it is public, or lies in a listed network."""
+        forms = {address, _meant(address)}
+        listed = [network for network, only in self.networks if only in {port, None}]
+        return any(form in network for form in forms for network in listed) or _is_public(_meant(address))
+
+
+def allow_list(entries: Sequence[str]) -> AllowList | Denied:
+    """The list that these entries make.
+
+    Args:
+        entries: each a host name or an address, with or without a port, or a network: status.example.com,
+            status.example.com:8443, 10.1.2.3:8080, [fd00::1]:8080, 10.1.0.0/16.
+    """
+    names: set[tuple[str, int | None]] = set()
+    networks: list[tuple[Network, int | None]] = []
+    for entry in entries:
+        found = _network(entry) if "/" in entry else _host(entry)
+        if isinstance(found, Denied):
+            return Denied(f"{entry[:_LONGEST_HOST]!r}: {found.why}")
+        what, port = found
+        if isinstance(what, str):
+            names.add((what, port))
+        else:
+            networks.append((ipaddress.ip_network(what), port))
+    return AllowList(frozenset(names), tuple(networks))
+
+
+def read(url: str, allowed: AllowList) -> Endpoint | Denied:
+    """The URL's parts, when its host is listed, and it is written so that everybody reads the same in it."""
+    if len(url) > _LONGEST_URL:
+        return Denied(f"it is longer than {_LONGEST_URL:,} characters")
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        return Denied("it is no URL such as https://status.example.com/health, in visible ASCII and without a fragment")
+    if "@" in parts["authority"]:
+        return Denied("it carries credentials, or an @ that hides its host; write the host alone")
+    found = _host(parts["authority"])
+    if isinstance(found, Denied):
+        return found
+    scheme, (host, port) = parts["scheme"].lower(), found
+    path = parts["path"] or "/"
+    endpoint = Endpoint(scheme, host, port or _PORTS[scheme], path if path.startswith("/") else f"/{path}")
+    if not allowed.admits(endpoint):
+        return Denied(f"{endpoint.authority} is not listed in settings.REDRIVE, HEALTH_HOSTS")
+    return endpoint
+
+
+def address(text: str) -> Address | None:
+    """The address that is written there, as resolvers write it."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _network(entry: str) -> tuple[Network, None] | Denied:
+    try:
+        return ipaddress.ip_network(entry), None
+    except ValueError:
+        return Denied("it is no network; write one such as 10.1.0.0/16, with nothing set behind its length")
+
+
+def _host(authority: str) -> tuple[str | Address, int | None] | Denied:
+    """Host and port; an address only as it is usually written."""
+    parts = _AUTHORITY.fullmatch(authority)
+    if parts is None:
+        return Denied("its host cannot be read; write a name or an address, and after a colon perhaps a port")
+    port = int(parts["port"]) if parts["port"] else None
+    if port is not None and not 1 <= port <= _MOST_PORTS:
+        return Denied(f"its port is not one of 1 to {_MOST_PORTS:,}")
+    if parts["six"]:
+        six = address(parts["six"])
+        return (six, port) if isinstance(six, IPv6Address) else Denied("what is in brackets is no IPv6 address")
+    name = _name(parts["host"])
+    if isinstance(name, Denied) or not _NUMBER.fullmatch(name.rpartition(".")[2]):
+        return name if isinstance(name, Denied) else (name, port)
+    four = address(name)
+    return (four, port) if four else Denied("its host is a number; write an address with four decimal numbers")
+
+
+def _name(host: str) -> str | Denied:
+    """The one form of a host's name."""
+    if len(host) > _LONGEST_HOST + 1:
+        return Denied(f"its host is longer than {_LONGEST_HOST} characters")
+    if _DEVIATIONS & set(host):
+        return Denied("its host has letters that are encoded in two ways; write it in its xn-- form")
+    try:
+        plain = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return Denied("its host is no name; write it in its xn-- form")
+    name = plain.lower().removesuffix(".")
+    if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        return Denied("its host is no name of a host")
+    return name
+
+
+def _meant(one: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, else itself."""
+    if isinstance(one, IPv6Address) and any(one in network for network in _STANDS_FOR_IPV4):
+        return IPv4Address(int(one) & 0xFFFF_FFFF)
+    return one
+
+
+def _is_public(one: Address) -> bool:
+    if isinstance(one, IPv4Address):
+        return not any(one in network for network in _SPECIAL)
+    return one in _ROUTED and not any(one in network for network in _NOT_ROUTED)

@@ -1,0 +1,122 @@
+"""A listed host is found however it is written, and only an entry that is clear is taken for one."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain.endpoint import AllowList, Denied, Endpoint, allow_list, read
+
+LISTED = [
+    "status.example.com",
+    "status.example.com:8443",
+    "bücher.example",
+    "10.1.0.0/16",
+    "10.2.3.4:8080",
+    "[fd00::1]",
+]
+
+
+def listed(*entries: str) -> AllowList:
+    made = allow_list(entries)
+    assert isinstance(made, AllowList)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("http://status.example.com", Endpoint("http", "status.example.com", 80, "/")),
+        ("HTTPS://Status.Example.COM./up?a=1&b=%20", Endpoint("https", "status.example.com", 443, "/up?a=1&b=%20")),
+        ("https://status.example.com:8443?deep", Endpoint("https", "status.example.com", 8443, "/?deep")),
+        ("https://status.example.com:443/", Endpoint("https", "status.example.com", 443, "/")),
+        ("https://BÜCHER.example/", Endpoint("https", "xn--bcher-kva.example", 443, "/")),
+        ("https://xn--bcher-kva.example/", Endpoint("https", "xn--bcher-kva.example", 443, "/")),
+        ("http://status\u3002example\uff0ecom/", Endpoint("http", "status.example.com", 80, "/")),
+        ("http://10.1.2.3/", Endpoint("http", IPv4Address("10.1.2.3"), 80, "/")),
+        ("http://10.2.3.4:8080/", Endpoint("http", IPv4Address("10.2.3.4"), 8080, "/")),
+        ("http://[FD00:0::1]/", Endpoint("http", IPv6Address("fd00::1"), 80, "/")),
+    ],
+)  # fmt: skip
+def test_a_listed_host_is_found_however_it_is_written(url: str, endpoint: Endpoint) -> None:
+    assert read(url, listed(*LISTED)) == endpoint
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://status.example.com:8080/",  # a name without a port is for the scheme's own
+        "http://status.example.com:443/",
+        "http://10.1.2.3:8080/",
+        "http://10.2.3.4/",
+        "http://[fd00::1]:8080/",
+        "http://[fd00::2]/",
+    ],
+)
+def test_what_is_not_listed_is_named_with_the_setting(url: str) -> None:
+    denied = read(url, listed(*LISTED))
+    assert isinstance(denied, Denied)
+    assert denied.why.endswith("is not listed in settings.REDRIVE, HEALTH_HOSTS")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "authority"),
+    [
+        (Endpoint("http", "a.example", 80, "/"), "a.example"),
+        (Endpoint("https", "a.example", 80, "/"), "a.example:80"),
+        (Endpoint("https", IPv6Address("fd00::1"), 443, "/"), "[fd00::1]"),
+        (Endpoint("https", IPv6Address("fd00::1"), 80, "/"), "[fd00::1]:80"),
+    ],
+)
+def test_a_host_is_told_as_a_request_names_it(endpoint: Endpoint, authority: str) -> None:
+    assert endpoint.authority == authority
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["", "*", "*.example.com", "https://status.example.com", "10.0.0.5/8", "10.1", "0x7f.1", "a..b", "fd00::1",
+     "status.example.com:0", "status.example.com:70000", "[::1]x", "me@status.example.com", "faß.example", "a b", "/"],
+)  # fmt: skip
+def test_an_entry_that_is_not_clear_is_refused_by_name(entry: str) -> None:
+    denied = allow_list(["status.example.com", entry])
+    assert isinstance(denied, Denied)
+    assert denied.why.startswith(repr(entry))
+
+
+def test_an_address_that_is_listed_with_a_port_is_borne_at_that_port_alone() -> None:
+    allowed = listed("10.2.3.4:8080", "10.1.0.0/16")
+    asked = [("10.2.3.4", 8080), ("10.2.3.4", 6379), ("10.1.2.3", 6379), ("10.3.0.1", 80)]
+    assert [allowed.bears(ip_address(one), port) for one, port in asked] == [True, False, True, False]
+
+
+def test_a_listed_network_is_borne_in_the_forms_that_reach_it() -> None:
+    allowed = listed("10.1.0.0/16")
+    forms = ["::ffff:10.1.0.1", "64:ff9b::10.1.0.1", "::10.1.0.1", "2002:a01:1::1"]
+    assert [allowed.bears(ip_address(form), 80) for form in forms] == [True, True, False, False]
+
+
+def test_public_addresses_are_borne_unlisted() -> None:
+    public = ["93.184.216.34", "8.8.8.8", "2606:2800:220:1::1", "::ffff:8.8.8.8", "64:ff9b::808:808", "172.32.0.1"]
+    assert [AllowList().bears(ip_address(one), 443) for one in public] == [True] * len(public)
+
+
+@given(st.ip_addresses(v=4))
+def test_an_ipv4_address_is_borne_like_every_ipv6_address_that_reaches_it(four: IPv4Address) -> None:
+    mapped, nat64 = IPv6Address(f"::ffff:{four}"), IPv6Address(f"64:ff9b::{four}")
+    assert AllowList().bears(mapped, 80) == AllowList().bears(nat64, 80) == AllowList().bears(four, 80)
+
+
+@given(st.ip_addresses())
+def test_what_the_standard_library_calls_private_is_never_public(one: IPv4Address | IPv6Address) -> None:
+    meant = getattr(one, "ipv4_mapped", None) or one
+    if meant.is_private or meant.is_multicast or meant.is_reserved:
+        assert not AllowList().bears(one, 80)
+
+
+@given(st.text(max_size=40))
+def test_no_text_is_read_as_a_host_that_is_not_listed(text: str) -> None:
+    read(f"http://{text}", AllowList())
+    assert isinstance(read(f"http://{text}", AllowList()), Denied)
