@@ -15,6 +15,10 @@ class SelectorIsUnclear(RedriveError):
     """A selector, or a set of them, does not say what is to be read from a letter."""
 
 
+class RuleIsUnclear(RedriveError):
+    """A rule, or one of its conditions, does not say which letters are meant or what is to be done with them."""
+
+
 class SettingsAreUnclear(RedriveError):
     """settings.REDRIVE has names or values that nobody can act on."""
 

@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from functools import cached_property, lru_cache
-from typing import Any, assert_never
+from functools import cached_property
+from typing import assert_never
 from uuid import UUID
 
-import jmespath
-
-from reprocessing.domain import projection
+from reprocessing.domain import expression, projection
 from reprocessing.domain.envelope import Attributes
 from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.expression import Failed
 from reprocessing.domain.projection import JsonValue, Unreadable
 
 #: Characters of a key; it stands in an index, in an attribute and on a screen.
@@ -35,9 +34,7 @@ SYSTEM_ATTRIBUTES = frozenset(
         "SequenceNumber",
     }
 )
-_ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}")
-_EXPRESSION_LENGTH = 256
-_EXPRESSION_DEPTH = 32
+ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _SHAPES = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # no text of a database can hold these
 
@@ -120,7 +117,7 @@ def select(selector: Selector, letter: LetterFacts) -> Selected:
             return _key(attribute.value if attribute else None)
         case Source.BODY:
             document = letter.document
-            return document if isinstance(document, Unreadable) else _key(_found(selector.name, document))
+            return document if isinstance(document, Unreadable) else _key(expression.search(selector.name, document))
         case Source.MESSAGE_ID:
             return _key(letter.message_id)
         case Source.CONTENT_HASH:
@@ -150,46 +147,14 @@ def _problem(source: Source, name: str, *, named: bool) -> str | None:
     match source:
         case Source.SYSTEM if name not in SYSTEM_ATTRIBUTES:
             return f"SQS knows {', '.join(sorted(SYSTEM_ATTRIBUTES))}. Name one of these."
-        case Source.ATTRIBUTE if not _ATTRIBUTE_NAME.fullmatch(name):
+        case Source.ATTRIBUTE if not ATTRIBUTE_NAME.fullmatch(name):
             return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
         case Source.BODY:
-            return _problem_of_expression(name)
+            return expression.problem(name)
         case Source.MESSAGE_ID | Source.CONTENT_HASH | Source.NONE if named:
             return f"{source} takes no name. Write {source} alone."
         case _:
             return None
-
-
-def _problem_of_expression(expression: str) -> str | None:
-    if not expression or len(expression) > _EXPRESSION_LENGTH:
-        return f"a JMESPath expression of 1 to {_EXPRESSION_LENGTH} characters follows body:. Write body:order.id, say."
-    try:
-        tree = _compiled(expression).parsed
-    except Exception as error:  # noqa: BLE001 - a parser made of recursion and look-ahead may raise anything
-        return f"{' '.join(str(error).split())}. See jmespath.org for what an expression may be."
-    if _height(tree) > _EXPRESSION_DEPTH:
-        return f"its expression is nested more than {_EXPRESSION_DEPTH} deep. Write a plainer one."
-    return None
-
-
-def _height(tree: Any) -> int:  # noqa: ANN401 - the library's own tree, of plain dictionaries
-    height, level = 0, [tree]
-    while level:
-        height += 1
-        level = [child for node in level for child in node.get("children", ()) if isinstance(child, dict)]
-    return height
-
-
-@lru_cache(maxsize=256)
-def _compiled(expression: str) -> Any:  # noqa: ANN401 - the library has no types
-    return jmespath.compile(expression)
-
-
-def _found(expression: str, document: JsonValue) -> object:
-    try:
-        return _compiled(expression).search(document)
-    except Exception:  # noqa: BLE001 - whatever an expression trips over in a letter, that letter has no key there
-        return None
 
 
 def _key(value: object) -> Selected:
@@ -202,6 +167,8 @@ def _key(value: object) -> Selected:
             return _fitting(projection.written(Decimal(repr(value))))
         case str() if value.strip():
             return _fitting(value)
+        case Failed(why, exhausted=True):  # another letter of the same key may not be so large
+            return Unreadable(why)
         case _:
             return Missing()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
 #: Containers within containers; deeper ones are the work of an attacker, or of a bug.
@@ -21,9 +21,14 @@ _QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something is there, but it cannot be read as what it ought to be."""
+    """Something is there, but it cannot be read as what it ought to be.
+
+    Attributes:
+        is_json: other readers of JSON may well read it.
+    """
 
     why: str
+    is_json: bool = field(default=True, compare=False)
 
 
 def read(body: bytes) -> JsonValue | Unreadable:
@@ -39,7 +44,7 @@ def read(body: bytes) -> JsonValue | Unreadable:
             return Unreadable(f"its JSON is nested more than {DEPTH} deep")
         value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, InvalidOperation) as error:
-        return Unreadable(_why(error))
+        return Unreadable(_why(error), is_json=not isinstance(error, UnicodeDecodeError | json.JSONDecodeError))
     if "\\u" in text and any(_SURROGATE.search(part) for part in _strings(value)):
         return Unreadable("its text holds half a surrogate pair, which is no character")
     return value

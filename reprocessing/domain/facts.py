@@ -1,0 +1,188 @@
+"""What rules read of one letter: every field once, and its body at most once."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import assert_never
+
+from reprocessing.domain import expression, projection
+from reprocessing.domain.condition import Field, Found, Kind, Present
+from reprocessing.domain.envelope import Attribute
+from reprocessing.domain.expression import Failed
+from reprocessing.domain.identity import LetterFacts, Missing, Selector, Source, body_hash
+from reprocessing.domain.projection import JsonValue, Unreadable
+
+#: Bytes of the largest body that rules read.
+BODY_LIMIT = 256 * 1024
+_DIGITS = 1_024  # of a number that is compared as text
+
+_NO_FIELDS: JsonValue = None
+_MISSING, _PRESENT = Missing(), Present()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What rules read of one letter.
+
+    Attributes:
+        dlq: its name.
+        origin: ARN or name of the queue the letter died in; empty if nobody knows.
+        type: where the dlq's letters carry their message type, None where they do not.
+        tenant: where they carry their tenant, likewise.
+    """
+
+    letter: LetterFacts = field(repr=False)
+    dlq: str
+    origin: str = ""
+    type: Selector | None = None
+    tenant: Selector | None = None
+    _known: dict[Field, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def read(self, one: Field) -> Found:
+        """What the letter has in a field. Never raises.
+
+        Texts as they are; numbers in their one written form; true and false by these names. Null is missing. A body
+        beyond `BODY_LIMIT` is Unreadable, not missing: what cannot be read might be what a rule is there to stop.
+        """
+        known = self._known.get(one)
+        if known is None:
+            known = self._known[one] = self._read(one)
+        return known
+
+    def _read(self, one: Field) -> Found:
+        found: Found
+        match one.kind:
+            case Kind.DLQ:
+                found = self.dlq or _MISSING
+            case Kind.ORIGIN:
+                found = self.origin.rpartition(":")[2] or _MISSING
+            case Kind.ATTRIBUTE:
+                found = _of_attribute(self.letter.attributes.get(one.name))
+            case Kind.BODY:
+                found = self._in_body(one.name)
+            case Kind.TYPE:
+                found = self._selected(self.type)
+            case Kind.TENANT:
+                found = self._selected(self.tenant)
+            case Kind.TASK:
+                found = self._task()
+            case _ as never:
+                assert_never(never)
+        return found
+
+    def _selected(self, selector: Selector | None) -> Found:
+        found: Found = _MISSING
+        match selector:
+            case None | Selector(Source.NONE):
+                pass
+            case Selector(Source.ATTRIBUTE, name):
+                found = self.read(Field(Kind.ATTRIBUTE, name))
+            case Selector(Source.BODY, name):
+                found = self.read(Field(Kind.BODY, name))
+            case Selector(Source.SYSTEM, name):
+                found = self.letter.system.get(name) or _MISSING
+            case Selector(Source.MESSAGE_ID):
+                found = self.letter.message_id
+            case Selector(Source.CONTENT_HASH):
+                found = body_hash(self.letter.body).hex()
+        return found
+
+    def _in_body(self, name: str) -> Found:
+        document = self._document
+        return document if isinstance(document, Unreadable) else _of_json(expression.search(name, document))
+
+    def _task(self) -> Found:
+        """The name in a task message's headers; in its payload where the message is of Celery's protocol 1."""
+        plain = self.letter.body.lstrip()[:1] == b"{"
+        match self._document if plain else _decoded(self.letter.body):
+            case Unreadable() as unreadable:
+                return unreadable
+            case {"body": _, "headers": {"task": str(name)}}:
+                return name or _MISSING
+            case {"body": str(payload), "headers": {}, "properties": {"body_encoding": "base64"}}:
+                return _of_payload(_decoded(payload.encode(errors="replace")))
+            case {"body": str(payload), "headers": {}}:
+                return _of_payload(_document(payload.encode(errors="replace")))
+            case _:
+                return _MISSING
+
+    @cached_property
+    def _document(self) -> JsonValue | Unreadable:
+        return _too_large(self.letter.body) or _as_fields(self.letter.document)
+
+
+def _decoded(text: bytes) -> JsonValue | Unreadable:
+    """The JSON in a base64 text, as kombu writes one."""
+    if too_large := _too_large(text):
+        return too_large
+    try:
+        return _document(base64.b64decode(text, validate=True))
+    except binascii.Error:
+        return _NO_FIELDS
+
+
+def _document(body: bytes) -> JsonValue | Unreadable:
+    return _as_fields(projection.read(body))
+
+
+def _as_fields(document: JsonValue | Unreadable) -> JsonValue | Unreadable:
+    """What is JSON for nobody has no fields. What others may read does, so not to know them is no answer."""
+    return _NO_FIELDS if isinstance(document, Unreadable) and not document.is_json else document
+
+
+def _too_large(body: bytes) -> Unreadable | None:
+    if len(body) <= BODY_LIMIT:
+        return None
+    return Unreadable(f"its body has {len(body)} bytes, and rules read {BODY_LIMIT} at most")
+
+
+def _of_payload(payload: JsonValue | Unreadable) -> Found:
+    match payload:
+        case Unreadable():
+            return payload
+        case {"task": str(name), "id": _}:
+            return name or _MISSING
+        case _:
+            return _MISSING
+
+
+def _of_attribute(attribute: Attribute | None) -> Found:
+    match attribute:
+        case None:
+            return _MISSING
+        case Attribute(value=str(text)):
+            return text
+        case _:
+            return _PRESENT
+
+
+def _of_json(value: object) -> Found:
+    found: Found = _PRESENT
+    match value:
+        case None:
+            found = _MISSING
+        case str():
+            found = value
+        case bool():
+            found = "true" if value else "false"
+        case int():
+            found = projection.written(value)
+        case Decimal():
+            found = _of_number(value)
+        case float():  # written in the expression itself
+            found = _of_number(Decimal(repr(value)))
+        case Failed(why):
+            found = Unreadable(why)
+    return found
+
+
+def _of_number(number: Decimal) -> Found:
+    if not number.is_finite():
+        return Unreadable("its number is beyond every bound")
+    if len(number.as_tuple().digits) > _DIGITS:
+        return Unreadable(f"its number has more than {_DIGITS} digits")
+    return projection.written(number)
