@@ -1,0 +1,215 @@
+"""The statements of waves: a run's open wave is judged by what its letters came to, and the next one opened.
+
+A look is a function of the attempts and the open wave: losing or doubling one is harmless. Whoever changes a run and
+its waves locks the run first (FOR NO KEY UPDATE: an intent that holds the wave must not wait for it), then the wave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, LiteralString, assert_never
+
+from reprocessing.domain import wave
+from reprocessing.domain.wave import LAST, SIZES, Again, Count, Next, Stop, Wait
+from reprocessing.models import rows
+
+#: Who stopped a run that stopped itself.
+THE_SERVICE: Final[LiteralString] = "the service"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A run that has stopped itself just now."""
+
+    run_id: int
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An open wave of a running run, counted."""
+
+    id: int
+    run_id: int
+    name: str
+    success: float
+    size: int | None
+    touched: int
+    open: int
+    failed: int
+    silent: int
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
+
+# A first try that says nothing (not sent, its worker lost) is judged by the letter's next one that does. A poison
+# refusal is a failed letter here: a wave is about letters, a breaker about the target.
+_FATE: Final[LiteralString] = """
+CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused') THEN 'failed'
+     WHEN a.closed_at IS NULL THEN 'open'
+     WHEN a.outcome IN ('accepted', 'absent') THEN 'well' END
+"""
+
+_FATES: Final[LiteralString] = f"""
+SELECT a.id, coalesce(mine.fate, later.fate,
+                      CASE WHEN l.state IN ('waiting', 'sending', 'awaiting') THEN 'open' ELSE 'silent' END) AS fate
+  FROM redrive_attempt a
+  JOIN redrive_letter l ON l.id = a.letter_id
+ CROSS JOIN LATERAL (SELECT {_FATE} AS fate) mine
+  LEFT JOIN LATERAL (
+        SELECT tried.fate FROM (SELECT a.id, {_FATE} AS fate FROM redrive_attempt a
+                                 WHERE a.letter_id = l.id AND a.run_id = w.run_id) tried
+         WHERE tried.id > a.id AND tried.fate IS NOT NULL ORDER BY tried.id LIMIT 1) later ON mine.fate IS NULL
+ WHERE a.wave_id = w.id
+"""  # noqa: S608  # the inserted text is the constant above
+
+_COUNTS = f"""
+SELECT w.id, w.run_id, r.name, d.wave_success AS success, w.size,
+       (SELECT count(*) FROM redrive_wave f
+         WHERE f.run_id = w.run_id AND f.no < w.no AND f.size = 1 AND f.failed = 1
+           AND f.no > coalesce((SELECT b.no FROM redrive_wave b
+                                 WHERE b.run_id = w.run_id AND b.no < w.no
+                                   AND (b.size IS DISTINCT FROM 1 OR b.failed IS DISTINCT FROM 1)
+                                 ORDER BY b.no DESC LIMIT 1), 0)) AS tries,
+       c.touched, c.open, c.failed, c.silent
+  FROM redrive_wave w JOIN redrive_run r ON r.id = w.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
+ CROSS JOIN LATERAL (
+        SELECT count(*) AS touched, count(*) FILTER (WHERE fate = 'open') AS open,
+               count(*) FILTER (WHERE fate = 'failed') AS failed, count(*) FILTER (WHERE fate = 'silent') AS silent
+          FROM ({_FATES} AND (w.size IS NOT NULL OR a.id <= (
+                    SELECT s.id FROM redrive_attempt s WHERE s.wave_id = w.id AND s.closed_at IS NOT NULL
+                     ORDER BY s.id DESC LIMIT 1))
+                ORDER BY a.id DESC LIMIT %(last)b) fates) c
+ WHERE w.run_id = ANY(%(runs)b::bigint[]) AND w.settled_at IS NULL AND r.state = 'running'
+"""  # noqa: S608  # the inserted text is a constant
+
+_LOCK_RUN = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR NO KEY UPDATE"
+
+_LOCK_WAVE = "SELECT id FROM redrive_wave WHERE run_id = %(run)b AND settled_at IS NULL FOR UPDATE"
+
+_SETTLE = f"""
+UPDATE redrive_wave w SET settled_at = redrive_now(), touched = c.touched, failed = c.failed
+  FROM (SELECT w.id, (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) AS touched,
+               (SELECT count(*) FROM ({_FATES}) fates WHERE fate = 'failed') AS failed
+          FROM redrive_wave w WHERE w.run_id = %(run)b AND w.settled_at IS NULL) c
+ WHERE w.id = c.id
+"""  # noqa: S608  # the inserted text is a constant
+
+_OPEN = """
+INSERT INTO redrive_wave (run_id, no, size, opened_at)
+SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0) + 1, %(size)b::int, redrive_now()
+  FROM redrive_run r WHERE r.id = %(run)b AND r.waves
+"""
+
+_PAUSE = """
+WITH paused AS (
+    UPDATE redrive_run SET state = 'paused', stopped_by = %(by)b::text, why = %(why)b::text, changed_at = redrive_now()
+     WHERE id = %(run)b AND state = 'running' RETURNING id, dlq_id
+)
+INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+SELECT 'paused', id, dlq_id, %(by)b::text, %(why)b::text, redrive_now(), '{"state": "running"}', '{"state": "paused"}'
+  FROM paused
+"""
+
+# One whose open wave nobody has gone in yet is at its beginning.
+_FRESH = """
+SELECT r.id FROM redrive_run r
+ WHERE r.id = %(run)b AND r.state = 'running' AND r.waves
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state IN ('waiting', 'sending', 'awaiting'))
+   AND NOT EXISTS (SELECT FROM redrive_wave w WHERE w.run_id = r.id AND w.settled_at IS NULL AND w.size = 1
+                      AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id))
+"""
+
+_RUNNING = """
+SELECT r.id FROM redrive_run r JOIN redrive_wave w ON w.run_id = r.id AND w.settled_at IS NULL
+ WHERE r.state = 'running' ORDER BY r.id
+"""
+
+
+def begin(run_id: int) -> None:
+    """Have the run begin with one letter, where it goes in waves: its open wave is closed as it is.
+
+    In a transaction of the caller's, the run locked by a plain UPDATE or FOR NO KEY UPDATE.
+    """
+    rows.fetch(_Id, _LOCK_WAVE, {"run": run_id})
+    rows.execute(_SETTLE, {"run": run_id})
+    rows.execute(_OPEN, {"run": run_id, "size": SIZES[0]})
+
+
+def begin_anew(run_id: int) -> None:
+    """Have a running run that has nothing waiting, sending or awaiting begin with one letter again.
+
+    In a transaction of the caller's, before it gives the run letters.
+    """
+    if rows.fetch(_Id, _FRESH, {"run": run_id}):
+        rows.fetch(_Id, _LOCK_RUN, {"run": run_id})
+        begin(run_id)
+
+
+def look(run_ids: Collection[int]) -> list[Stopped]:
+    """Judge the open waves of these runs, open the next ones, and pause the runs whose waves failed.
+
+    Called after a commit and outside transactions; commits by itself. One statement when nothing follows.
+
+    Returns:
+        The runs that stopped themselves with this call.
+    """
+    if not run_ids:
+        return []
+    found = _counts(run_ids)
+    due = sorted(one.run_id for one in found if not isinstance(_verdict(one), Wait))
+    stopped = [rows.whole(partial(_move, run)) for run in due]
+    return [one for one in stopped if one]
+
+
+def sweep() -> list[Stopped]:
+    """Look at every running run that goes in waves: a look may have died with its worker."""
+    return look([row.id for row in rows.fetch(_Id, _RUNNING, {})])
+
+
+def _counts(run_ids: Collection[int]) -> list[_Open]:
+    return rows.fetch(_Open, _COUNTS, {"runs": list(run_ids), "last": LAST})
+
+
+def _verdict(one: _Open) -> wave.Verdict:
+    count = Count(one.size, one.touched, one.open, one.failed, one.silent, one.tries)
+    return wave.judge(count, success=one.success)
+
+
+def _move(run: int) -> Stopped | None:
+    """Judge again, run and wave locked, and do what follows."""
+    rows.fetch(_Id, _LOCK_RUN, {"run": run})
+    rows.fetch(_Id, _LOCK_WAVE, {"run": run})
+    for one in _counts([run]):
+        verdict = _verdict(one)
+        match verdict:
+            case Wait():
+                return None
+            case Next(size):
+                _follow(run, size)
+            case Again():
+                _follow(run, one.size)
+            case Stop(why):
+                return _stop(one, why)
+            case _:
+                assert_never(verdict)
+    return None
+
+
+def _follow(run: int, size: int | None) -> None:
+    rows.execute(_SETTLE, {"run": run})
+    rows.execute(_OPEN, {"run": run, "size": size})
+
+
+def _stop(one: _Open, why: str) -> Stopped:
+    told = f"It stopped itself: {why}. To go on: manage.py resume_run {one.name} --reason WHY --confirm"
+    rows.execute(_SETTLE, {"run": one.run_id})
+    rows.execute(_PAUSE, {"run": one.run_id, "by": THE_SERVICE, "why": told})
+    return Stopped(one.run_id, one.name, told)
