@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reprocessing.conf import Conf
-from reprocessing.models import DeadLetterQueue, captures, notices, parking, progress, stops
+from reprocessing.models import DeadLetterQueue, captures, notices, parking, progress, stops, waves
 from reprocessing.models.notices import Owed
 from reprocessing.pipeline import clear, notify
 from reprocessing.sqs import QueueAddress, extend
@@ -22,6 +22,7 @@ def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
             return
         sweep(dlq, conf=conf)
     progress.finish_runs()
+    waves.sweep()
 
 
 def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:

@@ -1,0 +1,98 @@
+"""A wave is followed by a larger one only when enough of its letters went well; else its run stops, and says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain.wave import AT_LEAST, LAST, SIZES, Again, Count, Next, Stop, Wait, judge
+
+LIMITED = st.sampled_from([size for size in SIZES if size])
+SHARES = st.integers(0, 100).map(lambda percent: percent / 100)
+
+
+@st.composite
+def counts(draw: st.DrawFn, sizes: st.SearchStrategy[int | None] = LIMITED) -> Count:
+    size = draw(sizes)
+    touched = draw(st.integers(0, size or LAST))
+    failed = draw(st.integers(0, touched))
+    silent = draw(st.integers(0, touched - failed))
+    known = failed + silent
+    return Count(size, touched, draw(st.integers(0, touched - known)), failed, silent, draw(st.integers(0, 5)))
+
+
+@pytest.mark.parametrize(("size", "following"), [(1, 10), (10, 100), (100, None)])
+def test_a_wave_in_which_all_went_well_is_followed_by_the_next(size: int, following: int | None) -> None:
+    assert judge(Count(size, size, 0, 0, 0), success=1) == Next(following)
+
+
+@pytest.mark.parametrize(
+    ("failed", "success", "verdict"),
+    [
+        (2, 0.8, Next(100)),
+        (3, 0.8, Stop("3 of the 10 letters touched in its wave of 10 failed; 80 % of a wave has to go well")),
+        (10, 0.0, Next(100)),
+    ],
+)
+def test_so_many_may_fail_as_the_share_allows(failed: int, success: float, verdict: object) -> None:
+    assert judge(Count(10, 10, 0, failed, 0), success=success) == verdict
+
+
+def test_a_failed_letter_is_followed_by_another_one_and_three_in_a_row_stop_the_run() -> None:
+    verdicts = [judge(Count(1, 1, 0, 1, 0, tries), success=0.8) for tries in range(4)]
+    assert verdicts == [Again(), Again(), Stop("3 waves of one letter failed in a row"), Again()]
+
+
+def test_a_wave_that_nobody_said_a_word_of_is_repeated() -> None:
+    assert judge(Count(10, 10, 0, 0, 10), success=0.8) == Again()
+
+
+@pytest.mark.parametrize(
+    ("touched", "failed", "verdict"),
+    [
+        (AT_LEAST - 1, AT_LEAST - 1, Wait()),
+        (AT_LEAST, 4, Wait()),
+        (AT_LEAST, 5, Stop("5 of its last 20 letters failed; 80 % of them have to go well")),
+        (LAST, 20, Wait()),
+        (LAST, 21, Stop("21 of its last 100 letters failed; 80 % of them have to go well")),
+    ],
+)
+def test_in_the_last_wave_a_run_stops_when_too_many_of_its_last_letters_failed(
+    touched: int, failed: int, verdict: object
+) -> None:
+    assert judge(Count(None, touched, 0, failed, 0), success=0.8) == verdict
+
+
+@given(counts(), SHARES)
+def test_nothing_follows_from_a_wave_that_goes_on_and_can_still_succeed(count: Count, success: float) -> None:
+    assert count.size is not None
+    at_best = count.size - count.silent
+    if (count.touched < count.size or count.open) and count.failed <= round(at_best * (1 - success), 6):
+        assert judge(count, success=success) == Wait()
+
+
+@given(counts(), SHARES)
+def test_a_larger_wave_is_released_only_by_one_that_is_over_with_the_share_reached(
+    count: Count, success: float
+) -> None:
+    if isinstance(judge(count, success=success), Next):
+        said = count.touched - count.silent
+        assert (count.touched, count.open) == (count.size, 0)
+        assert (said - count.failed) / said >= success
+
+
+@given(counts(), SHARES)
+def test_a_wave_that_is_over_is_never_waited_for(count: Count, success: float) -> None:
+    assert count.size is not None
+    over = replace(count, touched=count.size, open=0)
+    assert judge(over, success=success) != Wait()
+
+
+@given(counts(st.none()), SHARES)
+def test_the_last_wave_stops_the_run_or_goes_on(count: Count, success: float) -> None:
+    seen = count.touched - count.silent
+    stopped = isinstance(judge(count, success=success), Stop)
+    assert stopped == (seen >= AT_LEAST and (seen - count.failed) / seen < success)
