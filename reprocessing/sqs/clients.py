@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import boto3
 from botocore.config import Config
@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 10.0  #: how long an answer may take, on top of a long poll's wait
+ALARM_SECONDS: Final = 5.0  #: how long CloudWatch's may: who asks it has letters waiting
 _POOL: Final = 50
+
+
+class CloudWatch(Protocol):
+    """What is asked of CloudWatch, as boto3 names it; its own stubs would be as large as those of SQS."""
+
+    def describe_alarms(self, **asked: object) -> dict[str, Any]:
+        """The alarms of some names."""
+
+    def get_metric_data(self, **asked: object) -> dict[str, Any]:
+        """What some metrics were."""
 
 
 class _Clients:
@@ -27,16 +38,17 @@ class _Clients:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._session: boto3.session.Session | None = None
-        self._made: dict[tuple[str, float], SQSClient] = {}
+        self._made: dict[tuple[str, str, float], object] = {}
 
-    def get(self, region: str, read_seconds: float) -> SQSClient:
-        known = self._made.get((region, read_seconds))
+    def get(self, service: str, region: str, read_seconds: float) -> object:
+        key = (service, region, read_seconds)
+        known = self._made.get(key)
         if known is not None:
             return known
         with self._lock:  # a session is not made for two threads at a time
-            if (region, read_seconds) not in self._made:
-                self._made[region, read_seconds] = self._make(region, read_seconds)
-            return self._made[region, read_seconds]
+            if key not in self._made:
+                self._made[key] = self._make(*key)
+            return self._made[key]
 
     def region(self) -> str | None:
         with self._lock:
@@ -47,9 +59,10 @@ class _Clients:
             self._session = boto3.session.Session()
         return self._session
 
-    def _make(self, region: str, read_seconds: float) -> SQSClient:
-        return self._kept_session().client(
-            "sqs",
+    def _make(self, service: str, region: str, read_seconds: float) -> object:
+        make = cast("Any", self._kept_session().client)  # its stubs know each service by a literal name
+        made: object = make(
+            service,
             region_name=region,
             config=Config(
                 connect_timeout=CONNECT_SECONDS,
@@ -59,6 +72,7 @@ class _Clients:
                 retries={"mode": "standard", "total_max_attempts": 1},
             ),
         )
+        return made
 
 
 _clients = _Clients()
@@ -70,7 +84,16 @@ def client(region: str, *, wait: float = 0) -> SQSClient:
     Raises:
         botocore.exceptions.BotoCoreError: the AWS configuration of this process cannot be used.
     """
-    return _clients.get(region, READ_SECONDS + wait)
+    return cast("SQSClient", _clients.get("sqs", region, READ_SECONDS + wait))
+
+
+def cloudwatch(region: str) -> CloudWatch:
+    """The client of a region's CloudWatch.
+
+    Raises:
+        botocore.exceptions.BotoCoreError: the AWS configuration of this process cannot be used.
+    """
+    return cast("CloudWatch", _clients.get("cloudwatch", region, ALARM_SECONDS))
 
 
 def configured_region() -> str | None:

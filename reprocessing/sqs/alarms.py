@@ -1,0 +1,110 @@
+"""What CloudWatch says of a target: whether an alarm is in OK, and how old a queue's oldest message is.
+
+Who is not told that all is well does not know it: no failure is an exception here, each is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown, within
+from reprocessing.sqs.clients import cloudwatch
+from reprocessing.sqs.refusals import code_of, in_words, outcome_of
+
+_MOST_ALARMS: Final = 100  #: of one DescribeAlarms
+_MOST_METRICS: Final = 500  #: of one GetMetricData
+_PERIOD: Final = 60  #: seconds, between two values that SQS gives to CloudWatch
+_RECENT: Final = timedelta(minutes=10)  #: SQS's values come minutes late; a queue nobody uses has none
+_LONGEST_REASON: Final = 300
+
+
+def alarms(region: str, names: Sequence[str]) -> dict[str, Finding]:
+    """Of each alarm whether it is in OK; one that is not there, or has too little data, is unknown.
+
+    Args:
+        region: of the alarms.
+        names: metric alarms and composite ones.
+    """
+
+    def ask(some: Sequence[str]) -> dict[str, Finding]:
+        answer = cloudwatch(region).describe_alarms(
+            AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=_MOST_ALARMS
+        )
+        return {one["AlarmName"]: _state(one) for one in [*answer["MetricAlarms"], *answer["CompositeAlarms"]]}
+
+    missing = Unknown(f"CloudWatch has no alarm of this name in {region}")
+    return _in_batches(names, _MOST_ALARMS, ask, "DescribeAlarms", missing)
+
+
+def ages(region: str, ceilings: Mapping[str, float], *, now: datetime) -> dict[str, Finding]:
+    """Of each queue whether its oldest message is young enough, by CloudWatch's ApproximateAgeOfOldestMessage.
+
+    Args:
+        region: of the queues.
+        ceilings: by the queue's name, the most seconds that are well.
+        now: CloudWatch is asked for the last ten minutes before it.
+    """
+
+    def ask(some: Sequence[str]) -> dict[str, Finding]:
+        answer = cloudwatch(region).get_metric_data(
+            MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
+            StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
+        )  # fmt: skip
+        newest = {some[int(one["Id"][1:])]: one for one in answer["MetricDataResults"] if one["Values"]}
+        return {name: _age(one, ceilings[name]) for name, one in newest.items()}
+
+    missing = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
+    return _in_batches(list(ceilings), _MOST_METRICS, ask, "GetMetricData", missing)
+
+
+def _in_batches(
+    names: Sequence[str], most: int, ask: Callable[[Sequence[str]], dict[str, Finding]], action: str, missing: Finding
+) -> dict[str, Finding]:
+    found: dict[str, Finding] = {}
+    for some in _cut(list(dict.fromkeys(names)), most):
+        try:
+            found |= dict.fromkeys(some, missing) | ask(some)
+        except (BotoCoreError, ClientError) as error:
+            found |= dict.fromkeys(some, _failure(action, error))
+    return found
+
+
+def _cut(names: Sequence[str], most: int) -> Iterator[Sequence[str]]:
+    return (names[first : first + most] for first in range(0, len(names), most))
+
+
+def _state(alarm: Mapping[str, Any]) -> Finding:
+    state, reason = alarm["StateValue"], str(alarm.get("StateReason", ""))[:_LONGEST_REASON]
+    match state:
+        case "OK":
+            return Healthy("in OK")
+        case "ALARM":
+            return Unhealthy(f"in ALARM: {reason}")
+        case _:
+            return Unknown(f"in {state}: {reason}")
+
+
+def _metric(number: int, queue: str) -> dict[str, Any]:
+    metric = {
+        "Namespace": "AWS/SQS",
+        "MetricName": "ApproximateAgeOfOldestMessage",
+        "Dimensions": [{"Name": "QueueName", "Value": queue}],
+    }
+    return {"Id": f"q{number}", "MetricStat": {"Metric": metric, "Period": _PERIOD, "Stat": "Maximum"}}
+
+
+def _age(result: Mapping[str, Any], ceiling: float) -> Finding:
+    return within("the age of its oldest message", float(result["Values"][0]), ceiling, "seconds")
+
+
+def _failure(action: str, error: BotoCoreError | ClientError) -> Unknown:
+    cure = "Check the endpoint, the network and the credentials of this process"
+    if isinstance(error, ClientError):
+        outcome_of(error)  # for stale credentials
+        if "AccessDenied" in code_of(error):
+            cure = f"Allow cloudwatch:{action} to the role of this process"
+    return Unknown(f"{action} failed: {in_words(error)}. {cure}")

@@ -1,0 +1,156 @@
+"""What CloudWatch says of a target; whoever does not say that all is well leaves it unknown. Against moto's server."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from reprocessing import sqs
+from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.sqs import alarms, clients
+from tests.contract.endpoints import moto_endpoint
+
+REGION = "eu-west-1"
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NO_ALARM = Unknown(f"CloudWatch has no alarm of this name in {REGION}")
+NO_AGE = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
+
+
+@pytest.fixture(scope="module")
+def cloudwatch() -> Iterator[Any]:
+    """A client of the CloudWatch that the package speaks to."""
+    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
+        sqs.forget()
+        yield boto3.client("cloudwatch", region_name=REGION)
+    sqs.forget()
+
+
+def put_alarm(cloudwatch: Any, name: str, state: str | None, reason: str = "it said so") -> None:  # noqa: ANN401
+    cloudwatch.put_metric_alarm(
+        AlarmName=name, MetricName="m", Namespace="n", Period=60, EvaluationPeriods=1, Threshold=1,
+        ComparisonOperator="GreaterThanThreshold", Statistic="Maximum",
+    )  # fmt: skip
+    if state:
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason=reason)
+
+
+def put_age(cloudwatch: Any, queue: str, *ages: tuple[float, float]) -> None:  # noqa: ANN401
+    """Minutes ago, and the age then."""
+    cloudwatch.put_metric_data(
+        Namespace="AWS/SQS",
+        MetricData=[
+            {
+                "MetricName": "ApproximateAgeOfOldestMessage",
+                "Dimensions": [{"Name": "QueueName", "Value": queue}],
+                "Timestamp": NOW - timedelta(minutes=ago),
+                "Value": age,
+            }
+            for ago, age in ages
+        ],
+    )
+
+
+class Counted:
+    """A client whose calls are counted."""
+
+    def __init__(self, inner: clients.CloudWatch) -> None:
+        self._inner = inner
+        self.calls: list[int] = []
+
+    def describe_alarms(self, **asked: Any) -> dict[str, Any]:  # noqa: ANN401
+        self.calls.append(len(asked["AlarmNames"]))
+        return self._inner.describe_alarms(**asked)
+
+    def get_metric_data(self, **asked: Any) -> dict[str, Any]:  # noqa: ANN401
+        self.calls.append(len(asked["MetricDataQueries"]))
+        return self._inner.get_metric_data(**asked)
+
+
+@pytest.fixture
+def counted(cloudwatch: Any, monkeypatch: pytest.MonkeyPatch) -> Counted:  # noqa: ANN401
+    ours = Counted(clients.cloudwatch(REGION))
+    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda _region: ours)
+    return ours
+
+
+def test_only_an_alarm_in_ok_is_well(cloudwatch: Any) -> None:  # noqa: ANN401
+    for name, state in {"fine": "OK", "rings": "ALARM", "mute": "INSUFFICIENT_DATA"}.items():
+        put_alarm(cloudwatch, name, state)
+    put_alarm(cloudwatch, "chatty", "ALARM", "x" * 1_000)
+    expected: dict[str, Finding] = {
+        "fine": Healthy("in OK"),
+        "rings": Unhealthy("in ALARM: it said so"),
+        "mute": Unknown("in INSUFFICIENT_DATA: it said so"),
+        "nowhere": NO_ALARM,
+        "chatty": Unhealthy(f"in ALARM: {'x' * 300}"),
+    }
+    assert alarms.alarms(REGION, list(expected)) == expected
+
+
+def test_an_alarm_of_another_region_is_not_there(cloudwatch: Any) -> None:  # noqa: ANN401
+    put_alarm(cloudwatch, "here", "OK")
+    assert alarms.alarms("eu-west-2", ["here"]) == {
+        "here": Unknown("CloudWatch has no alarm of this name in eu-west-2")
+    }
+
+
+def test_a_hundred_alarms_are_asked_in_one_call(cloudwatch: Any, counted: Counted) -> None:  # noqa: ANN401
+    names = [f"many-{number:03}" for number in range(101)]
+    for name in names:
+        put_alarm(cloudwatch, name, "OK")
+    assert alarms.alarms(REGION, [*names, *names]) == dict.fromkeys(names, Healthy("in OK"))
+    assert counted.calls == [100, 1]
+
+
+def test_nothing_is_asked_for_nothing(counted: Counted) -> None:
+    assert alarms.alarms(REGION, []) == {}
+    assert alarms.ages(REGION, {}, now=NOW) == {}
+    assert counted.calls == []
+
+
+def test_a_queue_is_well_while_its_oldest_message_is_young_enough(cloudwatch: Any) -> None:  # noqa: ANN401
+    put_age(cloudwatch, "young", (8, 999), (2, 30))
+    put_age(cloudwatch, "old", (3, 10), (1, 301))
+    put_age(cloudwatch, "idle", (20, 1))
+    said = alarms.ages(REGION, dict.fromkeys(["young", "old", "idle", "nowhere"], 300.0), now=NOW)
+    assert said == {
+        "young": Healthy("the age of its oldest message is 30 seconds"),
+        "old": Unhealthy("the age of its oldest message is 301 seconds, above its ceiling of 300"),
+        "idle": NO_AGE,
+        "nowhere": NO_AGE,
+    }
+
+
+def test_the_ages_of_five_hundred_queues_are_asked_in_one_call(counted: Counted) -> None:
+    names = {f"queue-{number}": 1.0 for number in range(501)}
+    assert alarms.ages(REGION, names, now=NOW) == dict.fromkeys(names, NO_AGE)
+    assert counted.calls == [500, 1]
+
+
+def test_where_cloudwatch_does_not_answer_all_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", f"http://127.0.0.1:{taken.getsockname()[1]}")
+    sqs.forget()
+    found = [*alarms.alarms(REGION, ["a"]).values(), *alarms.ages(REGION, {"q": 1.0}, now=NOW).values()]
+    sqs.forget()
+    whys = [one.why for one in found if isinstance(one, Unknown)]
+    assert [why.split(":")[0] for why in whys] == ["DescribeAlarms failed", "GetMetricData failed"]
+    cure = ". Check the endpoint, the network and the credentials of this process"
+    assert [why.endswith(cure) for why in whys] == [True, True]
+
+
+def test_whoever_may_not_ask_is_told_which_right_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Denying:
+        def describe_alarms(self, **_: object) -> None:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DescribeAlarms")
+
+    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda _region: Denying())
+    why = "DescribeAlarms failed: AccessDenied (no). Allow cloudwatch:DescribeAlarms to the role of this process"
+    assert alarms.alarms(REGION, ["a"]) == {"a": Unknown(why)}
