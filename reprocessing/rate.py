@@ -75,15 +75,15 @@ class Rates:
             )
         )
 
-    def take(self, target_id: int, wanted: int, rate: float, burst: float | None = None) -> Granted:
-        """Take up to `wanted` tokens of a target.
+    def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
+        """Take up to `wanted` tokens of a target, or of a class of letters.
 
         In no second do all workers together spend more than `rate` + `burst`, provided that each spends its tokens
         while they live. Nobody's tokens are known to a Redis that restarted, failed over or was flushed: each target
         begins with none there. A new rate brings no tokens either.
 
         Args:
-            target_id: whose rate it is.
+            key: whose rate it is: a target's id, or a class's name.
             wanted: tokens, 1 or more.
             rate: letters a second, above 0; 0.2 is one in five seconds.
             burst: letters at once, above the rate; None stands for one second of it.
@@ -92,23 +92,23 @@ class Rates:
             RateIsUnknown: Redis did not answer, or not within a second. Nothing may be sent.
         """
         began = time.monotonic()
-        count, _, bucket = self._ask(target_id, wanted, rate, burst)
+        count, _, bucket = self._ask(key, wanted, rate, burst)
         return Granted(count, bucket.wait(wanted - count) if count < wanted else 0.0, began)
 
-    def peek(self, target_id: int, rate: float, burst: float | None = None) -> Granted:
+    def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
         """The tokens that there are, none of them taken; arguments and errors as of `take`."""
         began = time.monotonic()
-        _, count, bucket = self._ask(target_id, 0, rate, burst)
+        _, count, bucket = self._ask(key, 0, rate, burst)
         return Granted(count, bucket.wait(1), began)
 
-    def _ask(self, target_id: int, wanted: int, rate: float, burst: float | None) -> tuple[int, int, Bucket]:
+    def _ask(self, key: int | str, wanted: int, rate: float, burst: float | None) -> tuple[int, int, Bucket]:
         most = capacity(rate, burst)
         life = math.ceil(most / rate) + _FORGOTTEN_AFTER
         try:
-            count, there, left = self._script(keys=[f"redrive:rate:{target_id}"], args=[rate, most, wanted, life])
+            count, there, left = self._script(keys=[f"redrive:rate:{key}"], args=[rate, most, wanted, life])
         except redis.RedisError as error:
             raise RateIsUnknown(
-                f"Redis did not say whether letters may go to target {target_id} ({type(error).__name__}: {error}). "
+                f"Redis did not say whether letters may go to target {key} ({type(error).__name__}: {error}). "
                 "Nothing is sent until it does. Check REDIS_URL, and that the server runs and can be written to."
             ) from error
         return int(count), int(there), Bucket(float(left), 0, rate, most)

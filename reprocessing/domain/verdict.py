@@ -66,9 +66,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """Nothing went out, for reasons of ours; the attempt does not count."""
+    """Nothing went out; the attempt does not count.
+
+    Attributes:
+        unreachable: the target could not be reached, rather than time or order forbidding it.
+    """
 
     why: str
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ END $$;
 CREATE TRIGGER target_gets_a_breaker AFTER INSERT ON redrive_target
     FOR EACH ROW EXECUTE FUNCTION redrive_target_gets_a_breaker();
 INSERT INTO redrive_breaker (target_id) SELECT id FROM redrive_target ORDER BY id;
-INSERT INTO redrive_rulebook (id) VALUES (1);
 """
 
 # As before, with what an attempt knows since: the breaker and the wave it was sent under, and what it says of the target.
@@ -66,7 +65,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             BREAKERS,
             "DROP TRIGGER target_gets_a_breaker ON redrive_target; DROP FUNCTION redrive_target_gets_a_breaker();"
-            "DELETE FROM redrive_breaker; DELETE FROM redrive_rulebook",
+            "DELETE FROM redrive_breaker",
         ),
         migrations.RunSQL(WRITE_ONCE, AS_BEFORE),
     ]

@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from reprocessing.models import rows
+from reprocessing.models.rule import BACKOFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,10 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A copy that is a letter of ours, come back. `attempts`: what counts against the limit."""
+    """A copy that is a letter of ours, come back. `attempts`: what counts against the limit.
+
+    The backoff is the letter's own, where a rule gave it one.
+    """
 
     message_id: str
     attempt_id: int
@@ -68,6 +72,11 @@ class ReturnedCopy:
     lane_id: int
     attempts: int
     max_attempts: int
+    run_id: int | None
+    breaker_id: int | None
+    backoff_base: float | None
+    backoff_cap: float | None
+    backoff_jitter: str | None
 
 
 # The ids are asked for twice: joined alone, the planner would read every copy of the dlq.
@@ -87,15 +96,15 @@ RETURNING c.message_id, c.state
 # By the id the target gave it, else by the marks we gave it and the same bytes; of several attempts the newest.
 # Marks travel along when a consumer hands a letter on: they tell a return only where it died in the attempt's target.
 # A copy that does not name the queue it died in may have died there when this dlq is one that the target's go to.
-_RETURNS = """
+_RETURNS = f"""
 WITH seen AS (
     SELECT * FROM unnest(%(ids)b::text[], %(hashes)b::bytea[], %(publics)b::uuid[], %(nos)b::int[], %(sources)b::text[])
            AS s(message_id, body_hash, public_id, no, source)
 ), met AS (
-    SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.no, 0 AS rank
+    SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.run_id, a.breaker_id, a.no, 0 AS rank
       FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id
     UNION ALL
-    SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.no, 1
+    SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.run_id, a.breaker_id, a.no, 1
       FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id AND l.body_hash = s.body_hash
                   JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no
                   JOIN redrive_target t ON t.id = a.target_id
@@ -104,10 +113,11 @@ WITH seen AS (
                   OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
-       l.attempts - l.forgiven AS attempts, d.max_attempts
+       l.attempts - l.forgiven AS attempts, d.max_attempts, met.run_id, met.breaker_id, {BACKOFF}
   FROM met JOIN redrive_letter l ON l.id = met.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
+  LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  ORDER BY met.message_id, met.rank, met.no DESC
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _TWINS = """
 SELECT DISTINCT l.body_hash

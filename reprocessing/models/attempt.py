@@ -21,7 +21,7 @@ class Attempt(models.Model):
 
     An attempt whose letter comes back after it was closed keeps its outcome and says so in `returned_at`.
     `deadline`: until when it may come back; `taken_at`: when the target took it. `breaker_epoch`: that of its breaker
-    when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing follows from it.
+    when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing follows.
     `wave`: on the first attempt of a letter in its run, where that goes in waves.
     """
 

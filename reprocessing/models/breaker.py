@@ -65,7 +65,7 @@ class Breaker(models.Model):
 
     State: `epoch` rises with every change and with every canary; attempts carry the one they were sent in. Only the
     outcome of the canary of this very epoch moves a half-open breaker. `canary_until` is the canary's lease; null: the
-    slot is free. `ramp` is the share of the rate that is allowed now, `ramp_ill` the share that failed at its last step.
+    slot is free. `ramp` is the share of the rate that is allowed now, `ramp_ill` what share failed at its last step.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="breakers", db_index=False)

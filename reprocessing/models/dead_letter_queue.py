@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Protocol
 
 from django.db import models
 from django.db.models import Q
@@ -53,6 +54,17 @@ class StalePolicy(models.TextChoices):
 
     PARK = "park", "it is parked"
     DELIVER = "deliver", "it is delivered late"
+
+
+class OwnBackoff(Protocol):
+    """A letter's own backoff, all of it or none: seconds, seconds, jitter."""
+
+    @property
+    def backoff_base(self) -> float | None: ...  # noqa: D102
+    @property
+    def backoff_cap(self) -> float | None: ...  # noqa: D102
+    @property
+    def backoff_jitter(self) -> str | None: ...  # noqa: D102
 
 
 class DeadLetterQueue(models.Model):
@@ -145,10 +157,14 @@ class DeadLetterQueue(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def rest(self, attempts: int, chance: float) -> timedelta:
-        """How long a letter rests after its `attempts`-th counted attempt has failed; `chance` from 0 to below 1."""
-        base, cap = timedelta(seconds=self.backoff_base), timedelta(seconds=self.backoff_cap)
-        backoff = Backoff(base, cap, "none" if self.backoff_jitter == Jitter.NONE else "full")
+    def rest(self, attempts: int, chance: float, own: OwnBackoff | None = None) -> timedelta:
+        """How long a letter rests after its `attempts`-th counted attempt has failed; `chance` from 0 to below 1.
+
+        `own`: what a rule says of the letter's backoff; where it says nothing, the dlq's holds.
+        """
+        which = self if own is None or own.backoff_base is None else own
+        base, cap = timedelta(seconds=which.backoff_base or 0), timedelta(seconds=which.backoff_cap or 0)
+        backoff = Backoff(base, cap, "none" if which.backoff_jitter == Jitter.NONE else "full")
         return backoff.delay(max(attempts - 1, 0), chance)
 
 

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from reprocessing.models import rows
+from reprocessing.models.brakes import MAY_GO
 from reprocessing.models.lanes import ACTIVE_RUNS
 
 
@@ -36,8 +37,9 @@ SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE phase = 'leased' AND due_at > redrive_now()) AS worked_on,
        count(*) FILTER (WHERE phase = 'leased' AND due_at <= redrive_now() AND hinted_until IS NULL) AS orphaned
   FROM redrive_lane
- WHERE run_id IN ({ACTIVE_RUNS}) AND due_at IS NOT NULL AND (hinted_until IS NOT NULL OR phase = 'leased')
-"""  # noqa: S608  # the inserted text is a constant
+ WHERE run_id IN ({ACTIVE_RUNS}) AND due_at IS NOT NULL
+   AND (phase = 'leased' OR (hinted_until IS NOT NULL AND {MAY_GO}))
+"""  # noqa: S608  # the inserted text is constant
 
 # Hints outlived their time while nobody worked on anything: there are no workers. The next round is half as wide, and
 # waits twice as long. While hints are pending and nobody works, nothing is known.

@@ -21,7 +21,7 @@ WITH seen AS (
      CROSS JOIN LATERAL (SELECT max(seen_at) AS seen_at FROM redrive_sighting WHERE target_id = t.id) again
      WHERE d.drained_through IS NOT NULL AND again.seen_at IS NOT NULL AND d.mode <> 'observe'
 )
-SELECT a.id AS attempt_id, a.lane_id
+SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
   FROM redrive_attempt a JOIN seen ON seen.target_id = a.target_id
  WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND a.deadline <= seen.drained_through
    AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
@@ -46,18 +46,15 @@ WITH old AS (
 INSERT INTO redrive_sighting (target_id, seen_at) SELECT t, %(at)b FROM unnest(%(targets)b::bigint[]) AS t
 """
 
-_UNSETTLED = """
-SELECT a.target_id, count(*) AS n FROM redrive_attempt a
- WHERE a.target_id = ANY(%(targets)b::bigint[]) AND a.closed_at IS NULL GROUP BY a.target_id
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Ripe:
-    """An open attempt whose letter may now be presumed delivered."""
+    """An open attempt whose letter may now be presumed delivered, with its breaker and its run."""
 
     attempt_id: int
     lane_id: int
+    breaker_id: int | None = None
+    run_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +65,6 @@ class Watched:
     url: str
     region: str
     dlq_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Unsettled:
-    target_id: int
-    n: int
 
 
 def ripe(*, count_lag: float, limit: int) -> list[Ripe]:
@@ -90,8 +81,3 @@ def sight(targets: Sequence[int], *, at: object) -> None:
     """Remember that these targets had nothing visible when they were asked, at `at`; old sightings go."""
     if targets:
         rows.execute(_SIGHT, {"targets": list(targets), "at": at})
-
-
-def unsettled(targets: Sequence[int]) -> dict[int, int]:
-    """How many letters of each target are sent and not settled."""
-    return {row.target_id: row.n for row in rows.fetch(_Unsettled, _UNSETTLED, {"targets": list(targets)})}

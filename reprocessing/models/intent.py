@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from reprocessing.models import rows
+from reprocessing.models import brakes, rows
+from reprocessing.models.brakes import UNWELL
 from reprocessing.models.lanes import ACTIVE_RUNS
+from reprocessing.models.rule import BACKOFF
 
-# Lanes still mine with enough lease left; claims won (from the past by a person's word alone); letters to sending,
-# counted; attempts opened. Whether the run is active is asked after the lanes were found: asked with them, the planner
-# would read every due lane of the run.
+#: Leases after which a canary's slot is free, if nobody has told what became of it.
+_CANARY = 4
+
+# Lanes still mine with enough lease left; what brakes let go; claims won (from the past by a person's word alone);
+# letters to sending, counted; attempts opened. Whether the run is active is asked after the lanes were found: asked
+# with them, the planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its
+# slot. Towards a wave's size count the letters that were never sent in their run before.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id
@@ -25,38 +31,81 @@ WITH mine AS (
     SELECT m.fence, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
      WHERE l.state = 'waiting' AND l.lane_id = m.lane_id
        AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane)
-       AND m.run_id IN ({ACTIVE_RUNS})
+       AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNWELL})
      ORDER BY l.id FOR UPDATE OF l
+), asked AS (
+    SELECT w.*, b.id AS breaker_id, b.state AS breaker_state, b.epoch AS breaker_epoch, v.id AS wave_id, v.size,
+           v.id IS NOT NULL AND NOT EXISTS (
+                SELECT FROM redrive_attempt a WHERE a.letter_id = w.id AND a.run_id = w.run_id) AS fresh,
+           row_number() OVER (PARTITION BY b.id ORDER BY w.id) AS of_breaker,
+           row_number() OVER (PARTITION BY w.target_id ORDER BY w.id) AS of_target
+      FROM wanted w
+      JOIN redrive_breaker b ON b.target_id = w.target_id AND b.rate_class_id IS NOT DISTINCT FROM w.rate_class_id
+      LEFT JOIN redrive_wave v ON v.run_id = w.run_id AND v.settled_at IS NULL
+     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()
+        OR (b.state = 'half_open' AND (b.canary_until IS NULL OR b.canary_until <= redrive_now()))
+), rooms AS (
+    SELECT t.id AS target_id, CASE WHEN t.proof <> 'accepted' THEN %(most)b::int - (
+                SELECT count(*) FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL) END AS room
+      FROM redrive_target t WHERE t.id IN (SELECT target_id FROM asked)
+), waves AS (
+    SELECT v.id, v.size - (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = v.id) AS room
+      FROM redrive_wave v WHERE v.size IS NOT NULL AND v.id IN (SELECT wave_id FROM asked)
+), admitted AS (
+    SELECT * FROM (
+        SELECT a.*, v.room AS wave_room, row_number() OVER (PARTITION BY a.wave_id, a.fresh ORDER BY a.id) AS of_wave
+          FROM asked a JOIN rooms r USING (target_id) LEFT JOIN waves v ON v.id = a.wave_id
+         WHERE (r.room IS NULL OR a.of_target <= r.room) AND (a.breaker_state = 'closed' OR a.of_breaker = 1)) a
+     WHERE NOT a.fresh OR a.wave_room IS NULL OR a.of_wave <= a.wave_room
 ), claimed AS (
     INSERT INTO redrive_claim AS c (target_id, key_space, key_hash, letter_id, state, body_hash, until)
     SELECT DISTINCT ON (target_id, dlq_id, idempotency_key) target_id, dlq_id::text,
            sha256(convert_to(idempotency_key, 'UTF8')), id, 'held', body_hash,
            redrive_now() + make_interval(secs => %(hold)b::float8)
-      FROM wanted WHERE idempotency_key IS NOT NULL
+      FROM admitted WHERE idempotency_key IS NOT NULL
      ORDER BY target_id, dlq_id, idempotency_key, died_at, id
     ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
        SET letter_id = excluded.letter_id, state = 'held', body_hash = excluded.body_hash, until = excluded.until
      WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
-        OR (c.state <> 'held' AND EXISTS (SELECT FROM wanted w
+        OR (c.state <> 'held' AND EXISTS (SELECT FROM admitted w
                                            WHERE w.id = excluded.letter_id AND w.released_by IS NOT NULL))
     RETURNING c.letter_id
+), ready AS (
+    SELECT * FROM admitted
+     WHERE idempotency_key IS NULL OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = admitted.id)
+), canaries AS (
+    UPDATE redrive_breaker b
+       SET state = 'half_open', epoch = b.epoch + 1, retry_at = NULL,
+           canary_until = redrive_now() + make_interval(secs => %(canary)b::float8),
+           since = CASE b.state WHEN 'open' THEN redrive_now() ELSE b.since END
+      FROM ready r
+     WHERE b.id = r.breaker_id AND r.breaker_state <> 'closed'
+       AND (b.retry_at <= redrive_now()
+            OR (b.state = 'half_open' AND (b.canary_until IS NULL OR b.canary_until <= redrive_now())))
+    RETURNING r.id AS letter_id, b.epoch
 ), moved AS (
     UPDATE redrive_letter l SET state = 'sending', attempts = l.attempts + 1, due_at = NULL
-      FROM wanted w
-     WHERE l.id = w.id AND l.state = 'waiting'
-       AND (l.idempotency_key IS NULL OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = l.id))
+      FROM ready r LEFT JOIN canaries k ON k.letter_id = r.id
+     WHERE l.id = r.id AND l.state = 'waiting' AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
     RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence,
-              l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, w.fence
+              l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, l.rule_id, l.rate_class_id,
+              r.fence, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
+              CASE WHEN r.fresh THEN r.wave_id END AS wave_id
 ), opened AS (
-    INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane)
-    SELECT id, lane_id, target_id, run_id, attempts + not_sent, epoch, fence, redrive_now(), true FROM moved
+    INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane,
+                                 breaker_id, breaker_epoch, wave_id)
+    SELECT id, lane_id, target_id, run_id, attempts + not_sent, epoch, fence, redrive_now(), true,
+           breaker_id, breaker_epoch, wave_id
+      FROM moved ORDER BY id
     RETURNING id, letter_id, no
 )
 SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.forgiven AS attempts, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
-       m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn
+       m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id, m.wave_id,
+       {BACKOFF}
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
+  LEFT JOIN redrive_rule u ON u.id = m.rule_id LEFT JOIN redrive_rate_class c ON c.id = m.rate_class_id
  ORDER BY o.id
 """  # noqa: S608  # the inserted text is a constant
 
@@ -83,10 +132,22 @@ class Intended:
     attributes: bytes
     system: dict[str, Any]
     origin_arn: str | None
+    run_id: int | None
+    breaker_id: int
+    wave_id: int | None
+    backoff_base: float | None
+    backoff_cap: float | None
+    backoff_jitter: str | None
 
 
-def intend(
-    lanes: Sequence[int], fences: Sequence[int], letters: Sequence[int], *, margin: float, hold: float
+def intend(  # noqa: PLR0913  # each by its name
+    lanes: Sequence[int],
+    fences: Sequence[int],
+    letters: Sequence[int],
+    *,
+    margin: float,
+    hold: float,
+    most: int = 2**31 - 1,
 ) -> list[Intended]:
     """Commit the intent to send these heads of these lanes.
 
@@ -96,9 +157,11 @@ def intend(
         letters: its head.
         margin: seconds of lease that must be left.
         hold: seconds after which others may ask again about a claimed key.
+        most: letters of a target whose letters come back that may be sent and not settled.
 
     Returns:
-        Those that may be sent. The others lost their lane, their claim, their run or their standing in between.
+        Those that may be sent. The others lost their lane, their claim, their run or their standing in between, or
+        something holds them back.
     """
     values = {
         "lanes": list(lanes),
@@ -106,5 +169,12 @@ def intend(
         "letters": list(letters),
         "margin": margin,
         "hold": hold,
+        "canary": hold * _CANARY,
+        "most": most,
     }
-    return rows.fetch(Intended, _INTENT, values)
+
+    def commit() -> list[Intended]:
+        brakes.lock(letters, lanes)
+        return rows.fetch(Intended, _INTENT, values)
+
+    return rows.whole(commit)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH
+from reprocessing.models.brakes import MAY_GO
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Leased:
 class Standing:
     """Where a lane stands after its NEXT, and the facts about its head that the gate decides by.
 
-    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key.
+    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `rule_id`, `route_version`: which
+    rule decided about the head, and when; `breaker_id`: whose outcomes it will count among.
     """
 
     lane_id: int
@@ -43,6 +44,10 @@ class Standing:
     claim_state: str | None
     claim_letter: int | None
     claim_same_body: bool | None
+    breaker_id: int | None = None
+    rate_class_id: int | None = None
+    rule_id: int | None = None
+    route_version: int | None = None
 
 
 # A run's lanes are replayed while it runs, its dlq is neither stopped nor observed, and nothing is halted.
@@ -56,43 +61,13 @@ UPDATE redrive_lane n
    SET phase = 'leased', due_at = redrive_now() + make_interval(secs => %(lease)b::float8),
        fence = nextval('redrive_fence'), owner = %(owner)b, hinted_until = NULL, why = ''
   FROM (SELECT id, phase FROM redrive_lane
-         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()
+         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now() AND (phase = 'leased' OR {MAY_GO})
            AND (%(only)b::bigint[] IS NULL OR id = ANY(%(only)b::bigint[]))
            AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
          ORDER BY (phase = 'leased') DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED) due
  WHERE n.id = due.id
 RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 """  # noqa: S608  # the inserted text is the constant above
-
-# Whoever sent these is gone: what became of them is not known, and they are sent again under the same key and epoch.
-_INHERIT_CLOSE = """
-UPDATE redrive_attempt a SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
-       detail = 'its worker was lost before the outcome was recorded'
-  FROM redrive_lane n
- WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
-   AND a.lane_id = n.id AND a.closed_at IS NULL AND a.taken_at IS NULL AND a.fence < n.fence
-"""
-
-_INHERIT_WAIT = f"""
-WITH found AS (
-    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven >= d.max_attempts AS spent
-      FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
-     WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'
-), passed AS (
-    UPDATE redrive_lane n SET passed_sequence = greatest(n.passed_sequence, f.sequence)
-      FROM (SELECT lane_id, max(sequence) AS sequence FROM found GROUP BY lane_id) f WHERE n.id = f.lane_id
-), moved AS (
-    UPDATE redrive_letter l
-       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
-           reason = CASE WHEN f.spent THEN 'attempts_spent' ELSE '' END,
-           detail = CASE WHEN f.spent THEN 'the outcome of the last attempt is not known' ELSE '' END,
-           finished_at = CASE WHEN f.spent THEN redrive_now() END
-      FROM found f WHERE l.id = f.id AND l.state = 'sending'
-    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
-              CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, NULL::timestamptz AS until
-), {AFTERMATH}
-SELECT count(*) FROM moved
-"""  # noqa: S608  # the inserted text is the constant of settlement.py
 
 _LOCK = """
 SELECT n.id AS lane_id FROM redrive_lane n
@@ -112,21 +87,25 @@ WITH mine AS (
     SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
            c.state AS claim_state, c.letter_id AS claim_letter, c.body_hash = h.body_hash AS claim_same_body,
            (d.parked_head = 'hold' AND EXISTS (
-                SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked')) AS held,
+                SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
+           OR coalesce(h.route IN ('hold', 'erred') AND h.route_version = coalesce(book.version, 0), false) AS held,
+           b.id AS breaker_id, h.route_version = coalesce(book.version, 0) AS routed,
            h.state = 'awaiting' OR EXISTS (
                 SELECT FROM redrive_attempt a
                  WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.taken_at IS NOT NULL) AS awaits
       FROM mine m
       JOIN redrive_lane o ON o.id = m.lane_id
       JOIN redrive_dlq d ON d.id = o.dlq_id
+      LEFT JOIN redrive_rulebook book ON book.id = 1
       LEFT JOIN LATERAL (
             SELECT l.id, l.state, l.due_at, l.run_id, l.sequence, l.dlq_id, l.target_id,
                    l.attempts - l.forgiven AS attempts, l.body_hash,
                    l.attempts + l.not_sent = l.earlier AS never_sent, l.released_by IS NOT NULL AS released,
-                   l.idempotency_key, l.message_id
+                   l.idempotency_key, l.message_id, l.rate_class_id, l.rule_id, l.route, l.route_version
               FROM redrive_letter l
              WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
              ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
+      LEFT JOIN redrive_breaker b ON b.target_id = h.target_id AND b.rate_class_id IS NOT DISTINCT FROM h.rate_class_id
       LEFT JOIN redrive_claim c ON h.idempotency_key IS NOT NULL AND c.target_id = h.target_id
             AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))
 ), moved AS (
@@ -143,7 +122,7 @@ WITH mine AS (
                               AND coalesce(head.due_at <= redrive_now(), true) AND head.run_id IN ({ACTIVE_RUNS})
                          THEN redrive_now() + make_interval(secs => %(lease)b::float8)
                          ELSE coalesce(head.due_at, redrive_now()) END,
-           hinted_until = NULL
+           hinted_until = NULL, breaker_id = CASE WHEN head.routed THEN head.breaker_id END
       FROM head
      WHERE n.id = head.lane_id
        AND CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'
@@ -152,7 +131,8 @@ WITH mine AS (
 )
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
        head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
-       head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body
+       head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
+       head.breaker_id, head.rate_class_id, head.rule_id, head.route_version
   FROM moved JOIN head USING (lane_id)
   LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
         AND cu.message_id = head.message_id
@@ -168,16 +148,18 @@ RETURNING n.id AS lane_id
 
 _HAND_BACK = """
 UPDATE redrive_lane n
-   SET phase = 'ready', owner = '', due_at = redrive_now() + make_interval(secs => m.secs), why = m.why
-  FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(after)b::float8[], %(whys)b::text[])
-       AS m(lane_id, fence, secs, why)
+   SET phase = 'ready', owner = '', due_at = redrive_now() + make_interval(secs => m.secs), why = m.why,
+       breaker_id = m.breaker_id
+  FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(after)b::float8[], %(whys)b::text[],
+              %(breakers)b::bigint[])
+       AS m(lane_id, fence, secs, why, breaker_id)
  WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
 """
 
 _HINT = f"""
 UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
   FROM (SELECT id FROM redrive_lane
-         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()
+         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now() AND (phase = 'leased' OR {MAY_GO})
            AND (hinted_until IS NULL OR hinted_until <= redrive_now())
          ORDER BY (phase = 'leased') DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED) due
  WHERE n.id = due.id
@@ -202,16 +184,6 @@ def lease(
         "runs": None if runs is None else list(runs),
     }
     return rows.fetch(Leased, _LEASE, values)
-
-
-def close_what_dead_owners_left(owner: str, lanes: Sequence[int]) -> None:
-    """Attempts of these lanes whose outcome nobody will record close as unknown; their letters wait, or are parked.
-
-    In a transaction of the caller's, the lanes locked.
-    """
-    values = {"lanes": list(lanes), "owner": owner}
-    rows.execute(_INHERIT_CLOSE, values)
-    rows.execute(_INHERIT_WAIT, values)
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
@@ -252,9 +224,26 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
     return {row.lane_id for row in rows.fetch(_Id, _RENEW, values)}
 
 
-def hand_back(lanes: Sequence[int], fences: Sequence[int], *, after: Sequence[float], whys: Sequence[str]) -> None:
-    """Give leased lanes back, each due `after` so many seconds, and say why it waits."""
-    values = {"lanes": list(lanes), "fences": list(fences), "after": list(after), "whys": list(whys)}
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """A leased lane given back: due after so many seconds, why, and the breaker that its head is known to go by."""
+
+    lane_id: int
+    fence: int
+    after: float = 0.0
+    why: str = ""
+    breaker_id: int | None = None
+
+
+def hand_back(some: Sequence[HandedBack]) -> None:
+    """Give leased lanes back."""
+    values = {
+        "lanes": [one.lane_id for one in some],
+        "fences": [one.fence for one in some],
+        "after": [one.after for one in some],
+        "whys": [one.why for one in some],
+        "breakers": [one.breaker_id for one in some],
+    }
     rows.execute(_HAND_BACK, values)
 
 

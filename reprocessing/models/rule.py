@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final, LiteralString
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -13,6 +15,12 @@ from reprocessing.models.target import FORTNIGHT, Target
 
 ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
+
+
+#: Of a letter's rule `u` and its class `c`: the backoff that it has of its own, if any.
+BACKOFF: Final[LiteralString] = """
+       coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,
+       coalesce(u.backoff_jitter, c.backoff_jitter) AS backoff_jitter"""
 
 
 class Rule(models.Model):
@@ -79,7 +87,10 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """One row. `version` rises with whatever changes which rules hold; `changes_at`: when one begins or ends next."""
+    """One row, or none before the first rule.
+
+    `version` rises with whatever changes which rules hold; `changes_at`: when one begins or ends next.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     version = models.BigIntegerField(db_default=0)

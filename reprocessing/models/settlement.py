@@ -22,6 +22,7 @@ class Fate:
         counted: whether the attempt counts against the dlq's limit.
         known: the outcome is a known failure: the next attempt belongs to a new epoch.
         lets_pass: the next letter of the lane need not wait for this one's outcome.
+        ill: it speaks against the target, or for it; None: nothing follows from it, or it is not known yet.
     """
 
     attempt_id: int
@@ -37,6 +38,7 @@ class Fate:
     counted: bool = True
     known: bool = False
     lets_pass: bool = False
+    ill: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +57,16 @@ WITH fate AS (
     SELECT * FROM unnest(
         %(attempts)b::bigint[], %(letters)b::bigint[], %(outcomes)b::text[], %(states)b::text[], %(claims)b::text[],
         %(sent)b::text[], %(deadlines)b::float8[], %(dues)b::float8[], %(details)b::text[], %(reasons)b::text[],
-        %(uncounted)b::int[], %(epochs)b::int[], %(passes)b::bool[])
+        %(uncounted)b::int[], %(epochs)b::int[], %(passes)b::bool[], %(ills)b::bool[])
     AS f(attempt_id, letter_id, outcome, state, claim, sent_message_id, deadline, due, detail, reason, uncounted,
-         epoch, lets_pass)
+         epoch, lets_pass, ill)
 ), closed AS (
     UPDATE redrive_attempt a
        SET sent_message_id = coalesce(a.sent_message_id, f.sent_message_id), outcome = f.outcome, detail = f.detail,
            taken_at = CASE WHEN f.sent_message_id IS NOT NULL THEN redrive_now() END,
            deadline = redrive_now() + make_interval(secs => f.deadline),
            closed_at = CASE WHEN f.outcome IS NOT NULL THEN redrive_now() END,
-           holds_lane = f.outcome IS NULL AND NOT f.lets_pass
+           holds_lane = f.outcome IS NULL AND NOT f.lets_pass, ill = f.ill
       FROM fate f WHERE a.id = f.attempt_id AND num_nonnulls(a.closed_at, a.taken_at) = 0
     RETURNING a.id, a.deadline
 ), moved AS (
@@ -115,7 +117,7 @@ SELECT * FROM copies
 
 _ABSENT = f"""
 WITH closed AS (
-    UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false
+    UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false, ill = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
     RETURNING a.letter_id
 ), moved AS (
@@ -149,6 +151,7 @@ def settle(fates: Sequence[Fate]) -> list[Deletable]:
         "uncounted": [0 if fate.counted else 1 for fate in fates],
         "epochs": [int(fate.known) for fate in fates],
         "passes": [fate.lets_pass for fate in fates],
+        "ills": [fate.ill for fate in fates],
         "finished": list(FINISHED),
     }
     return rows.fetch(Deletable, _SETTLE, values)

@@ -16,7 +16,7 @@ from reprocessing.models.arrival import Marked, NewLetter, ReturnedCopy
 from reprocessing.models.captures import Capturing
 from reprocessing.models.dead_letter_queue import DeleteWhen
 from reprocessing.models.settlement import Deletable
-from reprocessing.pipeline import clear
+from reprocessing.pipeline import clear, tell
 from reprocessing.pipeline.listen import Listening
 from reprocessing.sqs import QueueAddress
 
@@ -178,11 +178,12 @@ class _Capture:
             return held
 
         held = rows.whole(record)
+        tell.outcomes(of_breakers=[one.breaker_id for one in returned], of_runs=[one.run_id for one in returned])
         self._done.returns += len(back)
         return held + [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in back]
 
     def _judged(self, one: ReturnedCopy, copy: Arrival) -> homecoming.Return:
-        due = self._dlq.rest(one.attempts, self._dice()).total_seconds()
+        due = self._dlq.rest(one.attempts, self._dice(), one).total_seconds()
         spent = one.attempts >= one.max_attempts
         return homecoming.Return(
             copy.message_id, copy.handle, one.attempt_id, one.letter_id, one.lane_id, due=due, spent=spent

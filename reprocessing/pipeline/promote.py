@@ -10,7 +10,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import DeadLetterQueue, evidence, lanes, rows
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.settlement import Deletable, presume
-from reprocessing.pipeline import clear
+from reprocessing.pipeline import clear, tell
 from reprocessing.sqs import QueueAddress, depth
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,7 @@ def _promote(found: Sequence[Ripe]) -> None:
         return deletable
 
     delete(rows.whole(record))
+    tell.outcomes(of_breakers=[one.breaker_id for one in found], of_runs=[one.run_id for one in found])
 
 
 def delete(deletable: Sequence[Deletable]) -> None:

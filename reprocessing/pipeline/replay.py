@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
 from django.db import transaction
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import RateIsUnknown
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.verdict import Go, Outcome, Park, Skip, Taken, Wait
-from reprocessing.models import DeadLetterQueue, Target, evidence, lanes
+from reprocessing.models import DeadLetterQueue, Target, brakes, inheritance, lanes
+from reprocessing.models.brakes import Brake
 from reprocessing.models.intent import Intended, intend
-from reprocessing.models.lanes import Standing
+from reprocessing.models.lanes import HandedBack, Standing
 from reprocessing.models.settlement import Closing, Deletable
-from reprocessing.pipeline import clear, deliver, gate, settle
+from reprocessing.pipeline import clear, deliver, gate, meter, settle, tell
 from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
-from reprocessing.rate import Granted, Rates
+from reprocessing.rate import Rates
 
 logger = logging.getLogger(__name__)
-
-#: Seconds after which a lane asks again while Redis does not tell the rate.
-RATE_IS_UNKNOWN_FOR = 1.0
 
 
 @dataclass(slots=True)
@@ -66,6 +64,7 @@ class Slice:
     _standings: dict[int, Standing] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
     _targets: dict[int, Target] = field(default_factory=dict)
+    _brakes: dict[int, Brake] = field(default_factory=dict)
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
 
     def run(self, *, seconds: float) -> Report:
@@ -108,7 +107,8 @@ class Slice:
         if inherited:
             with transaction.atomic():
                 lanes.lock([one.lane_id for one in inherited], [one.fence for one in inherited])
-                lanes.close_what_dead_owners_left(self.owner, [one.lane_id for one in inherited])
+                left = inheritance.close(self.owner, [one.lane_id for one in inherited])
+            tell.outcomes(of_breakers=[one.breaker_id for one in left], of_runs=[one.run_id for one in left])
         return leased
 
     def _remember(self, standings: Sequence[Standing]) -> None:
@@ -123,23 +123,23 @@ class Slice:
         going = self._through_the_gate()
         if not going:
             return None
-        granted, pause = self._granted(going)
-        if not granted:
+        metered = meter.heads(going, targets=self._targets, brakes=self._brakes, rates=self.rates)
+        if not metered.heads:
             self._keep(going)
-            return pause
-        chosen = [one for some, _ in granted.values() for one in some]
+            return metered.pause
+        chosen = metered.heads
         # From here on, whatever happens, only a settlement or the end of its lease frees such a lane: handed back with
         # a letter on its way it would look as if its owner had lived to record what became of it.
         self._forget({one.lane_id for one in chosen})
         intended = intend(
             [one.lane_id for one in chosen], [one.fence for one in chosen], [one.letter_id or 0 for one in chosen],
-            margin=SEND_MARGIN, hold=self.conf.lease.total_seconds(),
+            margin=SEND_MARGIN, hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
         )  # fmt: skip
         sent = {one.lane_id for one in intended}
         if missed := [one for one in chosen if one.lane_id not in sent]:
             self._look_again(missed)
         if intended:
-            self._send(intended, {target: token for target, (_, token) in granted.items()})
+            self._send(intended, metered.until)
         return None
 
     def _look_again(self, missed: Sequence[Standing]) -> None:
@@ -151,15 +151,20 @@ class Slice:
 
     def _through_the_gate(self) -> list[Standing]:
         """The heads that may go; the others are closed, or their lanes handed back until they may."""
-        room = self._room({one.target_id for one in self._standings.values() if one.target_id})
+        room = self._look_at_brakes()
         going: list[Standing] = []
+        canaries: set[int] = set()
         closings: dict[tuple[int, int], Closing] = {}
         waiting: list[tuple[Standing, Wait]] = []
         for one in list(self._standings.values())[: self.conf.intent_size]:
-            verdict = gate.head(one, room=room[one.target_id or 0])
+            breaker = one.breaker_id or 0
+            verdict = gate.head(
+                one, self._brakes.get(breaker), room=room[one.target_id or 0], canary_out=breaker in canaries
+            )
             match verdict:
                 case Go():
                     room[one.target_id or 0] -= 1
+                    canaries.add(breaker)
                     going.append(one)
                 case Wait():
                     waiting.append((one, verdict))
@@ -175,45 +180,22 @@ class Slice:
         self._close(closings)
         return going
 
-    def _room(self, targets: set[int]) -> Counter[int]:
+    def _look_at_brakes(self) -> Counter[int]:
+        """What the heads' targets let go now; the letters that each may still have unsettled."""
+        targets = {one.target_id for one in self._standings.values() if one.target_id}
         self._learn(targets)
-        room: Counter[int] = Counter(dict.fromkeys(targets, 2**31))
-        watched = [target for target in targets if self._targets[target].proof != "accepted"]
-        if watched:
-            open_now = evidence.unsettled(watched)
-            room.update({target: self.conf.max_unsettled - open_now.get(target, 0) - 2**31 for target in watched})
-        return room
+        found = brakes.sight(targets)
+        self._brakes = {one.breaker_id: one for one in found}
+        return Counter({
+            one.target_id: 2**31 if self._targets[one.target_id].proof == "accepted"
+            else self.conf.max_unsettled - one.unsettled for one in found
+        })  # fmt: skip
 
-    def _granted(self, going: Sequence[Standing]) -> tuple[dict[int, tuple[list[Standing], Granted | None]], float]:
-        """By target the heads that have a token, and the token; and how long to wait when there is none."""
-        by_target: dict[int, list[Standing]] = {}
-        for one in going:
-            by_target.setdefault(one.target_id or 0, []).append(one)
-        granted: dict[int, tuple[list[Standing], Granted | None]] = {}
-        pauses: list[float] = []
-        for target_id, some in by_target.items():
-            target = self._targets[target_id]
-            if target.rate is None:
-                granted[target_id] = (some, None)
-                continue
-            try:
-                token = self.rates.take(target_id, len(some), target.rate, target.burst)
-            except RateIsUnknown as error:
-                logger.warning("%s", error)
-                pauses.append(RATE_IS_UNKNOWN_FOR)
-                continue
-            if token.count:
-                granted[target_id] = (some[: token.count], token)
-            else:
-                pauses.append(token.retry_after)
-        return granted, min(pauses, default=0.0)
-
-    def _send(self, intended: Sequence[Intended], tokens: dict[int, Granted | None]) -> None:
+    def _send(self, intended: Sequence[Intended], until: Mapping[int, float]) -> None:
         owned = Ownership(intended, self.conf.lease.total_seconds())
 
         def may_start(target_id: int) -> bool:
-            token = tokens.get(target_id)
-            return time.monotonic() < (owned.until if token is None else min(owned.until, token.until))
+            return time.monotonic() < min(owned.until, until.get(target_id, math.inf))
 
         self._learn_dlqs({one.dlq_id for one in intended})
         names = {pk: dlq.name for pk, dlq in self._dlqs.items()}
@@ -227,10 +209,19 @@ class Slice:
         )  # fmt: skip
         self._remember(settled.standings)
         self._deletable.extend(settled.deletable)
+        self._tell(intended, outcomes)
         if len(self._deletable) >= self.conf.intent_size * 2:
             self._delete()
 
-    def _count(self, outcomes: dict[int, Outcome]) -> None:
+    def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
+        """Breakers hear of failures and of canaries, ramps when a step is due, waves of every letter of theirs."""
+        failed = {one.breaker_id for one in intended if not isinstance(outcomes.get(one.attempt_id), Taken)}
+        on_trial = {one.breaker_id for one in self._brakes.values() if one.on_trial}
+        sent = {one.breaker_id for one in intended}
+        tell.outcomes(of_breakers=failed | (on_trial & sent), of_runs=[one.run_id for one in intended if one.wave_id])
+        tell.ramps([one.breaker_id for one in self._brakes.values() if one.step_due and one.breaker_id in sent])
+
+    def _count(self, outcomes: Mapping[int, Outcome]) -> None:
         self.report.taken += sum(isinstance(one, Taken) for one in outcomes.values())
         self.report.failed += sum(not isinstance(one, Taken) for one in outcomes.values())
 
@@ -246,11 +237,10 @@ class Slice:
 
     def _wait(self, waiting: Sequence[tuple[Standing, Wait]]) -> None:
         if waiting:
-            lanes.hand_back(
-                [one.lane_id for one, _ in waiting], [one.fence for one, _ in waiting],
-                after=[verdict.after.total_seconds() for _, verdict in waiting],
-                whys=[verdict.why for _, verdict in waiting],
-            )  # fmt: skip
+            lanes.hand_back([
+                HandedBack(one.lane_id, one.fence, verdict.after.total_seconds(), verdict.why, one.breaker_id)
+                for one, verdict in waiting
+            ])  # fmt: skip
             self._forget({one.lane_id for one, _ in waiting})
 
     def _keep(self, going: Sequence[Standing]) -> None:
@@ -279,10 +269,7 @@ class Slice:
         self.report.left = [one.lane_id for one in left]
         self._standings.clear()
         try:
-            lanes.hand_back(
-                [one.lane_id for one in left], [one.fence for one in left],
-                after=[0.0] * len(left), whys=[""] * len(left),
-            )  # fmt: skip
+            lanes.hand_back([HandedBack(one.lane_id, one.fence, breaker_id=one.breaker_id) for one in left])
         except DatabaseError as error:
             logger.warning("%d lanes were not handed back; they are due when their leases end: %s", len(left), error)
 

@@ -126,10 +126,10 @@ def _fate(
     match outcome:
         case Taken(message_id):
             return _taken(one, message_id, targets[one.target_id])
-        case NotSent(why):
+        case NotSent():
             return Fate(
                 one.attempt_id, one.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING, "free",
-                due=rest_unsent(one.not_sent), detail=why, counted=False,
+                due=rest_unsent(one.not_sent), detail=outcome.why, counted=False, ill=outcome.unreachable or None,
             )  # fmt: skip
         case Unknown() | Refused():
             return _failed(one, outcome, dlqs[one.dlq_id], dice)
@@ -146,7 +146,7 @@ def _taken(one: Intended, message_id: str, target: Target) -> Fate:
     if target.proof == Proof.ACCEPTED:
         return Fate(
             one.attempt_id, one.letter_id, AttemptOutcome.ACCEPTED, LetterState.DELIVERED, "delivered",
-            sent_message_id=message_id,
+            sent_message_id=message_id, ill=False,
         )  # fmt: skip
     return Fate(
         one.attempt_id, one.letter_id, None, LetterState.AWAITING, "held",
@@ -163,15 +163,16 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
     outcome = AttemptOutcome.REFUSED if known else AttemptOutcome.UNKNOWN
     detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
     reason = ParkedReason.REFUSED if isinstance(failure, Refused) and failure.poison else None
+    ill = None if reason is ParkedReason.REFUSED else True  # a target that looks into letters is alive
     if reason is None and one.attempts >= dlq.max_attempts:
         reason = ParkedReason.ATTEMPTS_SPENT
     if reason is not None:
         return Fate(
             one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free",
-            detail=detail, reason=reason, known=known,
+            detail=detail, reason=reason, known=known, ill=ill,
         )  # fmt: skip
-    due = dlq.rest(one.attempts, dice())
+    due = dlq.rest(one.attempts, dice(), one)
     return Fate(
         one.attempt_id, one.letter_id, outcome, LetterState.WAITING, "free" if known else "held",
-        due=due.total_seconds(), detail=detail, known=known,
+        due=due.total_seconds(), detail=detail, known=known, ill=ill,
     )  # fmt: skip

@@ -111,7 +111,7 @@ def outcome_of(error: Exception) -> Outcome:
     if isinstance(error, ClientError):
         return _outcome_of_answer(error)
     if isinstance(error, _BEFORE_ANYTHING_WENT_OUT) or _is_bad_certificate(error):
-        return NotSent(f"{NOTHING_OF_IT}{in_words(error)}")
+        return NotSent(f"{NOTHING_OF_IT}{in_words(error)}", unreachable=True)
     return Unknown(f"no answer of SQS was had: {in_words(error)}")
 
 

@@ -13,6 +13,7 @@ from reprocessing.domain.verdict import Taken
 from reprocessing.models import Attempt, DeadLetter, Lane, lanes
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.intent import Intended, intend
+from reprocessing.models.lanes import HandedBack
 from reprocessing.models.settlement import Closing
 from reprocessing.pipeline import park, plan, promote, settle
 from tests.race.abreast import elsewhere, holding_lanes, nobody_holds_letters, together, waits_for_us
@@ -92,7 +93,7 @@ def test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing(clock:
     letter = _head()
     assert intend([mine.lane_id], [mine.fence], [letter], margin=0, hold=8) == []
     assert lanes.renew([mine.lane_id], [mine.fence], lease=80) == set()
-    lanes.hand_back([mine.lane_id], [mine.fence], after=[0], whys=["mine"])
+    lanes.hand_back([HandedBack(mine.lane_id, mine.fence, why="mine")])
     assert lanes.lock([mine.lane_id], [mine.fence]) == set()
     assert lanes.advance([mine.lane_id], [mine.fence], passed=["9"], keep=True, lease=80) == []
     assert Lane.objects.values().get() == before

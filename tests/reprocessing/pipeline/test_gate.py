@@ -11,6 +11,7 @@ import pytest
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.verdict import Go, Park, Skip, Verdict, Wait
 from reprocessing.models import Claim, DeadLetter
+from reprocessing.models.brakes import Brake
 from reprocessing.models.lanes import Standing
 from reprocessing.pipeline import gate, park
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -20,6 +21,11 @@ HEAD = Standing(
     stale=False, stale_policy="park", released=False, receives=1, receive_ceiling=None, claim_state=None,
     claim_letter=None, claim_same_body=None,
 )  # fmt: skip
+OPEN_ROAD = Brake(
+    breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
+    step_due=False, class_rate=None, class_burst=None,
+)  # fmt: skip
+ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is half open, and a canary is out")
 
 
 @pytest.mark.parametrize(
@@ -61,10 +67,35 @@ HEAD = Standing(
     ],
 )
 def test_a_head_s_verdict(facts: dict[str, Any], room: int, verdict: Verdict) -> None:
-    found = gate.head(replace(HEAD, **facts), room=room)
+    found = gate.head(replace(HEAD, **facts), OPEN_ROAD, room=room)
     if isinstance(verdict, Wait) and isinstance(found, Wait) and not verdict.why:
         verdict = replace(verdict, why=found.why)
     assert found == verdict
+
+
+@pytest.mark.parametrize(
+    ("brake", "canary_out", "verdict"),
+    [
+        ({"state": "open", "rest": 9.0}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is open")),
+        ({"state": "open", "rest": 0.0}, False, Go()),
+        ({"state": "open", "rest": 0.0}, True, ANOTHER_CANARY),
+        ({"state": "half_open", "rest": 9.0}, False, ANOTHER_CANARY),
+        ({"state": "half_open", "rest": 0.0}, False, Go()),
+        ({"state": "half_open", "rest": 0.0}, True, ANOTHER_CANARY),
+        ({"unwell": "it answers 500"}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not well: it answers 500")),
+        ({"unwell": ""}, False, Wait(gate.AS_SOON_AS_IT_OPENS, "its target is not well: nothing is known of it")),
+        ({}, True, Go()),
+    ],
+)
+def test_a_brake_holds_a_head_back(brake: dict[str, Any], canary_out: bool, verdict: Verdict) -> None:
+    assert gate.head(HEAD, replace(OPEN_ROAD, **brake), room=1, canary_out=canary_out) == verdict
+
+
+def test_a_brake_is_asked_before_the_claim_and_one_that_is_not_known_is_shut() -> None:
+    twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
+    shut = gate.head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
+    assert shut == Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is open")
+    assert gate.head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "its breaker is not known")
 
 
 through_postgres = pytest.mark.django_db(transaction=True)

@@ -187,7 +187,7 @@ class _DeadTokens(Rates):
     def __init__(self) -> None:
         self.asked = 0
 
-    def take(self, target_id: int, wanted: int, rate: float, burst: float | None = None) -> Granted:
+    def take(self, target_id: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
         self.asked += 1
         return Granted(wanted, 0.0, monotonic() - 10)
 
@@ -212,7 +212,7 @@ def test_no_more_letters_are_sent_than_tokens_were_granted() -> None:
 
 
 class _ThreeTokens(_DeadTokens):
-    def take(self, target_id: int, wanted: int, rate: float, burst: float | None = None) -> Granted:
+    def take(self, target_id: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
         self.asked += 1
         return Granted(min(3, wanted), 0.0, monotonic())
 

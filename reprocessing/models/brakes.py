@@ -1,0 +1,122 @@
+"""What holds letters back: breakers, the health of targets, and waves that are full."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.models import rows
+
+# Of a target that has checks, each must have found it healthy, and lately: what is not known is closed.
+UNWELL: Final[LiteralString] = """
+SELECT h.target_id FROM redrive_health_check h
+ WHERE h.verdict <> 'healthy' OR h.checked_at IS NULL
+    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
+"""
+
+_SHUT: Final[LiteralString] = f"""
+SELECT b.id FROM redrive_breaker b
+ WHERE (b.state = 'open' AND b.retry_at > redrive_now()) OR (b.state = 'half_open' AND b.canary_until > redrive_now())
+    OR b.target_id IN ({UNWELL})
+"""  # noqa: S608  # the inserted text is a constant
+
+_FULL: Final[LiteralString] = """
+SELECT w.run_id FROM redrive_wave w
+ WHERE w.settled_at IS NULL AND w.size <= (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id)
+"""
+
+#: Of a lane that is due, whether its head may go: nobody is to lease it, or to be told of it, in vain. A lane whose
+#: head's breaker is not known is looked at once.
+MAY_GO: Final[LiteralString] = f"""
+(breaker_id IS NULL OR breaker_id NOT IN ({_SHUT})) AND run_id NOT IN ({_FULL})
+"""  # the inserted text is constant
+
+# Taken before an intent, in an earlier statement than its counting: what must not be overtaken is counted by one at a
+# time. That is all that goes to a target whose letters come back, or that is on trial, and to a run's small waves.
+_LOCK = """
+WITH breakers AS (
+    SELECT b.id FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
+     WHERE b.target_id IN (SELECT target_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+       AND (b.state <> 'closed' OR t.proof <> 'accepted')
+     ORDER BY b.id FOR UPDATE OF b
+), waves AS (
+    SELECT w.id FROM redrive_wave w
+     WHERE w.settled_at IS NULL AND w.size IS NOT NULL
+       AND w.run_id IN (SELECT run_id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]))
+     ORDER BY w.id FOR UPDATE
+)
+SELECT (SELECT count(*) FROM breakers) + (SELECT count(*) FROM waves) AS n
+"""
+
+_SIGHT = f"""
+WITH target AS (
+    SELECT t.id, t.proof, (SELECT h.detail FROM redrive_health_check h
+                            WHERE h.target_id = t.id AND h.target_id IN ({UNWELL})
+                            ORDER BY h.verdict = 'healthy', h.id LIMIT 1) AS unwell,
+           CASE WHEN t.proof <> 'accepted' THEN (
+                SELECT count(*) FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL)
+                ELSE 0 END AS unsettled
+      FROM redrive_target t WHERE t.id = ANY(%(targets)b::bigint[])
+)
+SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, t.unwell, t.unsettled, b.ramp,
+       coalesce(extract(epoch FROM coalesce(b.retry_at, b.canary_until) - redrive_now()), 0)::float8 AS rest,
+       b.ramp_from < 1 AND b.ramp_at + make_interval(secs => b.ramp_every) <= redrive_now() AS step_due,
+       c.rate AS class_rate, c.burst AS class_burst
+  FROM target t JOIN redrive_breaker b ON b.target_id = t.id
+  LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class Brake:
+    """What one breaker, and the target behind it, let go now.
+
+    Attributes:
+        unwell: what speaks against the target's health; None while nothing does.
+        unsettled: letters that the target took and whose outcome is open; 0 where taken is done.
+        ramp: the share of the rate that is allowed.
+        rest: seconds until a canary may go; 0 or less: now.
+        step_due: the ramp may take its next step.
+    """
+
+    breaker_id: int
+    target_id: int
+    rate_class_id: int | None
+    state: str
+    unwell: str | None
+    unsettled: int
+    ramp: float
+    rest: float
+    step_due: bool
+    class_rate: float | None
+    class_burst: float | None
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether one letter at a time may go, at the most."""
+        return self.state != "closed"
+
+    @property
+    def why_shut(self) -> str:
+        """Why nothing may go; empty when something may."""
+        if self.unwell is not None:
+            return f"its target is not well: {self.unwell or 'nothing is known of it'}"
+        if self.on_trial and self.rest > 0:
+            return "the breaker is open" if self.state == "open" else "the breaker is half open, and a canary is out"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    n: int
+
+
+def sight(targets: Collection[int]) -> list[Brake]:
+    """What the breakers of these targets let go."""
+    return rows.fetch(Brake, _SIGHT, {"targets": list(targets)}) if targets else []
+
+
+def lock(letters: Collection[int], lanes: Collection[int]) -> None:
+    """Before an intent, in its transaction: wait for whoever sends to the same target on trial, or in the same wave."""
+    rows.fetch(_Count, _LOCK, {"letters": list(letters), "lanes": list(lanes)})

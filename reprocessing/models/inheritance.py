@@ -1,0 +1,59 @@
+"""The statements of a lane whose owner died: what it left open is closed, and its letters wait again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprocessing.models import rows
+from reprocessing.models.aftermath import AFTERMATH
+
+# Whoever sent these is gone: what became of them is not known, and they are sent again under the same key and epoch.
+_INHERIT_CLOSE = """
+UPDATE redrive_attempt a SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
+       detail = 'its worker was lost before the outcome was recorded'
+  FROM redrive_lane n
+ WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
+   AND a.lane_id = n.id AND a.closed_at IS NULL AND a.taken_at IS NULL AND a.fence < n.fence
+RETURNING a.breaker_id, a.run_id
+"""
+
+_INHERIT_WAIT = f"""
+WITH found AS (
+    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven >= d.max_attempts AS spent
+      FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
+     WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'
+), passed AS (
+    UPDATE redrive_lane n SET passed_sequence = greatest(n.passed_sequence, f.sequence)
+      FROM (SELECT lane_id, max(sequence) AS sequence FROM found GROUP BY lane_id) f WHERE n.id = f.lane_id
+), moved AS (
+    UPDATE redrive_letter l
+       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
+           reason = CASE WHEN f.spent THEN 'attempts_spent' ELSE '' END,
+           detail = CASE WHEN f.spent THEN 'the outcome of the last attempt is not known' ELSE '' END,
+           finished_at = CASE WHEN f.spent THEN redrive_now() END
+      FROM found f WHERE l.id = f.id AND l.state = 'sending'
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
+              CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, NULL::timestamptz AS until
+), {AFTERMATH}
+SELECT count(*) FROM moved
+"""  # noqa: S608  # the inserted text is the constant of settlement.py
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An attempt whose owner died over it: the breaker and the run that it belonged to."""
+
+    breaker_id: int | None
+    run_id: int | None
+
+
+def close(owner: str, lanes: Sequence[int]) -> list[Left]:
+    """Attempts of these lanes whose outcome nobody will record close as unknown; their letters wait, or are parked.
+
+    In a transaction of the caller's, the lanes locked. The attempts that were closed.
+    """
+    values = {"lanes": list(lanes), "owner": owner}
+    closed = rows.fetch(Left, _INHERIT_CLOSE, values)
+    rows.execute(_INHERIT_WAIT, values)
+    return closed
