@@ -6,9 +6,23 @@ and a row is moved only where nobody has moved it since (compare and set).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from datetime import datetime
+from typing import assert_never
+
+from reprocessing.domain import breaker, ramp
+from reprocessing.domain.breaker import Closes, Frees, Opens, Policy
+from reprocessing.domain.ramp import Pace, Ramp
+from reprocessing.models import rows, sends
+from reprocessing.models.breaker import BreakerState
+from reprocessing.models.sends import Window
+
+logger = logging.getLogger(__name__)
+
+#: Looks at a breaker that others move at the same time.
+_LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +36,106 @@ class Moved:
     why: str
 
 
+#: The name by which people know a breaker: SQL, with the target as t and the class as c.
+NAME = "regexp_replace(t.arn, '.*:', '') || coalesce(', ' || c.name, '')"
+
+_ROWS = f"""
+SELECT b.id, {NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap,
+       b.closes_after, b.rest, b.canary_until, b.successes
+  FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
+  LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
+ WHERE b.id = ANY(%(ids)b::bigint[]) AND b.state <> 'open'
+ ORDER BY b.id
+"""  # noqa: S608  # the inserted text is a constant
+
+# A failure counts whatever became of the canary's slot meanwhile; the rest, as long as the slot is as it was seen.
+_MOVE = """
+WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
+UPDATE redrive_breaker b
+   SET state = m.state, epoch = b.epoch + (m.state <> b.state)::int, rest = m.rest, successes = m.successes,
+       since = CASE WHEN m.state <> b.state THEN k.now ELSE b.since END, why = coalesce(m.why, b.why),
+       retry_at = CASE WHEN m.state = 'open' THEN k.now + make_interval(secs => m.rest) END,
+       canary_until = m.until,
+       ramp = CASE WHEN m.state = 'closed' THEN b.ramp_from ELSE b.ramp END,
+       ramp_ill = CASE WHEN m.state = 'closed' THEN 0 ELSE b.ramp_ill END,
+       ramp_at = CASE WHEN m.state = 'closed' THEN k.now ELSE b.ramp_at END,
+       ramp_why = CASE WHEN m.state = 'closed' THEN 'from its start: the breaker has closed' ELSE b.ramp_why END
+  FROM clock k,
+       unnest(%(ids)b::bigint[], %(was)b::text[], %(epochs)b::bigint[], %(counted)b::int[], %(slots)b::timestamptz[],
+              %(states)b::text[], %(rests)b::float8[], %(untils)b::timestamptz[], %(successes)b::int[],
+              %(whys)b::text[])
+       AS m(id, was, epoch, counted, slot, state, rest, until, successes, why)
+ WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch AND b.successes = m.counted
+   AND (m.state = 'open' OR b.canary_until IS NOT DISTINCT FROM m.slot)
+RETURNING b.id
+"""
+
+_DUE = """
+SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
+       b.ramp > b.ramp_from
+       AND extract(epoch FROM redrive_now() - b.ramp_at) >= greatest(%(idle)b::float8, 2 * b.ramp_every) AS idle
+  FROM redrive_breaker b
+ WHERE b.id = ANY(%(ids)b::bigint[]) AND b.state = 'closed' AND b.ramp_from < 1
+   AND extract(epoch FROM redrive_now() - b.ramp_at) >= b.ramp_every
+ ORDER BY b.id
+"""
+
+_CLIMB = """
+UPDATE redrive_breaker b SET ramp = m.ramp, ramp_ill = m.ill, ramp_why = m.why, ramp_at = redrive_now()
+  FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(ats)b::timestamptz[], %(ramps)b::float8[],
+              %(ills)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, ill, why)
+ WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
+"""
+
+# Every step, at the whole rate too, is written down: so `ramp_at` says when something was settled last.
+_REST = """
+UPDATE redrive_breaker
+   SET ramp = ramp_from, ramp_ill = 0, ramp_at = redrive_now(), ramp_why = %(why)b::text
+ WHERE (%(ids)b::bigint[] IS NULL OR id = ANY(%(ids)b::bigint[])) AND state = 'closed' AND ramp > ramp_from
+   AND extract(epoch FROM redrive_now() - ramp_at) >= greatest(%(idle)b::float8, 2 * ramp_every)
+"""
+
+_IDLE_WHY = f"from its start: nothing was settled for {ramp.IDLE / 60:g} minutes"
+
+_WATCHED = "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: int
+    target: str
+    state: str
+    epoch: int
+    threshold: int
+    ratio: float
+    at_least: int
+    cooldown: float
+    cooldown_cap: float
+    closes_after: int
+    rest: float
+    canary_until: datetime | None
+    successes: int
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(
+            threshold=self.threshold, ratio=self.ratio, at_least=self.at_least, cooldown=self.cooldown,
+            cooldown_cap=self.cooldown_cap, closes_after=self.closes_after,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What a row is to become. `why` None: what it says stays; `rest` seconds."""
+
+    row: _Row
+    state: BreakerState
+    rest: float
+    successes: int
+    until: datetime | None = None
+    why: str | None = None
+
+
 def look(ids: Collection[int]) -> list[Moved]:
     """Open closed breakers whose letters fail, and let the canaries of half-open ones decide. Three statements at most.
 
@@ -30,15 +144,141 @@ def look(ids: Collection[int]) -> list[Moved]:
     Returns:
         Those that this call opened or closed.
     """
-    raise NotImplementedError
+    moved: list[Moved] = []
+    left = sorted(set(ids))
+    for _ in range(_LOOKS):
+        wanted = _wanted(left) if left else []
+        done = _move(wanted) if wanted else set()
+        moved += [_told(one) for one in wanted if one.row.id in done and one.state != one.row.state]
+        left = [one.row.id for one in wanted if one.row.id not in done]  # somebody was quicker: what do they show now?
+    return moved
+
+
+def _wanted(ids: Sequence[int]) -> list[_Move]:
+    found = rows.fetch(_Row, _ROWS, {"ids": list(ids)})
+    if not found:
+        return []
+    seen = sends.windows([one.id for one in found], [one.epoch for one in found], [one.policy.window for one in found])
+    moves = [
+        _of_canary(one, seen[one.id]) if one.state == BreakerState.HALF_OPEN else _of_sends(one, seen[one.id])
+        for one in found
+    ]
+    return [one for one in moves if one is not None]
+
+
+def _of_sends(row: _Row, seen: Window) -> _Move | None:
+    why = breaker.opens(row.policy, seen.sends)
+    return _Move(row, BreakerState.OPEN, row.cooldown, 0, why=why) if why else None
+
+
+def _of_canary(row: _Row, seen: Window) -> _Move | None:
+    """A canary whose slot is free has been counted; only its failure is news, since it may come back late."""
+    if not seen.sent or (row.canary_until is None and not seen.failed):
+        return None
+    if seen.failed is None and not seen.closed:
+        return _wait(row, seen.awaited_until)
+    step = breaker.after_canary(row.policy, seen.failed, successes=row.successes, rest=row.rest)
+    match step:
+        case Opens(rest, why):
+            return _Move(row, BreakerState.OPEN, rest, 0, why=why)
+        case Closes(why):
+            return _Move(row, BreakerState.CLOSED, 0.0, 0, why=why)
+        case Frees(successes):
+            return _Move(row, BreakerState.HALF_OPEN, row.rest, successes)
+        case _ as never:
+            assert_never(never)
+
+
+def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
+    """The slot of a canary that was taken is kept until its outcome can be known."""
+    until = awaited_until and awaited_until + breaker.PATIENCE
+    if until is None or row.canary_until is None or row.canary_until >= until:
+        return None
+    return _Move(row, BreakerState.HALF_OPEN, row.rest, row.successes, until=until)
+
+
+def _move(wanted: Sequence[_Move]) -> set[int]:
+    values = {
+        "ids": [one.row.id for one in wanted],
+        "was": [one.row.state for one in wanted],
+        "epochs": [one.row.epoch for one in wanted],
+        "counted": [one.row.successes for one in wanted],
+        "slots": [one.row.canary_until for one in wanted],
+        "states": [one.state.value for one in wanted],
+        "rests": [one.rest for one in wanted],
+        "untils": [one.until for one in wanted],
+        "successes": [one.successes for one in wanted],
+        "whys": [one.why for one in wanted],
+    }
+    return {row.id for row in rows.fetch(_Id, _MOVE, values)}
+
+
+def _told(one: _Move) -> Moved:
+    row = one.row
+    if one.state == BreakerState.OPEN:
+        logger.warning("The breaker of %s opened: %s. Nothing goes there for %g s.", row.target, one.why, one.rest)
+    else:
+        logger.info("The breaker of %s closed: %s. Its rate ramps up.", row.target, one.why)
+    return Moved(row.id, row.target, row.state, one.state.value, one.why or "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
+
+def sweep() -> list[Moved]:
+    """Look where a worker may have died between recording outcomes and looking; those that were opened or closed.
+
+    Ramps of which nothing is known any more go back to their start.
+    """
+    after_rest()
+    return look([row.id for row in rows.fetch(_Id, _WATCHED, {})])
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    id: int
+    epoch: int
+    ramp_from: float
+    ramp: float
+    ramp_ill: float
+    ramp_at: datetime
+    idle: bool
 
 
 def climb(ids: Collection[int]) -> int:
     """Take the step of the ramp that is due, if anything was settled since the last one; how many took one.
 
-    One statement reads the rows; where no step is due, that is all.
+    One statement reads the rows; where no step is due, that is all. Where nothing was settled for long before, the ramp
+    begins anew.
     """
-    raise NotImplementedError
+    due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": ramp.IDLE})
+    if not due:
+        return 0
+    sizes = [breaker.WINDOW] * len(due)
+    seen = sends.windows([one.id for one in due], [one.epoch for one in due], sizes, settled=True)
+    steps = [(one, pace) for one in due if (pace := _pace(one, seen[one.id]))]
+    if not steps:
+        return 0
+    values = {
+        "ids": [one.id for one, _ in steps],
+        "epochs": [one.epoch for one, _ in steps],
+        "ats": [one.ramp_at for one, _ in steps],
+        "ramps": [pace.share for _, pace in steps],
+        "ills": [pace.ill for _, pace in steps],
+        "whys": [pace.why for _, pace in steps],
+    }
+    return rows.execute(_CLIMB, values)
+
+
+def _pace(row: _Due, seen: Window) -> Pace | None:
+    now = Ramp(start=row.ramp_from, share=row.ramp, ill=row.ramp_ill)
+    if row.idle:
+        return ramp.anew(now, _IDLE_WHY)
+    if seen.settled_at is None or seen.settled_at <= row.ramp_at:
+        return None
+    return ramp.step(now, seen.sends)
 
 
 def after_rest(ids: Collection[int] | None = None) -> int:
@@ -46,26 +286,5 @@ def after_rest(ids: Collection[int] | None = None) -> int:
 
     To be called before letters go: one statement, which as a rule finds nothing.
     """
-    raise NotImplementedError
-
-
-def sweep() -> list[Moved]:
-    """Look where a worker may have died between recording outcomes and looking; those that were opened or closed."""
-    raise NotImplementedError
-
-
-def reset(  # noqa: PLR0913  # each by its name
-    target_id: int,
-    *,
-    to: Literal["closed", "open"],
-    by: str,
-    reason: str,
-    seconds: float | None = None,
-    rate_class: int | None = None,
-) -> list[Moved]:
-    """Close or open a target's breakers by hand, with the review; all of them, or that of one class of letters.
-
-    Closed: what was seen before no longer counts, and the ramp begins anew. Open: for `seconds`, by default for the
-    cooldown; then canaries go as they would by themselves.
-    """
-    raise NotImplementedError
+    values = {"ids": None if ids is None else sorted(set(ids)), "idle": ramp.IDLE, "why": _IDLE_WHY}
+    return rows.execute(_REST, values)

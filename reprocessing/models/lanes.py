@@ -76,9 +76,9 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE OF n
 """
 
-# The head decides the lane; but while any letter of it is with the target, and holds it, it awaits that one's outcome:
-# a head may have come back, or been released, in the meantime. With `fence` NULL the caller is no owner, and a leased
-# lane is left to whoever is.
+# The head decides the lane; what may not go now is not kept. While any letter of it is with the target, and holds it,
+# it awaits that one's outcome: a head may have come back, or been released, in the meantime. With `fence` NULL the
+# caller is no owner, and a leased lane is left to whoever is.
 _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[])
@@ -108,22 +108,20 @@ WITH mine AS (
       LEFT JOIN redrive_breaker b ON b.target_id = h.target_id AND b.rate_class_id IS NOT DISTINCT FROM h.rate_class_id
       LEFT JOIN redrive_claim c ON h.idempotency_key IS NOT NULL AND c.target_id = h.target_id
             AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))
+), judged AS (
+    SELECT *, %(keep)b::bool AND my_fence IS NOT NULL AND coalesce(due_at <= redrive_now(), true)
+              AND run_id IN ({ACTIVE_RUNS}) AND {MAY_GO} AS kept
+      FROM head
 ), moved AS (
     UPDATE redrive_lane n
        SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id,
-           phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held'
-                        WHEN head.awaits THEN 'awaiting'
-                        WHEN %(keep)b::bool AND head.my_fence IS NOT NULL
-                             AND coalesce(head.due_at <= redrive_now(), true)
-                             AND head.run_id IN ({ACTIVE_RUNS}) THEN 'leased'
-                        ELSE 'ready' END,
+           phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held' WHEN head.awaits THEN 'awaiting'
+                        WHEN head.kept THEN 'leased' ELSE 'ready' END,
            due_at = CASE WHEN head.id IS NULL OR head.held OR head.awaits THEN NULL
-                         WHEN %(keep)b::bool AND head.my_fence IS NOT NULL
-                              AND coalesce(head.due_at <= redrive_now(), true) AND head.run_id IN ({ACTIVE_RUNS})
-                         THEN redrive_now() + make_interval(secs => %(lease)b::float8)
+                         WHEN head.kept THEN redrive_now() + make_interval(secs => %(lease)b::float8)
                          ELSE coalesce(head.due_at, redrive_now()) END,
            hinted_until = NULL, breaker_id = CASE WHEN head.routed THEN head.breaker_id END
-      FROM head
+      FROM judged head
      WHERE n.id = head.lane_id
        AND CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'
                 ELSE n.fence = head.my_fence AND n.phase = 'leased' END

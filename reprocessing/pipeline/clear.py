@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reprocessing.models import DeadLetterQueue, captures
 from reprocessing.models.settlement import Deletable
@@ -16,3 +16,12 @@ def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable]) -> int:
     if gone:
         captures.gone(gone)
     return len(gone)
+
+
+def everywhere(deletable: Iterable[Deletable]) -> None:
+    """Delete copies from their dlqs; one that stays is swept up by its dlq's next capture."""
+    by_dlq: dict[int, list[Deletable]] = {}
+    for copy in deletable:
+        by_dlq.setdefault(copy.dlq_id, []).append(copy)
+    for dlq in DeadLetterQueue.objects.filter(pk__in=by_dlq):
+        copies(dlq, by_dlq[dlq.pk])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, evidence, lanes, rows
+from reprocessing.models import evidence, lanes, rows
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.settlement import Deletable, presume
 from reprocessing.pipeline import clear, tell
@@ -55,14 +55,5 @@ def _promote(found: Sequence[Ripe]) -> None:
         lanes.advance(ids, [None] * len(ids))
         return deletable
 
-    delete(rows.whole(record))
+    clear.everywhere(rows.whole(record))
     tell.outcomes(of_breakers=[one.breaker_id for one in found], of_runs=[one.run_id for one in found])
-
-
-def delete(deletable: Sequence[Deletable]) -> None:
-    """Delete copies from their dlqs."""
-    by_dlq: dict[int, list[Deletable]] = {}
-    for copy in deletable:
-        by_dlq.setdefault(copy.dlq_id, []).append(copy)
-    for dlq in DeadLetterQueue.objects.filter(pk__in=by_dlq):
-        clear.copies(dlq, by_dlq[dlq.pk])

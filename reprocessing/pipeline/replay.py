@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
-from django.db import transaction
 
 from reprocessing.conf import Conf
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.verdict import Go, Outcome, Park, Skip, Taken, Wait
-from reprocessing.models import DeadLetterQueue, Target, brakes, inheritance, lanes
+from reprocessing.models import DeadLetterQueue, Target, brakes, lanes
 from reprocessing.models.brakes import Brake
 from reprocessing.models.intent import Intended, intend
 from reprocessing.models.lanes import HandedBack, Standing
 from reprocessing.models.settlement import Closing, Deletable
-from reprocessing.pipeline import clear, deliver, gate, meter, settle, tell
+from reprocessing.pipeline import clear, deliver, gate, meter, route, settle, take, tell
+from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
 from reprocessing.rate import Rates
 
@@ -50,6 +50,7 @@ class Slice:
         runs: lanes of these runs alone.
         strictly: `only` and nothing else: one task is one lane.
         stop: asked between rounds; True ends the slice early.
+        book: the rules as they were last known.
     """
 
     owner: str
@@ -60,6 +61,7 @@ class Slice:
     runs: Sequence[int] | None = None
     strictly: bool = False
     stop: Callable[[], bool] = lambda: False
+    book: Book | None = None
     report: Report = field(default_factory=Report)
     _standings: dict[int, Standing] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
@@ -81,35 +83,22 @@ class Slice:
                     time.sleep(min(pause, max(0.0, end - time.monotonic())))
         finally:
             self._hand_back()
-        self._delete()
+        self._clear()
         return self.report
 
     def _fill(self) -> bool:
         """Top up with due lanes; whether there is anything to work on."""
         room = self.conf.lanes_per_task - len(self._standings)
         if room > 0 and (len(self._standings) <= self.conf.lanes_per_task // 2):
-            leased = self._lease(room)
+            leased = take.due(
+                self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, strictly=self.strictly
+            )
+            self.only = None
             self._remember(lanes.advance(
                 [one.lane_id for one in leased], [one.fence for one in leased],
                 keep=True, lease=self.conf.lease.total_seconds(),
             ) if leased else [])  # fmt: skip
         return bool(self._standings)
-
-    def _lease(self, room: int) -> list[lanes.Leased]:
-        seconds = self.conf.lease.total_seconds()
-        leased: list[lanes.Leased] = []
-        if self.only:
-            leased = lanes.lease(self.owner, limit=room, lease=seconds, only=self.only, runs=self.runs)
-            self.only = None
-        if not leased and not self.strictly:
-            leased = lanes.lease(self.owner, limit=room, lease=seconds, runs=self.runs)
-        inherited = [one for one in leased if one.inherited]
-        if inherited:
-            with transaction.atomic():
-                lanes.lock([one.lane_id for one in inherited], [one.fence for one in inherited])
-                left = inheritance.close(self.owner, [one.lane_id for one in inherited])
-            tell.outcomes(of_breakers=[one.breaker_id for one in left], of_runs=[one.run_id for one in left])
-        return leased
 
     def _remember(self, standings: Sequence[Standing]) -> None:
         for one in standings:
@@ -119,8 +108,8 @@ class Slice:
                 self._standings.pop(one.lane_id, None)
 
     def _round(self) -> float | None:
-        """One trip: heads through the gate, those that may go to the wire. Seconds to pause, None for none."""
-        going = self._through_the_gate()
+        """One trip: heads through rules and gate, those that may go to the wire. Seconds to pause, None for none."""
+        going = self._through_the_gate(self._asked())
         if not going:
             return None
         metered = meter.heads(going, targets=self._targets, brakes=self._brakes, rates=self.rates)
@@ -149,14 +138,30 @@ class Slice:
             keep=True, lease=self.conf.lease.total_seconds(),
         ))  # fmt: skip
 
-    def _through_the_gate(self) -> list[Standing]:
+    def _asked(self) -> list[Standing]:
+        """The heads about which the rules as they are now have decided; the next ones are asked in this round."""
+        self.book = Book.load(self.book)
+        if asked := [one for one in self._standings.values() if self._is_new(one)][: self.conf.intent_size]:
+            turned = route.heads(asked, self.book, lease=self.conf.lease.total_seconds())
+            self._forget({one.lane_id for one in asked})
+            self._remember(turned.standings)
+            self._deletable.extend(turned.deletable)
+        return [one for one in self._standings.values() if not self._is_new(one)][: self.conf.intent_size]
+
+    def _is_new(self, one: Standing) -> bool:
+        """Whether the rules are to be asked about a head: they have changed since, and there are, or were, some."""
+        if self.book is None or one.route_version == self.book.version:
+            return False
+        return bool(self.book.rules) or one.rule_id is not None
+
+    def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
         """The heads that may go; the others are closed, or their lanes handed back until they may."""
         room = self._look_at_brakes()
         going: list[Standing] = []
         canaries: set[int] = set()
         closings: dict[tuple[int, int], Closing] = {}
         waiting: list[tuple[Standing, Wait]] = []
-        for one in list(self._standings.values())[: self.conf.intent_size]:
+        for one in heads:
             breaker = one.breaker_id or 0
             verdict = gate.head(
                 one, self._brakes.get(breaker), room=room[one.target_id or 0], canary_out=breaker in canaries
@@ -211,7 +216,7 @@ class Slice:
         self._deletable.extend(settled.deletable)
         self._tell(intended, outcomes)
         if len(self._deletable) >= self.conf.intent_size * 2:
-            self._delete()
+            self._clear()
 
     def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
         """Breakers hear of failures and of canaries, ramps when a step is due, waves of every letter of theirs."""
@@ -273,12 +278,6 @@ class Slice:
         except DatabaseError as error:
             logger.warning("%d lanes were not handed back; they are due when their leases end: %s", len(left), error)
 
-    def _delete(self) -> None:
-        """Delete finished letters' copies from their dlqs; one that stays is swept up by the next capture."""
-        by_dlq: dict[int, list[Deletable]] = {}
-        for copy in self._deletable:
-            by_dlq.setdefault(copy.dlq_id, []).append(copy)
+    def _clear(self) -> None:
+        clear.everywhere(self._deletable)
         self._deletable.clear()
-        self._learn_dlqs(set(by_dlq))
-        for dlq_id, copies in by_dlq.items():
-            clear.copies(self._dlqs[dlq_id], copies)

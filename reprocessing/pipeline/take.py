@@ -1,0 +1,43 @@
+"""Take due lanes, and close what those who died over them left open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db import transaction
+
+from reprocessing.models import inheritance, lanes
+from reprocessing.models.lanes import Leased
+from reprocessing.pipeline import tell
+
+
+def due(  # noqa: PLR0913  # each by its name
+    owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None, strictly: bool
+) -> list[Leased]:
+    """Lease due lanes for their new owner: those of `only` first, else, unless `strictly`, any.
+
+    Args:
+        owner: names the worker and the turn.
+        room: lanes at most.
+        lease: how long they are the owner's.
+        only: lanes; None: any.
+        runs: lanes of these runs alone; None: of any.
+        strictly: none but those of `only`.
+    """
+    seconds = lease.total_seconds()
+    leased: list[Leased] = []
+    if only:
+        leased = lanes.lease(owner, limit=room, lease=seconds, only=only, runs=runs)
+    if not leased and not strictly:
+        leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs)
+    if inherited := [one for one in leased if one.inherited]:
+        _close(owner, inherited)
+    return leased
+
+
+def _close(owner: str, inherited: Sequence[Leased]) -> None:
+    with transaction.atomic():
+        lanes.lock([one.lane_id for one in inherited], [one.fence for one in inherited])
+        left = inheritance.close(owner, [one.lane_id for one in inherited])
+    tell.outcomes(of_breakers=[one.breaker_id for one in left], of_runs=[one.run_id for one in left])
