@@ -1,0 +1,113 @@
+"""A breaker opens at a row of failures or at their share, counted as the letters were sent; its canaries close it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from reprocessing.domain.breaker import WINDOW, Closes, Frees, Opens, Policy, after_canary, opens
+
+POLICY = Policy(threshold=5, ratio=0.5, at_least=20, cooldown=30.0, cooldown_cap=600.0, closes_after=3)
+SENDS = st.lists(st.sampled_from([True, False, None]), max_size=250)
+ILL: list[bool | None] = [True]
+WELL: list[bool | None] = [False]
+OPEN: list[bool | None] = [None]
+
+
+def row(sends: list[bool | None]) -> int:
+    """The longest row of failures, in the plainest way."""
+    words = "".join("x" if failed else "." for failed in sends).split(".")
+    return max(len(word) for word in words)
+
+
+def test_the_threshold_in_a_row_opens_it() -> None:
+    assert opens(POLICY, ILL * 4) is None
+    assert opens(POLICY, ILL * 5) == "5 letters in a row failed"
+    assert opens(replace(POLICY, threshold=1), ILL) == "a letter failed"
+
+
+@pytest.mark.parametrize("between", [WELL, OPEN])
+def test_a_letter_that_did_not_fail_breaks_a_row(between: list[bool | None]) -> None:
+    assert opens(POLICY, ILL * 4 + between + ILL * 4) is None
+
+
+def test_a_row_that_is_completed_late_opens_it() -> None:
+    sends = [*ILL * 2, None, *ILL * 2, *WELL * 30]
+    assert opens(POLICY, sends) is None
+    sends[2] = True
+    assert opens(POLICY, sends) == "5 letters in a row failed"
+
+
+def test_the_ratio_needs_so_many_letters() -> None:
+    assert opens(POLICY, (WELL + ILL) * 9 + ILL) is None
+    assert opens(POLICY, (WELL + ILL) * 10) == "10 of 20 letters failed (50%)"
+
+
+def test_what_was_sent_after_the_newest_failure_dilutes_nothing() -> None:
+    assert opens(POLICY, (WELL + ILL) * 10 + OPEN * 900) == "10 of 20 letters failed (50%)"
+
+
+def test_unsettled_letters_before_it_count_as_not_failed() -> None:
+    assert opens(POLICY, OPEN * 11 + (WELL + ILL) * 10) is None
+
+
+def test_what_was_sent_long_before_does_not_count() -> None:
+    assert opens(POLICY, ILL * 40 + OPEN * (WINDOW - 1) + ILL) is None
+    assert opens(replace(POLICY, threshold=150), WELL * 900 + ILL * 150) == "150 letters in a row failed"
+
+
+@given(st.sets(st.integers(0, 2_999), min_size=5, max_size=5), st.sampled_from([False, None]))
+def test_five_poison_letters_among_thousands_open_it_only_in_a_row(places: set[int], rest: bool | None) -> None:
+    sends: list[bool | None] = [place in places or rest for place in range(3_000)]
+    in_a_row = max(places) - min(places) == 4
+    assert (opens(POLICY, sends) is not None) == in_a_row
+
+
+@given(SENDS)
+def test_without_a_row_and_below_the_ratio_it_stays_closed(sends: list[bool | None]) -> None:
+    why = opens(POLICY, sends)
+    while sends and not sends[-1]:
+        sends = sends[:-1]
+    counted = sends[-WINDOW:]
+    ratio = counted.count(True) / len(counted) if len(counted) >= POLICY.at_least else 0.0
+    assert (why is not None) == (row(counted) >= POLICY.threshold or ratio >= POLICY.ratio)
+
+
+@given(SENDS)
+def test_letting_one_settle_well_opens_nothing(sends: list[bool | None]) -> None:
+    assume(None in sends and opens(POLICY, sends) is None)
+    sends[sends.index(None)] = False
+    assert opens(POLICY, sends) is None
+
+
+def test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough() -> None:
+    assert after_canary(POLICY, failed=False, successes=0, rest=30) == Frees(1)
+    assert after_canary(POLICY, failed=False, successes=1, rest=30) == Frees(2)
+    assert after_canary(POLICY, failed=False, successes=2, rest=30) == Closes("3 canaries went well")
+    only = replace(POLICY, closes_after=1)
+    assert after_canary(only, failed=False, successes=0, rest=30) == Closes("the canary went well")
+
+
+def test_a_canary_from_which_nothing_follows_frees_its_slot() -> None:
+    assert after_canary(POLICY, failed=None, successes=2, rest=30) == Frees(2)
+
+
+def test_a_canary_that_failed_doubles_the_rest() -> None:
+    assert after_canary(POLICY, failed=True, successes=2, rest=30) == Opens(
+        60, "the canary failed after a rest of 30 s"
+    )
+
+
+@given(st.floats(0.1, 1e5), st.floats(0.1, 1e5), st.integers(1, 60))
+def test_the_rest_grows_to_its_cap_and_never_beyond(cooldown: float, cap: float, canaries: int) -> None:
+    assume(cooldown <= cap)
+    policy, rest = replace(POLICY, cooldown=cooldown, cooldown_cap=cap), cooldown
+    for _ in range(canaries):
+        step = after_canary(policy, failed=True, successes=0, rest=rest)
+        assert isinstance(step, Opens)
+        assert rest <= step.rest <= cap
+        assert step.rest in {2 * rest, cap}
+        rest = step.rest

@@ -1,0 +1,400 @@
+"""A breaker's row follows its attempts: who looks, how often and when, makes no difference."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from reprocessing.models import Attempt, Breaker, RateClass, breakers
+from reprocessing.models.breakers import Moved
+from reprocessing.models.lanes import clock as now
+from tests.race.abreast import together
+from tests.reprocessing.models.stock import NOW, Stock
+from tests.reprocessing.pipeline.bench import Clock
+
+pytestmark = pytest.mark.django_db
+
+#: Attempts, a letter each: failed, well, open, saying nothing, returned after it was called well.
+FATES: dict[str, dict[str, Any]] = {
+    "x": {"ill": True, "outcome": "refused"},
+    "v": {"ill": False, "outcome": "accepted"},
+    "o": {},
+    "-": {"outcome": "unknown"},
+    "r": {"ill": False, "outcome": "accepted", "returned_at": NOW},
+}
+
+
+class Bench(Stock):
+    """A target whose breaker is told of attempts."""
+
+    def __init__(self, **policy: object) -> None:
+        super().__init__()
+        self.no = 0
+        self.set(**policy)
+
+    def set(self, **fields: object) -> None:
+        Breaker.objects.filter(pk=self.breaker.pk).update(**fields)
+
+    @property
+    def breaker(self) -> Breaker:
+        return Breaker.objects.get(target=self.target, rate_class=None)
+
+    def send(self, fates: str, breaker: Breaker | None = None, **fields: object) -> list[Attempt]:
+        """Attempts of the breaker's present epoch, in the order of sending."""
+        breaker = breaker or self.breaker
+        at = now()
+        rows = [
+            Attempt(
+                letter=self.letter, lane=self.lane, target=self.target, no=self.no + place, epoch=0, fence=1,
+                opened_at=at, holds_lane=False, breaker=breaker,
+                **{"breaker_epoch": breaker.epoch, "closed_at": None if fate == "o" else at, **FATES[fate], **fields},
+            )
+            for place, fate in enumerate(fates)
+        ]  # fmt: skip
+        self.no += len(rows)
+        return Attempt.objects.bulk_create(rows)
+
+    def look(self) -> list[tuple[str, str, str]]:
+        return [(one.before, one.after, one.why) for one in breakers.look([self.breaker.pk])]
+
+    def half_open(self, **fields: object) -> None:
+        """As INTENT leaves it when it lets a canary go."""
+        values = {"state": "half_open", "epoch": self.breaker.epoch + 1, "retry_at": None, "rest": 30.0}
+        self.set(**{**values, "canary_until": now() + timedelta(seconds=8), **fields})
+
+    def stands(self) -> tuple[str, int]:
+        return self.breaker.state, self.breaker.epoch
+
+
+def close(attempts: Sequence[Attempt], fate: str) -> None:
+    Attempt.objects.filter(pk__in=[one.pk for one in attempts]).update(**FATES[fate], closed_at=now())
+
+
+def test_a_row_of_failures_opens_it() -> None:
+    bench = Bench(threshold=3, cooldown=7)
+    bench.send("vvxvxx")
+    assert (bench.look(), bench.stands()) == ([], ("closed", 0))
+    bench.send("x")
+    before = now()
+    assert bench.look() == [("closed", "open", "3 letters in a row failed")]
+    row = bench.breaker
+    assert (row.state, row.epoch, row.rest, row.successes, row.canary_until) == ("open", 1, 7, 0, None)
+    assert row.retry_at is not None
+    assert before <= row.since == row.retry_at - timedelta(seconds=7) <= now()
+    assert row.why == "3 letters in a row failed"
+
+
+def test_looking_again_changes_nothing() -> None:
+    bench = Bench()
+    bench.send("xxxxx")
+    bench.look()
+    row = Breaker.objects.values().get()
+    assert (bench.look(), Breaker.objects.values().get()) == ([], row)
+
+
+def test_letters_that_came_back_count_whatever_was_said_of_them_before() -> None:
+    bench = Bench()
+    bench.send("rrrrr")
+    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+
+
+@pytest.mark.parametrize(("between", "opens"), [("o", False), ("v", False), ("-", True), ("---", True)])
+def test_an_unsettled_letter_breaks_a_row_and_one_that_says_nothing_does_not(between: str, opens: bool) -> None:
+    bench = Bench()
+    bench.send(f"xx{between}xxx")
+    assert bool(bench.look()) == opens
+
+
+def test_the_order_is_that_of_sending_not_of_settling() -> None:
+    bench = Bench()
+    late = bench.send("xxoxx")[2:3]
+    bench.send("v" * 40)
+    assert bench.look() == []
+    close(late, "x")
+    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+
+
+def test_a_share_of_failures_opens_it_up_to_the_newest_failure() -> None:
+    bench = Bench()
+    bench.send("vx" * 9 + "v" + "o" * 50)
+    assert bench.look() == []
+    bench = Bench()
+    bench.send("vx" * 10 + "o" * 50)
+    assert bench.look() == [("closed", "open", "10 of 20 letters failed (50%)")]
+
+
+def test_a_few_failures_among_thousands_do_not_open_it() -> None:
+    bench = Bench()
+    for _ in range(5):
+        bench.send("v" * 300 + "x" + "o" * 100)
+    assert bench.look() == []
+
+
+def test_what_another_epoch_or_another_breaker_saw_does_not_count() -> None:
+    bench, other = Bench(), Bench()
+    bench.send("xxx")
+    bench.set(epoch=1)
+    bench.send("xx")
+    other.send("xx", bench.breaker, breaker_epoch=0)
+    other.send("xxx")
+    assert breakers.look([bench.breaker.pk, other.breaker.pk]) == []
+
+
+def test_a_class_of_letters_has_a_breaker_of_its_own() -> None:
+    bench = Bench()
+    vip = RateClass.objects.create(name="vip")
+    own = Breaker.objects.create(target=bench.target, rate_class=vip)
+    bench.send("xxxxx", own)
+    name = f"{bench.target}, vip"
+    why = "5 letters in a row failed"
+    assert breakers.look([own.pk, bench.breaker.pk]) == [Moved(own.pk, name, "closed", "open", why)]
+    assert bench.stands() == ("closed", 0)
+
+
+def test_an_open_one_is_left_alone() -> None:
+    bench = Bench(state="open", retry_at=NOW, epoch=3)
+    bench.send("vvvvv")
+    assert (bench.look(), bench.stands()) == ([], ("open", 3))
+
+
+def test_a_canary_under_way_decides_nothing() -> None:
+    bench = Bench()
+    bench.half_open()
+    bench.send("o")
+    row = Breaker.objects.values().get()
+    assert (bench.look(), Breaker.objects.values().get()) == ([], row)
+
+
+@pytest.mark.parametrize("slot", [True, False])
+def test_a_canary_that_failed_opens_it_for_twice_as_long(slot: bool) -> None:
+    """Also when it was called well before, and the next one has not gone."""
+    bench = Bench(cooldown_cap=100)
+    bench.half_open(successes=2)
+    bench.send("x" if slot else "r")
+    if not slot:
+        bench.set(canary_until=None)
+    assert bench.look() == [("half_open", "open", "the canary failed after a rest of 30 s")]
+    row = bench.breaker
+    assert (row.epoch, row.rest, row.successes, row.canary_until) == (2, 60, 0, None)
+    assert row.retry_at == row.since + timedelta(seconds=60)
+    bench.half_open(rest=60)
+    bench.send("x")
+    bench.look()
+    assert bench.breaker.rest == 100
+
+
+def test_enough_canaries_close_it_and_the_ramp_begins_anew() -> None:
+    bench = Bench(closes_after=2, ramp=1, ramp_ill=0.5)
+    bench.half_open()
+    bench.send("v")
+    assert bench.look() == []
+    row = bench.breaker
+    assert (row.state, row.epoch, row.successes, row.canary_until) == ("half_open", 1, 1, None)
+    bench.half_open()
+    bench.send("v")
+    assert bench.look() == [("half_open", "closed", "2 canaries went well")]
+    row = bench.breaker
+    assert (row.epoch, row.successes, row.canary_until, row.ramp, row.ramp_ill) == (3, 0, None, 0.1, 0)
+    assert row.ramp_why == "from its start: the breaker has closed"
+
+
+def test_a_canary_that_went_well_is_counted_once() -> None:
+    bench = Bench()
+    bench.half_open()
+    bench.send("v")
+    for _ in range(4):
+        bench.look()
+    assert (bench.stands(), bench.breaker.successes) == (("half_open", 1), 1)
+
+
+def test_only_the_canary_of_this_very_epoch_decides() -> None:
+    bench = Bench()
+    bench.half_open()
+    before = bench.send("o")
+    bench.half_open()
+    bench.send("o")
+    close(before, "x")
+    assert (bench.look(), bench.stands()) == ([], ("half_open", 2))
+
+
+def test_a_canary_from_which_nothing_follows_frees_its_slot() -> None:
+    bench = Bench()
+    bench.half_open(successes=1)
+    bench.send("-")
+    assert bench.look() == []
+    row = bench.breaker
+    assert (row.state, row.epoch, row.successes, row.canary_until) == ("half_open", 1, 1, None)
+
+
+def test_a_canary_that_was_taken_keeps_its_slot_until_an_hour_after_its_deadline() -> None:
+    bench = Bench()
+    bench.half_open()
+    deadline = now() + timedelta(minutes=2)
+    bench.send("o", taken_at=now(), deadline=deadline)
+    for _ in range(2):
+        assert bench.look() == []
+        assert bench.breaker.canary_until == deadline + timedelta(hours=1)
+
+
+def test_all_breakers_together_take_three_statements() -> None:
+    benches = [Bench() for _ in range(4)]
+    for bench in benches[:3]:
+        bench.send("xxxxx")
+    ids = [bench.breaker.pk for bench in benches]
+    with CaptureQueriesContext(connection) as queries:
+        assert len(breakers.look(ids)) == 3
+    assert len(queries) <= 3
+    with CaptureQueriesContext(connection) as queries:
+        assert breakers.look([]) == []
+    assert len(queries) == 0
+
+
+def test_openings_are_warned_of_and_closings_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(closes_after=1)
+    bench.send("xxxxx")
+    with caplog.at_level(logging.INFO):
+        bench.look()
+        bench.half_open()
+        bench.send("v")
+        bench.look()
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("WARNING", f"The breaker of {bench.target} opened: 5 letters in a row failed. Nothing goes there for 30 s."),
+        ("INFO", f"The breaker of {bench.target} closed: the canary went well. Its rate ramps up."),
+    ]
+
+
+def test_a_sweep_looks_where_nobody_has_looked() -> None:
+    failing, decided, well = Bench(), Bench(closes_after=1), Bench()
+    failing.send("xxxxx")
+    decided.half_open()
+    decided.send("v")
+    well.send("vvv")
+    assert {(one.before, one.after) for one in breakers.sweep()} == {("closed", "open"), ("half_open", "closed")}
+    assert [one.breaker.state for one in (failing, decided, well)] == ["open", "closed", "closed"]
+
+
+# The ramp
+
+
+@pytest.fixture
+def clock(transactional_db: None) -> Any:  # noqa: ANN401  as in the promises' tests
+    ours = Clock()
+    yield ours
+    ours.restore()
+
+
+def climbed(bench: Bench) -> tuple[float, str]:
+    breakers.climb([bench.breaker.pk])
+    return bench.breaker.ramp, bench.breaker.ramp_why
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_ramp_takes_a_step_when_it_is_due_and_something_was_settled(clock: Clock) -> None:
+    bench = Bench(ramp_at=now())
+    bench.send("vvv")
+    assert climbed(bench) == (0.1, "")  # not due
+    clock.advance(11)
+    assert climbed(bench) == (0.2, "rising: 0 of 3 letters failed")
+    assert climbed(bench) == (0.2, "rising: 0 of 3 letters failed")  # not due
+    clock.advance(11)
+    bench.send("oo")
+    assert climbed(bench) == (0.2, "rising: 0 of 3 letters failed")  # nothing new
+    bench.send("vx")
+    assert climbed(bench) == (0.1, "falling: 1 of 7 letters failed, 0% before")
+    assert bench.breaker.ramp_ill == 1 / 7
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_ramp_at_the_whole_rate_notes_that_something_was_settled(clock: Clock) -> None:
+    bench = Bench(ramp=1, ramp_at=now())
+    for _ in range(40):
+        clock.advance(11)
+        bench.send("v")
+        assert climbed(bench)[0] == 1
+    assert breakers.after_rest() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("how", ["climb", "after_rest", "sweep"])
+def test_after_five_minutes_without_anything_settled_it_begins_anew(clock: Clock, how: str) -> None:
+    bench = Bench(ramp=0.8, ramp_ill=0.3, ramp_at=now())
+    clock.advance(299)
+    assert breakers.after_rest([bench.breaker.pk]) == 0
+    clock.advance(2)
+    bench.send("v")
+    if how == "climb":
+        assert breakers.climb([bench.breaker.pk]) == 1
+    elif how == "sweep":
+        breakers.sweep()
+    else:
+        assert breakers.after_rest([bench.breaker.pk]) == 1
+    row = bench.breaker
+    assert (row.ramp, row.ramp_ill) == (0.1, 0)
+    assert row.ramp_why == "from its start: nothing was settled for 5 minutes"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"state": "open", "retry_at": NOW}, {"state": "half_open"}, {"ramp_from": 1, "ramp": 1}]
+)
+def test_where_no_ramp_is_asked_for_none_is_climbed(fields: dict[str, object]) -> None:
+    bench = Bench(ramp_at=NOW, **fields)
+    bench.send("vvv")
+    with CaptureQueriesContext(connection) as queries:
+        assert breakers.climb([bench.breaker.pk]) == 0
+    assert len(queries) == 1
+    assert breakers.after_rest() == 0
+
+
+# Two at the same time
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_look_one_opens_it(clock: Clock) -> None:
+    benches = [Bench() for _ in range(5)]
+    for bench in benches:
+        bench.send("xxxxx")
+    ids = [bench.breaker.pk for bench in benches]
+    one, other = together([lambda: breakers.look(ids), lambda: breakers.look(ids[::-1])])
+    assert sorted(moved.breaker_id for moved in one + other) == ids
+    assert {bench.stands() for bench in benches} == {("open", 1)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_look_at_a_canary_one_counts_it(clock: Clock) -> None:
+    bench = Bench()
+    bench.half_open()
+    bench.send("v")
+    assert together([bench.look] * 2) == [[], []]
+    assert (bench.stands(), bench.breaker.successes, bench.breaker.canary_until) == (("half_open", 1), 1, None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_climb_one_takes_the_step(clock: Clock) -> None:
+    bench = Bench(ramp_at=NOW)
+    bench.send("v")
+    ids = [bench.breaker.pk]
+    assert sum(together([lambda: breakers.climb(ids)] * 2)) == 1
+    assert bench.breaker.ramp == 0.2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_move_that_came_too_late_looks_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between reading and moving, another has kept the canary's slot for longer: its outcome counts all the same."""
+    bench = Bench(closes_after=1)
+    bench.half_open()
+    bench.send("v")
+    move = breakers._move
+
+    def late(wanted: Any) -> set[int]:  # noqa: ANN401  those of _move
+        monkeypatch.undo()
+        bench.set(canary_until=now() + timedelta(hours=1))
+        return move(wanted)
+
+    monkeypatch.setattr(breakers, "_move", late)
+    assert bench.look() == [("half_open", "closed", "the canary went well")]
