@@ -26,6 +26,9 @@ _NAME_REST: Final = 60.0
 # Twenty digits, as AWS's are; strictly rising over all queues.
 _FIRST_SEQUENCE_NUMBER: Final = 18_870_000_000_000_000_000
 _SEQUENCE_STEP: Final = 256
+# RFC 9562: version 4 in bits 76 to 79, variant 0b10 in bits 62 and 63; the others are free.
+_UUID_4: Final = 4 << 76 | 2 << 62
+_FREE_BITS: Final = ~(15 << 76 | 3 << 62)
 
 
 class Account:
@@ -49,9 +52,8 @@ class Account:
 
     def new_id(self) -> str:
         """A random UUID (version 4) from the dice."""
-        text = f"{self.dice.getrandbits(128):032x}"
-        variant = "89ab"[int(text[16], 16) & 3]
-        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+        text = f"{self.dice.getrandbits(128) & _FREE_BITS | _UUID_4:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def next_sequence_number(self) -> str:
         """Larger than every one before."""

@@ -13,6 +13,8 @@ from redrive_service.sandbox.sqs.record import Record, Sent
 # Without a file of its own the log is in temporary ones: a full one makes room for the next when that one is full.
 MOST_CALLS: Final = 1_000_000
 MOST_BYTES: Final = 1024 * 1024 * 1024
+# This much of a temporary file is written at a time.
+_BUFFER: Final = 256 * 1024
 # One answer holds at most this many calls, and stops after this many bytes.
 PAGE: Final = 20_000
 PAGE_BYTES: Final = 32 * 1024 * 1024
@@ -35,10 +37,39 @@ class Call:
     record: Record
     n: int = 0
 
-    def shown(self) -> dict[str, object]:
-        """The call as JSON has it."""
+    def written(self) -> bytes:
+        """The call as a temporary file has it: one line that is quickly made, and read back by `read`."""
+        fields = (
+            self.n, self.at, self.action, self.queue, self.status, self.code, self.fault, self.answered,
+            self.record.sent, self.record.received, self.record.deleted, self.record.dead_lettered,
+        )  # fmt: skip
+        return orjson.dumps(fields, default=tuple)  # a Sent is a tuple, though not to orjson
+
+    @classmethod
+    def read(cls, line: bytes) -> "Call":
+        """The call that this line was written for."""
+        n, at, action, queue, status, code, fault, answered, sent, received, deleted, dead_lettered = orjson.loads(line)
+        return cls(
+            n=n,
+            at=at,
+            action=action,
+            queue=queue,
+            status=status,
+            code=code,
+            fault=fault,
+            answered=answered,
+            record=Record(
+                sent=[Sent(*fields) for fields in sent],
+                received=received,
+                deleted=deleted,
+                dead_lettered=dead_lettered,
+            ),
+        )
+
+    def line(self) -> bytes:
+        """The call as the documentation has it: one line of JSON."""
         record = self.record
-        return {
+        shown = {
             "n": self.n,
             "at": self.at,
             "action": self.action,
@@ -58,13 +89,15 @@ class Call:
                 for message_id, source, target in record.dead_lettered
             ],
         }
+        return orjson.dumps(shown)
 
 
 class CallLog:
     """All calls, numbered from 0 on, on disk: memory does not grow with them.
 
     With a file all of them are there, written at once, behind what the file held before. Without one the latest
-    million are kept at least, or the latest GiB, in temporary files that vanish with the server.
+    million are kept at least, or the latest GiB, in temporary files that vanish with the server: nobody else reads
+    these, so a call becomes the documented line only when somebody asks for it.
     """
 
     def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
@@ -79,7 +112,7 @@ class CallLog:
         latest = self._stretches[-1]
         if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
             latest = self._turn_over()
-        latest.append(orjson.dumps(call.shown(), option=orjson.OPT_APPEND_NEWLINE))
+        latest.append((call.line() if self._given else call.written()) + b"\n")
         self._next += 1
 
     def clear(self) -> None:
@@ -104,7 +137,8 @@ class CallLog:
         """
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
         calls, seen, size = [], 0, 0
-        for line in self._lines(begin):
+        for kept in self._lines(begin):
+            line = kept if self._given else Call.read(kept).line()
             if _matches(line, action, queue):
                 calls.append(orjson.Fragment(line))
             seen += 1
@@ -128,7 +162,7 @@ class CallLog:
 
 
 def _temporary() -> BinaryIO:
-    return cast("BinaryIO", TemporaryFile("w+b"))
+    return cast("BinaryIO", TemporaryFile("w+b", buffering=_BUFFER))
 
 
 def _matches(line: bytes, action: str | None, queue: str | None) -> bool:
@@ -139,14 +173,13 @@ def _matches(line: bytes, action: str | None, queue: str | None) -> bool:
 
 
 def _show_sent(sent: Sent) -> dict[str, object]:
-    attributes = sent.attributes
     return {
         "message_id": sent.message_id,
         "group": sent.group,
         "deduplication_id": sent.deduplication_id,
         "sequence_number": sent.sequence_number,
         "md5": sent.md5,
-        "attributes": {name: value["StringValue"] for name, value in attributes.items() if "StringValue" in value},
+        "attributes": sent.attributes,
         "accepted": sent.accepted,
         "duplicate": sent.duplicate,
         "code": sent.code,

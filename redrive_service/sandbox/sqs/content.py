@@ -1,6 +1,7 @@
 """What a message carries: body, message attributes and trace header, checked and digested once."""
 
 import re
+import struct
 from base64 import b64decode
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,8 +23,11 @@ _TYPE: Final = re.compile(r"(String|Number|Binary)(\.[A-Za-z0-9_.-]+)?")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MOST_DIGITS: Final = 38
 _FRAME: Final = 4
-_STRING_VALUE: Final = b"\x01"
-_BINARY_VALUE: Final = b"\x02"
+_STRING_VALUE: Final = 1
+_BINARY_VALUE: Final = 2
+_VALUE: Final = struct.Struct(">BI").pack
+# What is neither name, type nor value: three lengths, and what kind of value it is.
+_FRAMES: Final = 3 * _FRAME + 1
 TRACE_HEADER: Final = "AWSTraceHeader"
 
 Attributes = dict[str, dict[str, str]]
@@ -92,18 +96,24 @@ def read_attributes(entry: Request, parameter: str) -> Attributes:
     return {name: _read_attribute(name, value) for name, value in raw.items()}
 
 
+def texts_in(attributes: Attributes) -> dict[str, str]:
+    """The attributes that are texts or numbers, and their values."""
+    return {name: value["StringValue"] for name, value in attributes.items() if "StringValue" in value}
+
+
 def digest_of(attributes: Attributes) -> tuple[str, int]:
     """MD5 as AWS defines it - sorted by name; lengths big-endian; 1 for text, 2 for binary - and the size in bytes."""
     parts: list[bytes] = []
-    size = 0
-    for name in sorted(attributes):
-        value = attributes[name]
-        label = _label(name, value["DataType"])
+    for name, value in sorted(attributes.items()):
         text = value.get("StringValue")
-        raw = b64decode(value["BinaryValue"]) if text is None else text.encode()
-        parts += (label, _BINARY_VALUE if text is None else _STRING_VALUE, len(raw).to_bytes(_FRAME, "big"), raw)
-        size += len(label) - 2 * _FRAME + len(raw)
-    return md5(b"".join(parts), usedforsecurity=False).hexdigest(), size
+        if text is None:
+            raw = b64decode(value["BinaryValue"])
+            parts += _label(name, value["DataType"]), _VALUE(_BINARY_VALUE, len(raw)), raw
+        else:
+            raw = text.encode()
+            parts += _label(name, value["DataType"]), _VALUE(_STRING_VALUE, len(raw)), raw
+    whole = b"".join(parts)
+    return md5(whole, usedforsecurity=False).hexdigest(), len(whole) - len(attributes) * _FRAMES
 
 
 def _read_attribute(name: str, value: object) -> dict[str, str]:

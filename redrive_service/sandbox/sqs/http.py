@@ -27,6 +27,8 @@ _MOST_LENGTH_DIGITS: Final = 15
 _OUR_VERSIONS: Final = (b"HTTP/1.1", b"HTTP/1.0")
 _REQUEST_LINE_PARTS: Final = 3
 _TOO_LARGE: Final = 413
+# Where a connection reads into; asyncio would allocate 256 KiB anew for every read.
+_INBOX: Final = 64 * 1024
 # A connection that is closed while its client still sends is reset, and the answer lost with it: so what comes after
 # the last answer is read away, this much of it and this long.
 LARGEST_REST: Final = LARGEST_BODY
@@ -62,11 +64,12 @@ class HttpRequest:
 Serve = Callable[["Connection", HttpRequest], None]
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One client. `serve` gets one request at a time and answers it now, later or never; further ones wait."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
+        self._inbox = bytearray(_INBOX)
         self._buffer = bytearray()
         self._head: Head | None = None  # of the request that is being read or served
         self._missing = 0
@@ -97,7 +100,14 @@ class Connection(asyncio.Protocol):
         self._full = False
         self._work()
 
-    def data_received(self, data: bytes) -> None:  # noqa: D102 - see asyncio.Protocol
+    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002, D102 - see asyncio.BufferedProtocol
+        return self._inbox
+
+    def buffer_updated(self, nbytes: int) -> None:  # noqa: D102 - see asyncio.BufferedProtocol
+        self.take(self._inbox[:nbytes])
+
+    def take(self, data: bytes | bytearray) -> None:
+        """Goes on with what the client sent."""
         if self._rest is not None:
             self._rest -= len(data)
             if self._rest < 0 and self._transport is not None:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 class Sent(NamedTuple):
     """One message that somebody sent, or tried to.
 
-    `md5` is that of the body. A `duplicate` was accepted and swallowed by a FIFO queue: id and sequence number are the
-    first one's. What was not `accepted` has no id, and the `code` it was refused with, if it was answered at all.
+    `md5` is that of the body, `attributes` are the texts and numbers among its attributes. A `duplicate` was accepted
+    and swallowed by a FIFO queue: id and sequence number are the first one's. What was not `accepted` has no id, and
+    the `code` it was refused with, if it was answered at all.
     """
 
     message_id: str | None
@@ -16,7 +17,7 @@ class Sent(NamedTuple):
     deduplication_id: str | None
     sequence_number: str | None
     md5: str | None
-    attributes: dict[str, dict[str, str]]
+    attributes: dict[str, str]
     duplicate: bool = False
     accepted: bool = True
     code: str | None = None

@@ -5,7 +5,7 @@ from typing import Final
 
 from redrive_service.sandbox.sqs.account import Account
 from redrive_service.sandbox.sqs.batches import read_entries, run_batch
-from redrive_service.sandbox.sqs.content import Content, check_size, read_body, read_content
+from redrive_service.sandbox.sqs.content import Content, check_size, read_body, read_content, texts_in
 from redrive_service.sandbox.sqs.errors import SqsError, invalid_parameter, invalid_value, missing_parameter
 from redrive_service.sandbox.sqs.fifo import FifoQueue
 from redrive_service.sandbox.sqs.message import Message
@@ -114,7 +114,7 @@ def _accept_loosely(account: Account, queue: Queue, entry: Request, content: Con
     )
     queue.put(message, now + seconds, now)
     account.record.changed = True
-    account.record.sent.append(Sent(message_id, message.group, None, None, content.md5, content.attributes))
+    account.record.sent.append(Sent(message_id, message.group, None, None, content.md5, texts_in(content.attributes)))
     return message_id
 
 
@@ -142,6 +142,14 @@ def _accept_in_order(account: Account, queue: FifoQueue, entry: Request, content
     else:
         known = first
     account.record.sent.append(
-        Sent(known[0], group, deduplication_id, known[1], content.md5, content.attributes, duplicate=first is not None),
+        Sent(
+            known[0],
+            group,
+            deduplication_id,
+            known[1],
+            content.md5,
+            texts_in(content.attributes),
+            duplicate=first is not None,
+        ),
     )
     return known

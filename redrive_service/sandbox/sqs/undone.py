@@ -58,9 +58,9 @@ def _text(entry: Request, name: str) -> str | None:
     return printable(value) if isinstance(value, str) else None
 
 
-def _attributes(entry: Request) -> dict[str, dict[str, str]]:
+def _attributes(entry: Request) -> dict[str, str]:
     """The attributes with a text, as far as they can be read."""
     told = entry.get("MessageAttributes")
     attributes = told.items() if isinstance(told, dict) else ()
     values = ((name, _text(value, "StringValue")) for name, value in attributes if isinstance(value, dict))
-    return {printable(name): {"StringValue": value} for name, value in values if value is not None}
+    return {printable(name): value for name, value in values if value is not None}

@@ -15,7 +15,7 @@ import pytest
 from redrive_service.sandbox.sqs import calls as module
 from redrive_service.sandbox.sqs.call_file import CallLogIsUnusable, Stretch
 from redrive_service.sandbox.sqs.calls import MOST_CALLS, PAGE, Call, CallLog
-from redrive_service.sandbox.sqs.record import Record
+from redrive_service.sandbox.sqs.record import Record, Sent
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -46,6 +46,26 @@ def test_a_call_is_shown_as_it_was(log: CallLog) -> None:
     about: dict[str, object] = {"sent": [], "received": [], "deleted": [], "dead_lettered": []}
     common = {"n": 0, "at": 0, "action": "A", "queue": None, "status": 200, "code": None, "fault": None}
     assert orjson.loads(orjson.dumps(log.shown()))["calls"] == [{**common, **about, "answered": True}]
+
+
+def test_a_temporary_file_keeps_all_that_a_given_one_tells(log: CallLog, tmp_path: Path) -> None:
+    record = Record(
+        sent=[
+            Sent("id", "g", "d", "18870000000000000256", "md5", {"s": "é"}, duplicate=True),
+            Sent(None, None, None, None, None, {}, accepted=False, code="InternalError"),
+        ],
+        received=[("id", 2, True)],
+        deleted=[(None, False), ("id", True)],
+        dead_lettered=[("id", "q", "dlq")],
+    )
+    with (tmp_path / "calls").open("a+b", buffering=0) as file:
+        for kept in (log, CallLog(file=file)):
+            kept.add(
+                Call(at=1.5, action="A", queue="q", status=None, code="C", fault="hang", answered=False, record=record)
+            )
+    line = (tmp_path / "calls").read_bytes()
+    assert orjson.dumps(log.shown()["calls"]) == b"[%b]" % line.removesuffix(b"\n")
+    assert (b'"s":"\xc3\xa9"' in line, b'"deleted":[{"message_id":null' in line) == (True, True)
 
 
 @pytest.mark.parametrize("since", [0, 1, 127, 128, 129, 255, 256, 299, 300, 301, 400, 10_000])
@@ -116,7 +136,7 @@ def test_reading_on_reads_nothing_of_what_was_before(log: CallLog, monkeypatch: 
 
     def watched(number: int, size: int, place: int) -> bytes:
         content = pread(number, size, place)
-        places.append(orjson.loads(content.splitlines()[0])["n"])
+        places.append(Call.read(content.splitlines()[0]).n)
         return content
 
     monkeypatch.setattr(os, "pread", watched)
@@ -141,7 +161,7 @@ def test_a_full_file_before_the_one_that_is_asked_for_is_not_read(
 
     def watched(number: int, size: int, place: int) -> bytes:
         content = pread(number, size, place)
-        places.append(orjson.loads(content.splitlines()[0])["n"])
+        places.append(Call.read(content.splitlines()[0]).n)
         return content
 
     monkeypatch.setattr(os, "pread", watched)

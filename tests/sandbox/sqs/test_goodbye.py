@@ -55,7 +55,7 @@ async def talk(wire: Wire, *pieces: bytes) -> Connection:
     connection = Connection(answer)
     connection.connection_made(wire)
     for piece in pieces:
-        connection.data_received(piece)
+        connection.take(piece)
     return connection
 
 
@@ -77,7 +77,7 @@ def test_the_rest_may_have_its_full_size_and_no_byte_more(loop: asyncio.Abstract
     wire = Wire()
     connection = loop.run_until_complete(talk(wire, GARBAGE, b"x" * (LARGEST_REST - 1), b"x"))
     assert wire.done == ["write_eof"]
-    connection.data_received(b"x")
+    connection.take(b"x")
     assert wire.done == ["write_eof", "close"]
 
 
@@ -86,8 +86,8 @@ def test_a_client_that_was_not_read_is_read_again_to_its_end(loop: asyncio.Abstr
         wire, held = Wire(), list[Connection]()
         connection = Connection(lambda connection, _: held.append(connection))
         connection.connection_made(wire)
-        connection.data_received(LAST)
-        connection.data_received(b"x" * (LARGEST_BODY + LARGEST_HEAD + 1))
+        connection.take(LAST)
+        connection.take(b"x" * (LARGEST_BODY + LARGEST_HEAD + 1))
         held[0].answer(200, b"")
         return wire.done
 
