@@ -17,7 +17,6 @@ from reprocessing.models.dead_letter_queue import Jitter
 from reprocessing.models.rule import Rule as Row
 from reprocessing.models.rule import Rulebook
 
-
 #: The id of a row that is not there yet: it comes after those that are.
 UNSAVED = 2**62
 

@@ -1,0 +1,118 @@
+"""Preview what rules would have done to the letters of the last days. Nothing is written, locked or sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reprocessing.domain.lifecycle import FINISHED, LetterState
+from reprocessing.domain.routing import Erred, Matched, Routed, Unmatched
+from reprocessing.models import routes
+from reprocessing.models.routes import Asked
+from reprocessing.models.rules import Bound
+from reprocessing.pipeline.ask import Book
+
+#: Letters whose message ids are told.
+SHOWN = 10
+
+
+@dataclass(slots=True)
+class Share:
+    """What one rule would do.
+
+    Attributes:
+        would_act_on: letters that wait or are captured, by state: they get it as soon as it is their turn.
+        under_way: letters that are with their target: they get it if they come back.
+        matched_before: letters that are finished, by state: it would have decided about them.
+        shown: message ids of the newest that it would act on.
+        errs: letters that it could not be asked about, which it would hold.
+        trouble: what the newest of these tripped over.
+        taken_first: letters that it matches and another rule, by its name, takes first.
+    """
+
+    name: str
+    action: str
+    would_act_on: Counter[str] = field(default_factory=Counter)
+    under_way: int = 0
+    matched_before: Counter[str] = field(default_factory=Counter)
+    shown: list[str] = field(default_factory=list)
+    errs: int = 0
+    trouble: str = ""
+    taken_first: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def acts(self) -> int:
+        """How many letters it would act on."""
+        return self.would_act_on.total()
+
+
+@dataclass(slots=True)
+class Preview:
+    """What rules would do to `letters` letters, of which none matches `unmatched`; in the order of the rules."""
+
+    shares: list[Share]
+    letters: int = 0
+    unmatched: int = 0
+
+
+def letters(
+    rules: Sequence[Bound],
+    *,
+    since: datetime,
+    dlq: int | None = None,
+    focus: int | None = None,
+    told: Callable[[int], None] = lambda _: None,
+) -> Preview:
+    """What these rules, in their order, would do to the letters captured since then.
+
+    Args:
+        rules: those that hold, with those that might.
+        since: a moment.
+        dlq: letters of this one alone.
+        focus: the id of one of the rules: of that alone is told, and what other rules take from it.
+        told: how many letters were asked about, again and again.
+    """
+    book = Book(0, rules)
+    alone = Book(0, [one for one in rules if one.rule.id == focus]) if focus is not None else None
+    shares = {one.rule.id: Share(one.rule.name, one.rule.action) for one in book.rules if focus in {None, one.rule.id}}
+    preview = Preview(list(shares.values()))
+    bodies = any(book.reads_bodies([one]) for one in _dlqs(dlq))
+    below: int | None = None
+    while chunk := routes.captured(since=since, dlq=dlq, below=below, bodies=bodies):
+        for one in chunk:
+            _add(preview, shares, one, book.ask(one), None if alone is None else alone.ask(one))
+        below = chunk[-1].letter_id
+        told(preview.letters)
+    return preview
+
+
+def _dlqs(dlq: int | None) -> Iterable[int]:
+    return routes.dlqs() if dlq is None else [dlq]
+
+
+def _add(preview: Preview, shares: dict[int, Share], letter: Asked, routed: Routed, alone: Routed | None) -> None:
+    preview.letters += 1
+    if isinstance(routed, Unmatched):
+        preview.unmatched += 1
+        return
+    if (share := shares.get(routed.rule.id)) is not None:
+        _decide(share, letter, routed)
+    elif isinstance(alone, Matched):
+        shares[alone.rule.id].taken_first[routed.rule.name] += 1
+
+
+def _decide(share: Share, letter: Asked, routed: Matched | Erred) -> None:
+    if isinstance(routed, Erred):
+        share.errs += 1
+        share.trouble = share.trouble or routed.why
+        return
+    if letter.state in FINISHED:
+        share.matched_before[letter.state] += 1
+    elif letter.state in {LetterState.WAITING, LetterState.CAPTURED}:
+        share.would_act_on[letter.state] += 1
+        if len(share.shown) < SHOWN:
+            share.shown.append(letter.message_id)
+    else:
+        share.under_way += 1

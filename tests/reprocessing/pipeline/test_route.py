@@ -1,0 +1,335 @@
+"""Routing: a rule decides for heads as soon as they are asked, for each as it says, and errs on none in silence."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.domain.facts import BODY_LIMIT
+from reprocessing.domain.identity import key_hash
+from reprocessing.models import Breaker, Claim, DeadLetter, Lane, RateClass, Rule, Target, amendments, lanes, routes
+from reprocessing.models import rules as rules_of
+from reprocessing.pipeline import park, route
+from reprocessing.pipeline.route import Book
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.rulings import BY_KEY, ask, ask_all, leased, rule
+from tests.reprocessing.post import statements
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MINUTE = 60.0
+
+
+def _target(name: str, **fields: object) -> Target:
+    arn = f"arn:aws:sqs:eu-west-1:0:{name}"
+    return Target.objects.create(arn=arn, url=f"http://127.0.0.1:9/0/{name}", region="eu-west-1", **fields)
+
+
+def _routes(bench: Workbench) -> dict[str, tuple[str, str | None]]:
+    """Route and rule of each letter, by its body."""
+    found = DeadLetter.objects.filter(dlq=bench.dlq).values_list("payload__body", "route", "rule__name")
+    return {bytes(body).decode(): (route, name) for body, route, name in found}
+
+
+def test_the_first_rule_that_matches_decides_and_what_none_matches_goes_as_before() -> None:
+    bench = Workbench(fields={"tenant": "attribute:tenant"})
+    rule("second", "hold", "body:kind exists", position=2)
+    rule("first", "quarantine", "body:kind equals bad", position=1)
+    turned = ask_all(bench, '{"kind": "bad"}', '{"kind": "good"}', '{"other": 1}')
+    assert bench.states() == {'{"kind": "bad"}': "parked", '{"kind": "good"}': "waiting", '{"other": 1}': "waiting"}
+    assert _routes(bench) == {
+        '{"kind": "bad"}': ("quarantine", "first"),
+        '{"kind": "good"}': ("hold", "second"),
+        '{"other": 1}': ("", None),
+    }
+    parked = bench.letter(state="parked")
+    assert (parked.reason, parked.detail) == ("quarantined", "first")
+    assert [one.message_id for one in turned.deletable] == [parked.message_id]
+    assert sorted(one.phase for one in turned.standings) == ["held", "idle", "leased"]
+
+
+def test_a_rule_for_one_dlq_says_nothing_of_another_s_letters() -> None:
+    one, other = Workbench(), Workbench()
+    rule("bad", "quarantine", dlq=one.dlq)
+    for bench in (one, other):
+        bench.bury("x")
+        bench.ready()
+    ask(leased())
+    assert [bench.states()["x"] for bench in (one, other)] == ["parked", "waiting"]
+
+
+def test_a_discarded_letter_is_finished_and_names_the_rule() -> None:
+    bench = Workbench()
+    rule("noise", "discard", "body:kind equals noise")
+    turned = ask_all(bench, '{"kind": "noise"}')
+    letter = bench.letter()
+    assert (letter.state, letter.detail, letter.reason) == ("discarded", "noise", "")
+    assert [one.message_id for one in turned.deletable] == [letter.message_id]
+
+
+def test_behind_a_quarantined_letter_the_next_one_is_the_head_and_is_asked_in_its_turn() -> None:
+    bench = Workbench(fields=BY_KEY)
+    rule("bad", "quarantine", "attribute:tenant equals acme")
+    bench.bury("first", key="k", tenant="acme")
+    bench.capture()
+    bench.bury("second", key="k", tenant="acme")
+    bench.capture()
+    bench.bury("third", key="k", tenant="other")
+    bench.ready()
+    first = ask(leased())
+    second = ask(first.standings)
+    third = ask(second.standings)
+    assert bench.states() == {"first": "parked", "second": "parked", "third": "waiting"}
+    assert [one.phase for one in third.standings] == ["leased"]
+
+
+def test_a_held_letter_s_lane_is_held_and_says_by_which_rule() -> None:
+    bench = Workbench()
+    rule("wait", "hold")
+    ask_all(bench, "x")
+    lane = bench.lane()
+    assert (lane.phase, lane.due_at, lane.why) == ("held", None, "rule wait holds it")
+
+
+def test_lifting_a_rule_wakes_what_it_held() -> None:
+    bench = Workbench()
+    held = rule("wait", "hold")
+    ask_all(bench, "x", "y")
+    amendments.switch(held.pk, enabled=False, by="anna", reason="enough")
+    assert route.wake(Book.load()) == 2
+    assert [(one.phase, one.why) for one in Lane.objects.all()] == [("ready", "")] * 2
+    assert bench.replay().taken == 2
+    assert set(_routes(bench).values()) == {("", None)}
+
+
+def test_what_still_is_held_stays_held_when_another_rule_changes() -> None:
+    bench = Workbench()
+    rule("wait", "hold")
+    ask_all(bench, "x")
+    rule("other", "discard", "body:kind equals never", position=1)
+    assert route.wake(Book.load()) == 1
+    assert (bench.lane().phase, bench.letter().route_version) == ("held", rules_of.version())
+    assert route.wake(Book.load()) == 0
+    assert Rule.objects.get(name="wait").hits == 1
+
+
+def test_a_delayed_letter_goes_when_its_delay_is_over_and_is_not_delayed_twice(clock: Clock) -> None:
+    bench = Workbench()
+    rule("later", "delay", delay=MINUTE)
+    ask_all(bench, "x")
+    due = bench.letter().due_at
+    lane = bench.lane()
+    assert (lane.phase, lane.due_at, lane.why) == ("ready", due, "rule later delays it")
+    rule("other", "discard", "body:kind equals never", position=1)
+    assert route.wake(Book.load()) == 1
+    assert bench.letter().due_at == due
+    clock.advance(MINUTE)
+    rule("other", "discard", "body:kind equals nowhere", position=1)
+    assert [one.phase for one in ask(leased()).standings] == ["leased"]
+    assert bench.letter().due_at == due
+
+
+def test_a_delay_that_a_rule_no_longer_says_ends_at_once(clock: Clock) -> None:
+    bench = Workbench()
+    later = rule("later", "delay", delay=MINUTE)
+    ask_all(bench, "x")
+    amendments.switch(later.pk, enabled=False, by="anna", reason="enough")
+    route.wake(Book.load())
+    assert (bench.letter().due_at, bench.replay().taken) == (None, 1)
+
+
+def test_a_shorter_delay_acts_on_what_waits_already() -> None:
+    bench = Workbench()
+    rule("later", "delay", delay=60 * MINUTE)
+    ask_all(bench, "x")
+    rule("later", "delay", delay=MINUTE)
+    route.wake(Book.load())
+    due = bench.letter().due_at
+    assert due is not None
+    assert due <= lanes.clock() + timedelta(seconds=MINUTE)
+
+
+def test_a_letter_goes_to_the_target_that_its_rule_says_and_back_to_its_origin_s_when_none_does() -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    other = _target("other")
+    ways = rule("elsewhere", "divert", target=other)
+    bench.bury("x", idem="k")
+    bench.ready()
+    letter = bench.letter()
+    Claim.objects.create(
+        target=bench.target, key_space=str(bench.dlq.pk), key_hash=key_hash("k"), letter=letter, state="held",
+        body_hash=letter.body_hash, until=lanes.clock(),
+    )  # fmt: skip
+    standings = ask(leased()).standings
+    assert [one.target_id for one in standings] == [other.pk]
+    assert list(Claim.objects.values_list("state", "until")) == [("free", None)]
+    amendments.switch(ways.pk, enabled=False, by="anna", reason="enough")
+    assert [one.target_id for one in ask(standings).standings] == [bench.target.pk]
+    letter.refresh_from_db()
+    assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
+
+
+def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> None:
+    bench = Workbench()
+    Breaker.objects.filter(target=bench.target).update(threshold=7, cooldown=11, ramp_from=0.25, state="open",
+                                                       retry_at=lanes.clock())  # fmt: skip
+    slow = RateClass.objects.create(name="slow", rate=1)
+    rule("slowly", "replay", rate_class=slow)
+    bench.bury("x")
+    bench.bury("y")
+    bench.ready()
+    Lane.objects.update(breaker=None)
+    ask(leased())
+    made = Breaker.objects.get(rate_class=slow)
+    assert (made.target_id, made.threshold, made.cooldown, made.ramp_from, made.ramp, made.state) == (
+        bench.target.pk, 7, 11, 0.25, 0.25, "closed",
+    )  # fmt: skip
+    assert set(DeadLetter.objects.values_list("rate_class__name", flat=True)) == {"slow"}
+
+
+def test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what() -> None:
+    bench = Workbench()
+    rule("odd", "discard", "body:length(n) equals 1")
+    ask_all(bench, '{"n": 5}', '{"n": "one"}')
+    assert bench.states() == {'{"n": 5}': "waiting", '{"n": "one"}': "waiting"}
+    lane = bench.lane(letters__payload__body=b'{"n": 5}')
+    trouble = "body:length(n): length() was given a value of the wrong type"
+    assert (lane.phase, lane.why) == ("held", f"rule odd could not be asked: {trouble}")
+    assert _routes(bench) == {'{"n": 5}': ("erred", "odd"), '{"n": "one"}': ("", None)}
+    odd = Rule.objects.get()
+    assert (odd.hits, odd.errs, odd.trouble) == (0, 1, trouble)
+    rule("odd", "discard", "body:n equals 5")
+    route.wake(Book.load())
+    assert bench.states()['{"n": 5}'] == "discarded"
+
+
+def test_a_body_that_is_too_large_for_rules_is_held_and_never_loaded() -> None:
+    bench = Workbench()
+    rule("odd", "discard", "body:n equals 1")
+    large = json.dumps({"n": 1, "rest": "x" * BODY_LIMIT})
+    bench.bury(large)
+    bench.ready()
+    standings = leased()
+    loaded = routes.load([one.letter_id or 0 for one in standings], bodies=True)
+    assert [(one.size, bytes(one.body)) for one in loaded] == [(len(large), b"")]
+    ask(standings)
+    why = f"its body has {len(large)} bytes, and rules read {BODY_LIMIT} at most"
+    assert bench.lane().why == f"rule odd could not be asked: body:n: {why}"
+
+
+def test_a_rule_that_cannot_be_read_any_more_lets_nothing_through() -> None:
+    bench = Workbench()
+    rule("odd", "discard", "body:n equals 1")
+    Rule.objects.update(conditions=["body:n resembles 1"])
+    ask_all(bench, "x")
+    assert (bench.lane().phase, bench.letter().route) == ("held", "erred")
+    assert bench.lane().why.startswith('rule odd could not be asked: "body:n resembles 1" is no condition')
+
+
+def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Workbench()
+    rule("fine", "replay", "body:n equals one", position=1)
+    rule("odd", "discard", "body:length(n) equals 9", position=2)
+    bench.bury('{"n": "one"}')
+    bench.bury('{"n": 5}')
+    bench.bury('{"n": 6}')
+    bench.ready()
+    book, found = Book.load(), sorted(leased(), key=lambda one: one.lane_id)
+    with caplog.at_level(logging.ERROR):
+        ask(found, book)
+        ask(found, book)
+    said = [one.getMessage() for one in caplog.records]
+    what = "Rule odd could not be asked of 2 of the last 2 letters, which are held."
+    assert said == [f"{what} Correct it (add_rule odd), or disable it (disable_rule odd)."]
+
+
+def test_hits_count_letters_however_often_each_is_asked() -> None:
+    bench = Workbench()
+    rule("fine", "replay")
+    standings = ask_all(bench, "x", "y").standings
+    rule("other", "discard", "body:kind equals never", position=1)
+    ask(standings)
+    fine = Rule.objects.get(name="fine")
+    assert (fine.hits, fine.errs, fine.last_hit_at is not None) == (2, 0, True)
+
+
+def test_what_an_older_book_says_is_not_written() -> None:
+    bench = Workbench()
+    bad = rule("bad", "quarantine")
+    bench.bury("x")
+    bench.ready()
+    book, standings = Book.load(), leased()
+    amendments.switch(bad.pk, enabled=False, by="anna", reason="a mistake")
+    turned = ask(standings, book)
+    assert (bench.states(), bench.letter().route_version) == ({"x": "waiting"}, 0)
+    assert [one.phase for one in turned.standings] == ["leased"]
+    assert Book.load(book) is not book
+    current = Book.load()
+    assert Book.load(current) is current
+
+
+def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
+    bench = Workbench()
+    rule("bad", "quarantine")
+    bench.bury("x")
+    bench.ready()
+    standings = leased()
+    Lane.objects.update(fence=9_000_000)
+    assert ask(standings).standings == []
+    assert bench.states() == {"x": "waiting"}
+
+
+def test_waking_leaves_a_leased_lane_to_its_owner() -> None:
+    bench = Workbench()
+    wait = rule("wait", "replay")
+    ask_all(bench, "x")
+    DeadLetter.objects.update(route="hold")
+    amendments.switch(wait.pk, enabled=False, by="anna", reason="enough")
+    route.wake(Book.load())
+    assert (bench.lane().phase, bench.letter().route) == ("leased", "hold")
+
+
+def test_a_person_s_release_outweighs_the_rule_that_quarantined_it() -> None:
+    bench = Workbench()
+    rule("bad", "quarantine")
+    ask_all(bench, "x")
+    park.release([bench.letter().pk], by="anna", reason="it is meant")
+    rule("other", "discard", "body:kind equals never", position=1)
+    assert [one.phase for one in ask(leased()).standings] == ["leased"]
+    assert bench.letter().state == "waiting"
+
+
+def test_a_lane_behind_an_open_breaker_is_looked_at_once_more_when_rules_have_changed() -> None:
+    bench = Workbench()
+    bench.bury("x")
+    bench.ready()
+    breaker = Breaker.objects.get(target=bench.target)
+    Breaker.objects.filter(pk=breaker.pk).update(state="open", retry_at=lanes.clock() + timedelta(hours=1))
+    Lane.objects.update(breaker=breaker)
+    assert leased() == []
+    rule("bad", "quarantine")
+    route.wake(Book.load())
+    assert bench.lane().breaker is None
+    DeadLetter.objects.update(route_version=rules_of.version())
+    Lane.objects.update(breaker=breaker)
+    route.wake(Book.load())
+    assert bench.lane().breaker == breaker
+
+
+def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
+    bench = Workbench(fields=BY_KEY)
+    rule("acme", "replay", "tenant in acme,globex")
+    counts = []
+    for number in (1, 9):
+        for n in range(number):
+            bench.bury("x", key=f"{number}-{n}", tenant="acme")
+        bench.ready()
+        standings, book = leased(), Book.load()
+        book.reads_bodies([bench.dlq.pk])
+        with statements() as sent:
+            ask(standings, book)
+        counts.append(len(sent))
+    assert counts[0] == counts[1]
