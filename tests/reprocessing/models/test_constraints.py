@@ -12,16 +12,22 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
 from reprocessing.models import (
     Attempt,
+    Breaker,
     Claim,
     Custody,
     DeadLetter,
     DeadLetterQueue,
+    HealthCheck,
     Lane,
     Origin,
     Pulse,
+    RateClass,
     Review,
+    Rule,
+    Rulebook,
     Run,
     Target,
+    Wave,
 )
 from reprocessing.models.dispatch import Dispatch
 from reprocessing.models.review import Halt
@@ -78,6 +84,41 @@ def _target(stock: Stock, **fields: object) -> None:
     Target.objects.filter(pk=stock.target.pk).update(**fields)
 
 
+def _breaker(stock: Stock, **fields: object) -> None:
+    Breaker.objects.filter(target=stock.target).update(**fields)
+
+
+def _class(**fields: object) -> RateClass:
+    return RateClass.objects.create(**{"name": "vip", **fields})
+
+
+def _rule(**fields: object) -> Rule:
+    return Rule.objects.create(**{"name": "rule", "action": "replay", "made_by": "anna", **fields})
+
+
+def _check(stock: Stock, **fields: object) -> HealthCheck:
+    return HealthCheck.objects.create(**{"target": stock.target, "kind": "depth", "ceiling": 1, **fields})
+
+
+def _same_check_twice(stock: Stock) -> None:
+    for ceiling in (1, 2):
+        _check(stock, ceiling=ceiling)
+
+
+def _wave(stock: Stock, **fields: object) -> Wave:
+    return Wave.objects.create(**{"run": stock.run, "no": 1, "size": 1, **fields})
+
+
+def _wave_of_the_same_number(stock: Stock) -> None:
+    _wave(stock, settled_at=NOW, touched=1, failed=0)
+    _wave(stock)
+
+
+def _second_open_wave(stock: Stock) -> None:
+    for number in (1, 2):
+        _wave(stock, no=number)
+
+
 VIOLATIONS: dict[str, Callable[[Stock], object]] = {
     "a_key_has_one_lane": _second_lane,
     "a_lane_is_due_when_ready_or_leased": lambda s: Lane.objects.filter(pk=s.lane.pk).update(phase="ready"),
@@ -97,9 +138,37 @@ VIOLATIONS: dict[str, Callable[[Stock], object]] = {
         dlq=s.dlq, message_id="copy", letter=s.letter, state="gone", handle="h", visible_until=NOW
     ),
     "a_dlq_has_one_standing_run": _second_standing_run,
-    "a_standing_run_never_finishes": lambda s: Run.objects.create(
+    "a_standing_run_never_ends": lambda s: Run.objects.create(
         name="standing", dlq=s.dlq, kind="standing", state="finished"
     ),
+    "a_run_that_stands_says_who_and_why": lambda s: Run.objects.create(
+        name="drain", dlq=s.dlq, state="paused", stopped_by="anna"
+    ),
+    "a_wave_succeeds_by_a_share": lambda s: _dlq(s, wave_success=1.1),
+    "a_wave_has_one_number": _wave_of_the_same_number,
+    "a_run_has_one_open_wave": _second_open_wave,
+    "a_wave_has_letters": lambda s: _wave(s, size=0),
+    "a_settled_wave_says_how_it_went": lambda s: _wave(s, settled_at=NOW, touched=1, failed=2),
+    "a_class_has_one_breaker_a_target": lambda s: Breaker.objects.create(target=s.target),
+    "a_breaker_can_open_and_close": lambda s: _breaker(s, threshold=0),
+    "a_breaker_rests_between_its_cooldown_and_its_cap": lambda s: _breaker(s, cooldown=601),
+    "a_ramp_is_a_share_of_the_rate": lambda s: _breaker(s, ramp=1.1),
+    "an_open_breaker_says_until_when": lambda s: _breaker(s, state="open"),
+    "only_a_half_open_breaker_has_a_canary": lambda s: _breaker(s, canary_until=NOW),
+    "a_class_has_a_rate_of_a_thousandth_to_a_million_or_none": lambda _: _class(rate=0),
+    "a_class_bursts_one_to_a_million": lambda _: _class(burst=0.5),
+    "a_class_has_a_whole_backoff_or_none": lambda _: _class(backoff_base=1),
+    "a_delay_says_how_long": lambda _: _rule(action="delay", delay=0),
+    "a_diversion_says_where_to": lambda _: _rule(action="divert"),
+    "only_replay_and_divert_have_a_target": lambda s: _rule(action="hold", target=s.target),
+    "a_rule_ends_after_it_begins": lambda _: _rule(valid_from=NOW, valid_until=NOW),
+    "a_rule_has_a_whole_backoff_or_none": lambda _: _rule(backoff_cap=1),
+    "a_rule_says_who_made_it": lambda _: _rule(made_by=""),
+    "there_is_one_rulebook": lambda _: Rulebook.objects.create(id=2),
+    "a_target_is_asked_one_thing_once": _same_check_twice,
+    "a_check_says_what_it_asks": lambda s: _check(s, kind="http"),
+    "a_check_is_repeated_before_it_is_stale": lambda s: _check(s, every=31),
+    "nothing_is_healthy_unseen": lambda s: _check(s, verdict="healthy"),
     "a_rate_is_a_thousandth_to_a_million_or_none": lambda s: _target(s, rate=0),
     "a_burst_is_one_to_a_million": lambda s: _target(s, burst=0.5),
     "a_window_lasts_a_fortnight_at_most": lambda s: _target(s, window=-1),
@@ -157,6 +226,53 @@ def test_a_target_keeps_no_number_that_arithmetic_cannot_bear(
             _target(stock, **{field: value})
     _target(stock, **{field: least})
     _target(stock, **{field: most})
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("threshold", (0, -1)),
+        ("at_least", (0,)),
+        ("closes_after", (0,)),
+        ("ratio", (0.0, 1.01, float("nan"))),
+        ("cooldown", (0.0, -1.0, 601.0, float("nan"))),
+        ("cooldown_cap", (29.0, MORE_THAN_A_FORTNIGHT, 1e300, float("nan"))),
+        ("ramp_from", (0.0, 1.01, float("nan"))),
+        ("ramp", (0.0, 1.01, float("nan"))),
+        ("ramp_every", (0.0,)),
+    ],
+)
+def test_a_breaker_keeps_no_policy_by_which_it_could_not_open_rest_or_climb(
+    field: str, values: tuple[float, ...], stock: Stock
+) -> None:
+    for value in values:
+        with pytest.raises(IntegrityError, match=r"a_breaker_|a_ramp_"), transaction.atomic():
+            _breaker(stock, **{field: value})
+
+
+#: What only half of what belongs together was said of.
+HALF_SAID: dict[str, Callable[[Stock], object]] = {
+    "a_settled_wave_says_how_it_went": lambda s: _wave(s, settled_at=NOW),
+    "a_delay_says_how_long": lambda _: _rule(action="delay"),
+    "a_check_says_what_it_asks": lambda s: _check(s, ceiling=None),
+    "a_rule_has_a_whole_backoff_or_none": lambda _: _rule(backoff_base=1, backoff_jitter="full"),
+    "a_class_has_a_whole_backoff_or_none": lambda _: _class(backoff_base=1, backoff_jitter="full"),
+}
+
+
+@pytest.mark.xfail(strict=True, reason="a comparison with NULL is unknown, and a CHECK lets pass what is unknown")
+@pytest.mark.parametrize("name", HALF_SAID)
+def test_the_schema_refuses_what_is_half_said(name: str, stock: Stock) -> None:
+    with pytest.raises(IntegrityError, match=f'"{name}"'), transaction.atomic():
+        HALF_SAID[name](stock)
+
+
+def test_an_open_breaker_says_until_when_and_no_other_does(stock: Stock) -> None:
+    _breaker(stock, state="open", retry_at=NOW)
+    for state in ("closed", "half_open"):
+        with pytest.raises(IntegrityError, match="an_open_breaker_says_until_when"), transaction.atomic():
+            _breaker(stock, state=state)
+    _breaker(stock, state="half_open", retry_at=None, canary_until=NOW)
 
 
 def test_a_message_of_a_dlq_has_one_custody_row(stock: Stock) -> None:

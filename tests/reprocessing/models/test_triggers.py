@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Payload
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Payload, Wave
 from reprocessing.models.notice import Notice
 from tests.reprocessing.models.stock import NOW, Stock
 
@@ -17,18 +17,21 @@ pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(hours=1)
 WRITTEN = {
     "taken_at": NOW, "deadline": NOW, "sent_message_id": "id", "outcome": "absent", "detail": "d", "closed_at": NOW,
-    "returned_at": NOW,
+    "returned_at": NOW, "ill": False,
 }  # fmt: skip
 REWRITTEN: dict[str, Any] = {
     "no": 2, "epoch": 1, "fence": 2, "opened_at": LATER, "taken_at": LATER, "deadline": LATER, "sent_message_id": "x",
     "outcome": "unknown", "detail": "x", "closed_at": LATER, "returned_at": LATER, "holds_lane": True,
+    "breaker_epoch": 8, "ill": True,
 }  # fmt: skip
+KEPT = ("letter", "lane", "target", "run", "breaker", "wave")
 
 
 def _closed(stock: Stock) -> Attempt:
     return Attempt.objects.create(
         letter=stock.letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
-        opened_at=NOW, holds_lane=False, **WRITTEN,
+        opened_at=NOW, holds_lane=False, breaker=stock.target.breakers.get(), breaker_epoch=7,
+        wave=Wave.objects.create(run=stock.run, no=1), **WRITTEN,
     )  # fmt: skip
 
 
@@ -39,11 +42,15 @@ def test_a_column_of_an_attempt_is_written_once(column: str) -> None:
         Attempt.objects.filter(pk=attempt.pk).update(**{column: REWRITTEN[column]})
 
 
-@pytest.mark.parametrize("column", ["letter", "lane", "target", "run"])
+@pytest.mark.parametrize("column", KEPT)
 def test_an_attempt_never_becomes_another_letter_s(column: str) -> None:
     attempt, other = _closed(Stock()), Stock()
-    with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
-        Attempt.objects.filter(pk=attempt.pk).update(**{column: getattr(other, column)})
+    others = {column: getattr(other, column, None)} | {
+        "breaker": other.target.breakers.get(), "wave": Wave.objects.create(run=other.run, no=1)
+    }  # fmt: skip
+    for value in (others[column], None):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Attempt.objects.filter(pk=attempt.pk).update(**{column: value})
 
 
 @pytest.mark.parametrize("column", sorted(WRITTEN))
@@ -55,7 +62,14 @@ def test_what_was_written_is_not_taken_back(column: str) -> None:
 
 def test_every_column_of_an_attempt_is_guarded() -> None:
     columns = {field.name for field in Attempt._meta.concrete_fields}
-    assert columns == {"id", "letter", "lane", "target", "run"} | set(REWRITTEN)
+    assert columns == {"id", *KEPT} | set(REWRITTEN)
+
+
+def test_a_target_gets_its_breaker() -> None:
+    stock = Stock()
+    breaker = Breaker.objects.get(target=stock.target)
+    assert (breaker.rate_class, breaker.state, breaker.epoch, breaker.retry_at) == (None, "closed", 0, None)
+    assert (breaker.ramp, breaker.ramp_from) == (0.1, 0.1)
 
 
 @pytest.mark.parametrize("column", ["body", "attributes", "system"])
