@@ -54,13 +54,18 @@ class Field:
 
     Attributes:
         name: of the attribute, or the JMESPath expression; else empty.
+        text: kind and name, as people write them.
     """
 
     kind: Kind
     name: str = ""
+    text: str = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", f"{self.kind}:{self.name}" if self.name else self.kind.value)
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.name}" if self.name else self.kind.value
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +252,9 @@ def _problem_of(where: Field, *, named: bool) -> str | None:
         return "its field begins or ends with a space, or holds a control character. Leave that out."
     match where.kind:
         case Kind.ATTRIBUTE:
-            known = ATTRIBUTE_NAME.fullmatch(where.name)
-            return None if known else "an attribute's name has letters, digits, _ . and -. Write attribute:NAME."
+            if ATTRIBUTE_NAME.fullmatch(where.name):
+                return None
+            return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
         case Kind.BODY:
             return expression.problem(where.name)
         case kind:

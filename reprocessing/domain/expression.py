@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathTypeError
@@ -17,7 +17,7 @@ from reprocessing.domain.projection import JsonValue
 LENGTH = 256
 DEPTH = 32
 #: What one evaluation may cost: a node at a value is a step, and so is a member of whatever is copied or compared.
-STEPS = 20_000
+STEPS = 10_000
 
 _BYTES_A_STEP = 64  # of a text that is searched, compared or joined, at the least
 _SHALLOW = frozenset({"keys", "length", "not_null", "to_array", "type", "values"})
@@ -101,14 +101,22 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
         self._left = STEPS
 
     def visit(self, node: Any, value: object) -> Any:  # noqa: ANN401 - the library's
-        self._pay(1)
+        self._left -= 1
+        if self._left < 0:
+            raise _Exhausted
         return super().visit(node, value)
 
     def visit_flatten(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
-        return self._copied(super().visit_flatten(node, value))
+        base = self.visit(node["children"][0], value)
+        if isinstance(base, list):
+            self._pay(len(base))
+            self._pay(sum(len(one) for one in base if isinstance(one, list)))
+        return super().visit_flatten({**node, "children": [_literal(base)]}, value)
 
     def visit_slice(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
-        return self._copied(super().visit_slice(node, value))
+        if isinstance(value, list):
+            self._pay(len(range(*slice(*node["children"]).indices(len(value)))))
+        return super().visit_slice(node, value)
 
     def visit_comparator(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         left, right = (self.visit(child, value) for child in node["children"])
@@ -116,8 +124,7 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
             return None  # as JMESPath has it; the library raises here
         self._weigh(left)
         self._weigh(right)
-        found = [{"type": "literal", "value": side, "children": []} for side in (left, right)]
-        return super().visit_comparator({**node, "children": found}, value)
+        return super().visit_comparator({**node, "children": [_literal(left), _literal(right)]}, value)
 
     def visit_function_expression(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         name, given = node["value"], [self.visit(child, value) for child in node["children"]]
@@ -134,11 +141,6 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
             if error.actual_type in ("null", "NoneType"):
                 return None
             raise
-
-    def _copied(self, found: Any) -> Any:  # noqa: ANN401 - as above
-        if found is not None:
-            self._pay(len(found))
-        return found
 
     def _weigh(self, value: object) -> None:
         """Pays for a walk through all of a value; what was put into it twice is walked through twice."""
@@ -157,10 +159,12 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
     def _pay(self, steps: int) -> None:
         self._left -= steps
         if self._left < 0:
-            self._stop()
+            raise _Exhausted
 
-    def _stop(self) -> NoReturn:
-        raise _Exhausted
+
+def _literal(value: object) -> dict[str, object]:
+    """A node for what was found already."""
+    return {"type": "literal", "value": value, "children": []}
 
 
 def _called(node: Any) -> bool:  # noqa: ANN401 - the library's own tree, of plain dictionaries

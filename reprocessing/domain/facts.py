@@ -40,7 +40,7 @@ class Facts:
     origin: str = ""
     type: Selector | None = None
     tenant: Selector | None = None
-    _known: dict[Field, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[str, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def read(self, one: Field) -> Found:
         """What the letter has in a field. Never raises.
@@ -48,9 +48,9 @@ class Facts:
         Texts as they are; numbers in their one written form; true and false by these names. Null is missing. A body
         beyond `BODY_LIMIT` is Unreadable, not missing: what cannot be read might be what a rule is there to stop.
         """
-        known = self._known.get(one)
+        known = self._known.get(one.text)  # a text knows its hash; a hundred rules ask for it
         if known is None:
-            known = self._known[one] = self._read(one)
+            known = self._known[one.text] = self._read(one)
         return known
 
     def _read(self, one: Field) -> Found:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from itertools import accumulate
 
 #: Containers within containers; deeper ones are the work of an attacker, or of a bug.
 DEPTH = 64
@@ -14,7 +15,10 @@ DEPTH = 64
 JsonValue = None | bool | int | Decimal | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 # Always matches where a quote stands, to the end of the body if need be: no body makes it start over and over.
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # one down, one up: as signed numbers, 1 and -1
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than 4300
 
@@ -45,7 +49,7 @@ def read(body: bytes) -> JsonValue | Unreadable:
         value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, InvalidOperation) as error:
         return Unreadable(_why(error), is_json=not isinstance(error, UnicodeDecodeError | json.JSONDecodeError))
-    if "\\u" in text and any(_SURROGATE.search(part) for part in _strings(value)):
+    if _ESCAPED_SURROGATE.search(text) and any(_SURROGATE.search(part) for part in _strings(value)):
         return Unreadable("its text holds half a surrogate pair, which is no character")
     return value
 
@@ -82,17 +86,8 @@ def _depth(body: bytes) -> int:
     """How deep the brackets nest; no deeper than there are opening ones, which is quicker to count."""
     if body.count(b"[") + body.count(b"{") <= DEPTH:
         return 0
-    deepest = depth = 0
-    for found in _STRING_OR_BRACKET.finditer(body):
-        match body[found.start()]:
-            case 0x5B | 0x7B:
-                depth += 1
-                deepest = max(deepest, depth)
-                if deepest > DEPTH:
-                    break
-            case 0x5D | 0x7D:
-                depth -= 1
-    return deepest
+    steps = _STRING.sub(b"", body).translate(_STEPS, _NO_BRACKETS)
+    return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
 def _integer(text: str) -> int | Decimal:

@@ -30,7 +30,6 @@ class Action(StrEnum):
 
 _REPLAYING = (Action.REPLAY, Action.DELAY)
 _SENDING = (Action.REPLAY, Action.DIVERT)
-_MOMENT = timedelta.resolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,8 @@ def _order(rule: Rule) -> tuple[int, int]:
 def _problem(rule: Rule) -> str | None:
     if len(rule.conditions) > CONDITIONS:
         return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Make several rules of it."
-    if (rule.action is Action.DELAY) != (rule.delay is not None) or (rule.delay or _MOMENT) <= timedelta():
+    rests = rule.delay is not None and rule.delay > timedelta()
+    if rests is not (rule.action is Action.DELAY) or (rule.delay is not None and not rests):
         return "the action delay, and no other, takes a delay above nothing. Say how long letters rest."
     if rule.action is Action.DIVERT and rule.target is None:
         return "the action divert needs the target that letters go to. Name it."

@@ -1,0 +1,279 @@
+"""A condition is written and read back as it was, and refused with a sentence where it cannot be asked."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reprocessing.domain import expression, pattern
+from reprocessing.domain.condition import VALUE_LENGTH, VALUES, Condition, Field, Found, Kind, Operator, Present
+from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.identity import Missing
+from reprocessing.domain.pattern import Pattern
+from reprocessing.domain.projection import Unreadable
+from tests.reprocessing.domain.corpora.hostile import EXPRESSIONS, REGEXES, TEXTS
+from tests.reprocessing.domain.corpora.stopwatch import AT_MOST, quickest
+
+_WORD = st.sampled_from(["a", "in", "equals", "exists", "order", "x1", "regex"])
+_LITERAL = st.sampled_from(["' in '", "'a equals b'", "`1`", '`" exists "`', "'it\\'s in'", '"a in b"', "`[1, 2]`"])
+_EXPRESSION = st.recursive(
+    _WORD | _LITERAL,
+    lambda inner: st.one_of(
+        st.builds("{} . {}".format, inner, _WORD),
+        st.builds("{}[0]".format, inner),
+        st.builds("{} || {}".format, inner, inner),
+        st.builds("{}[? {} == {}]".format, inner, inner, inner),
+        st.builds("[ {} , {} ]".format, inner, inner),
+        st.builds("contains( {} , {} )".format, inner, inner),
+        st.builds("( {} )".format, inner),
+    ),
+    max_leaves=6,
+)
+_FIELD = st.one_of(
+    st.sampled_from([Field(kind) for kind in Kind if kind not in (Kind.ATTRIBUTE, Kind.BODY)]),
+    st.from_regex(r"[A-Za-z0-9_.-]{1,20}", fullmatch=True).map(lambda name: Field(Kind.ATTRIBUTE, name)),
+    _EXPRESSION.filter(lambda text: not expression.problem(text)).map(lambda name: Field(Kind.BODY, name)),
+)
+_VALUE = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20) | st.text(
+    ' ,"[]\\a in', max_size=8
+)
+_ASKED = st.one_of(
+    st.tuples(st.just(Operator.EQUALS), st.tuples(_VALUE)),
+    st.tuples(st.just(Operator.PREFIX), st.tuples(_VALUE.filter(bool))),
+    st.tuples(st.just(Operator.IN), st.lists(_VALUE, min_size=1, max_size=5).map(tuple)),
+    st.tuples(st.just(Operator.EXISTS), st.just(())),
+    st.tuples(
+        st.just(Operator.REGEX), st.tuples(st.sampled_from([*REGEXES, "^billing\\..*", "", " a ", '"x"']))
+    ).filter(lambda asked: isinstance(Pattern.parse(asked[1][0]), Pattern)),
+)
+_CONDITION = st.builds(lambda field, asked: Condition(field, *asked), _FIELD, _ASKED)
+
+
+def holds(text: str, found: Found) -> bool | Unreadable:
+    return Condition.parse(text).holds(found)
+
+
+@given(_CONDITION)
+@example(Condition(Field(Kind.BODY, "a[?b == 'x in y']"), Operator.IN, ("z", "in")))
+@example(Condition(Field(Kind.TENANT), Operator.IN, ('"' * VALUE_LENGTH,) * VALUES))
+def test_what_is_written_is_read_back(condition: Condition) -> None:
+    assert Condition.parse(str(condition)) == condition
+
+
+@given(st.text() | st.text("abody:tenant equalsinexists.[]?'\"`\\, ", max_size=60))
+def test_no_text_makes_it_raise_anything_but_its_own_refusal(text: str) -> None:
+    try:
+        condition = Condition.parse(text)
+    except RuleIsUnclear:
+        return
+    assert Condition.parse(str(condition)) == condition
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("tenant equals acme", "tenant equals acme"),
+        ("  tenant   equals   acme corp  ", "tenant equals acme corp"),
+        ("attribute:region in eu, us", "attribute:region in eu,us"),
+        ('tenant in ["a,b","c"]', 'tenant in ["a,b", "c"]'),
+        ('tenant in ["a", "b"]', "tenant in a,b"),
+        ('tenant equals "acme"', "tenant equals acme"),
+        ('tenant equals ""', 'tenant equals ""'),
+        ('tenant equals " a "', 'tenant equals " a "'),
+        ('tenant equals "\\"a\\""', 'tenant equals "\\"a\\""'),
+        ("tenant equals [a", "tenant equals [a"),
+        ("body: order.total  exists", "body:order.total exists"),
+        ("type prefix order.", "type prefix order."),
+        (r"task regex ^billing\..*", r"task regex ^billing\..*"),
+        ("dlq equals orders in dlq", "dlq equals orders in dlq"),
+        ("body:in in in", "body:in in in"),
+        ("body:a || exists exists", "body:a || exists exists"),
+        ("body:total > `100` equals true", "body:total > `100` equals true"),
+        ('tenant equals "\\u00e4"', "tenant equals ä"),
+    ],
+)
+def test_a_condition_has_one_way_to_be_written(text: str, written: str) -> None:
+    assert str(Condition.parse(text)) == written
+
+
+SHAPE = (
+    "write FIELD OPERATOR VALUE, with dlq, origin, attribute:NAME, body:JMESPATH, type, tenant or task, and equals, in,"
+    " prefix, exists or regex."
+)
+LIST = 'Write in ["a,b", "c"].'
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", f'"" is no condition: {SHAPE}'),
+        ("tenant", f'"tenant" is no condition: {SHAPE}'),
+        ("tenant is acme", f'"tenant is acme" is no condition: {SHAPE}'),
+        ("colour equals red", f'"colour equals red" is no condition: {SHAPE}'),
+        ("tenant:x equals y", '"tenant:x equals y" is no condition: tenant takes no name. Write tenant alone.'),
+        ("task: exists", '"task: exists" is no condition: task takes no name. Write task alone.'),
+        (
+            "attribute:a b exists",
+            (
+                '"attribute:a b exists" is no condition: an attribute\'s name has letters, digits, '
+                "_ . and -, 256 at most. Write attribute:NAME."
+            ),
+        ),
+        (
+            "tenant equals",
+            '"tenant equals" is no condition: equals takes a value. Write equals acme, or "" for an empty one.',
+        ),
+        ("tenant exists acme", '"tenant exists" is no condition: exists takes no value. Write nothing behind it.'),
+        ('tenant prefix ""', '"tenant prefix" is no condition: every text begins with an empty one. Write exists.'),
+        (
+            "tenant in",
+            f'"tenant in" is no condition: values with quotes, or empty ones, need a list. {LIST}',
+        ),
+        ("tenant in a,,b", f'"tenant in a,,b" is no condition: values with quotes, or empty ones, need a list. {LIST}'),
+        ('tenant in "a"', f'"tenant in "a"" is no condition: values with quotes, or empty ones, need a list. {LIST}'),
+        ("tenant in [1]", f'"tenant in [1]" is no condition: a list has texts in quotes. {LIST}'),
+        (
+            "tenant in []",
+            f'"tenant in" is no condition: in takes 1 to {VALUES} values, not 0. Write in a,b or several rules.',
+        ),
+        (
+            'tenant equals "a',
+            (
+                '"tenant equals "a" is no condition: what begins with " or [ is read as JSON, and this is none. '
+                'Write "say \\"hi\\"" or ["a,b", "c"].'
+            ),
+        ),
+        (
+            'tenant equals "a\\u0000"',
+            (
+                '"tenant equals" is no condition: a value holds a control character. '
+                "Leave it out, or write a regex with \\x{...} in its place."
+            ),
+        ),
+        (
+            "body:length(a, b) exists",
+            '"body:length(a, b) exists" is no condition: length() takes 1 in its brackets, not 2.',
+        ),
+        (
+            "body:sort(a) exists",
+            (
+                '"body:sort(a) exists" is no condition: a rule knows no function sort(). '
+                "It may use contains, ends_with, join, keys, length, not_null, starts_with, values."
+            ),
+        ),
+        (
+            r"task regex (a)\1",
+            (
+                '"task regex" is no condition: RE2 refuses its regex: invalid escape sequence: \\1. It knows neither '
+                "look-around nor back-references; see github.com/google/re2/wiki/Syntax."
+            ),
+        ),
+        (
+            "task regex " + "a" * 513,
+            '"task regex" is no condition: a regex has 512 characters at most, this one 513. Write a shorter one.',
+        ),
+    ],
+)
+def test_a_text_that_is_none_is_told_why(text: str, why: str) -> None:
+    with pytest.raises(RuleIsUnclear) as refused:
+        Condition.parse(text)
+    assert str(refused.value) == why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tenant in " + ",".join(map(str, range(VALUES + 1))),
+        "tenant equals " + "a" * (VALUE_LENGTH + 1),
+        "tenant equals " + "a" * 10_000_000,
+        "tenant in " + "[" * 100_000,
+        "tenant equals a\tb",
+        "tenant equals a\u2028b",
+        "tenant equals \ud800",
+        "body:a\nb exists",
+        "body:" + "a" * (expression.LENGTH + 1) + " exists",
+        "body:" + "(" * 250 + " exists",
+        "body:" + "!" * 200 + "a exists",
+        "body:a[ exists",
+        "body:" + " in" * 300_000,
+        " " * 1_000_000 + "in",
+    ],
+)
+def test_what_is_beyond_its_limits_is_refused_soon(text: str) -> None:
+    with pytest.raises(RuleIsUnclear) as refused:
+        Condition.parse(text)
+    assert len(str(refused.value)) < 1_000
+    assert quickest(lambda: parsed(text)) < AT_MOST
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "answer"),
+    [
+        ("tenant equals acme", "acme", True),
+        ("tenant equals acme", "acme ", False),
+        ("tenant equals acme", Missing(), False),
+        ("tenant equals acme", Present(), False),
+        ("tenant in acme,globex", "globex", True),
+        ("tenant in acme,globex", "acme,globex", False),
+        ("type prefix order.", "order.paid", True),
+        ("type prefix order.", "order", False),
+        ("tenant exists", "", True),
+        ("tenant exists", Present(), True),
+        ("tenant exists", Missing(), False),
+        (r"task regex ^billing\.", "billing.charge", True),
+        (r"task regex ^billing\.", "my.billing.charge", False),
+        ("task regex charge", "billing.charge", True),
+        ("task regex charge$", "billing.charge\n", False),
+        ("task regex ä.ö", "ä\N{GRINNING FACE}ö", True),
+        ("task regex a", Present(), False),
+        ("task regex .", "\ud800", True),
+        ("tenant exists", Unreadable("so"), Unreadable("so")),
+        ("tenant equals a", Unreadable("so"), Unreadable("so")),
+    ],
+)
+def test_it_holds_for_what_it_says(text: str, found: Found, answer: bool | Unreadable) -> None:
+    assert holds(text, found) == answer
+
+
+def test_a_text_too_long_for_its_regex_has_no_answer() -> None:
+    read = Pattern.parse("(a|b)*a(a|b){400}c")
+    assert isinstance(read, Pattern)
+    assert read.finds("a" * read.longest) is False
+    assert read.finds("a" * (read.longest + 1)) == Unreadable(
+        f"{read.longest + 1} bytes are more than the {read.longest} that its regex may read"
+    )
+
+
+def test_every_regex_reads_texts_as_long_as_a_key() -> None:
+    read = [found.longest for found in map(Pattern.parse, REGEXES) if isinstance(found, Pattern)]
+    assert len(read) == 27
+    assert min(read) >= pattern.SHORTEST
+
+
+def parsed(text: str) -> Condition | None:
+    with contextlib.suppress(RuleIsUnclear):
+        return Condition.parse(text)
+    return None
+
+
+def asked(field: Field, operator: Operator, *values: str) -> Condition | None:
+    with contextlib.suppress(RuleIsUnclear):
+        return Condition(field, operator, values)
+    return None
+
+
+@pytest.mark.parametrize("regex", REGEXES, ids=range(len(REGEXES)))
+def test_a_hostile_regex_is_refused_or_done_soon(regex: str) -> None:
+    assert quickest(lambda: asked(Field(Kind.TENANT), Operator.REGEX, regex)) < AT_MOST
+    if condition := asked(Field(Kind.TENANT), Operator.REGEX, regex):
+        for text in TEXTS:
+            assert quickest(partial(condition.holds, text)) < AT_MOST
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS, ids=range(len(EXPRESSIONS)))
+def test_a_hostile_expression_is_read_or_refused_soon(text: str) -> None:
+    assert quickest(lambda: asked(Field(Kind.BODY, text), Operator.EXISTS)) < AT_MOST

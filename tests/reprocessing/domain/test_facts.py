@@ -1,0 +1,285 @@
+"""What rules read of a letter: what is there, what is missing, and what nobody can say."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from functools import partial
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reprocessing.domain import expression, projection
+from reprocessing.domain.condition import Condition, Found, Present
+from reprocessing.domain.envelope import Attribute
+from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.expression import STEPS
+from reprocessing.domain.facts import BODY_LIMIT, Facts
+from reprocessing.domain.identity import LetterFacts, Missing, Selector
+from reprocessing.domain.projection import JsonValue, Unreadable
+from tests.reprocessing.domain.corpora.hostile import BODIES, EXPRESSIONS, SIZE
+from tests.reprocessing.domain.corpora.stopwatch import AT_MOST, quickest
+
+CANARY = "canary-7c1f"
+
+BODY = {
+    "order": {"id": "o-1", "total": 7.50, "paid": True, "open": False, "lines": [{"sku": "a"}, {}], "none": None},
+    "tenant": "acme",
+    "blank": " ",
+    "empty": "",
+    "no": 10**30,
+}
+ATTRIBUTES = {
+    "region": Attribute("String", "eu"),
+    "no": Attribute("Number.int", "007"),
+    "raw": Attribute("Binary", b"eu"),
+    "empty": Attribute("String", ""),
+}
+ORIGIN = "arn:aws:sqs:eu-west-1:000000000000:orders"
+
+
+def facts(body: bytes | object = BODY, type: str = "none", tenant: str | None = "body:tenant") -> Facts:  # noqa: A002
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    letter = LetterFacts("m-1", raw, ATTRIBUTES, {"MessageGroupId": "g-1"})
+    return Facts(letter, "orders-dlq", ORIGIN, Selector.parse(type), Selector.parse(tenant) if tenant else None)
+
+
+def read(field: str, body: bytes | object = BODY, **selectors: str) -> Found:
+    return facts(body, **selectors).read(Condition.parse(f"{field} exists").field)
+
+
+@pytest.mark.parametrize(
+    ("field", "found"),
+    [
+        ("dlq", "orders-dlq"),
+        ("origin", "orders"),
+        ("attribute:region", "eu"),
+        ("attribute:no", "007"),
+        ("attribute:raw", Present()),
+        ("attribute:empty", ""),
+        ("attribute:absent", Missing()),
+        ("body:order.id", "o-1"),
+        ("body:order.total", "7.5"),
+        ("body:order.paid", "true"),
+        ("body:order.open", "false"),
+        ("body:order.none", Missing()),
+        ("body:order.absent.absent", Missing()),
+        ("body:order", Present()),
+        ("body:order.lines", Present()),
+        ("body:blank", " "),
+        ("body:empty", ""),
+        ("body:no", "1000000000000000000000000000000"),
+        ("body:`1.50`", "1.5"),
+        ("body:`1e400`", Unreadable("its number is beyond every bound")),
+        ("body:order.total > `7`", "true"),
+        ("body:order.total > 'a'", Missing()),
+        ("body:order.id > `7`", Missing()),
+        ("body:length(order.lines)", "2"),
+        ("body:length(order.absent)", Missing()),
+        ("body:order.lines[?length(sku) > `0`] | length(@)", "1"),
+        ("body:!contains(tags, 'safe')", "true"),
+        ("body:join('-', [tenant, order.id])", "acme-o-1"),
+        ("body:join('-', [tenant, order.absent])", Missing()),
+        ("body:contains(order, 'a')", Unreadable("contains() was given a value of the wrong type")),
+        ("body:order.lines[].sku | [0]", "a"),
+        ("body:order.lines[::-1] | [1].sku", "a"),
+        ("body:[::0]", Missing()),
+        ("type", Missing()),
+        ("tenant", "acme"),
+        ("task", Missing()),
+    ],
+)
+def test_a_field_is_read(field: str, found: Found) -> None:
+    assert read(field) == found
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ("none", Missing()),
+        ("attribute:region", "eu"),
+        ("attribute:raw", Present()),
+        ("body:order.total", "7.5"),
+        ("body:order.paid", "true"),
+        ("system:MessageGroupId", "g-1"),
+        ("system:SequenceNumber", Missing()),
+        ("message-id", "m-1"),
+        ("body:absent", Missing()),
+    ],
+)
+def test_type_and_tenant_are_read_where_their_selectors_point(selector: str, found: Found) -> None:
+    assert read("type", type=selector) == found
+    assert read("tenant", tenant=selector) == found
+
+
+def test_what_a_dlq_does_not_select_is_missing() -> None:
+    assert facts(tenant=None).read(Condition.parse("tenant exists").field) == Missing()
+
+
+@pytest.mark.parametrize("body", [b"", b"hello", b"\xff", b"{", b'{"a": 1,}', b"null", b"[]", b'"a"', b"1"])
+def test_what_is_no_json_or_no_object_has_no_fields(body: bytes) -> None:
+    assert (read("body:a", body), read("task", body)) == (Missing(), Missing())
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b'{"a": NaN}', "NaN is not a JSON number"),
+        (b'{"a": "\\ud800"}', "its text holds half a surrogate pair, which is no character"),
+        (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", "its JSON is nested more than 64 deep"),
+        (b'{"a": 1e99999999999999999999}', "a number in it is beyond every bound"),
+        (b"{}" + b" " * BODY_LIMIT, f"its body has {BODY_LIMIT + 2} bytes, and rules read {BODY_LIMIT} at most"),
+    ],
+)
+def test_what_others_may_read_is_not_missing_but_unreadable(body: bytes, why: str) -> None:
+    # A consumer may well act on such a body, so a rule that is there to stop it must not be evaded by writing it.
+    assert (read("body:a", body), read("task", body)) == (Unreadable(why), Unreadable(why))
+
+
+@pytest.mark.parametrize(("body", "found"), [("1" * 1_024, "1" * 1_024), ("1" * 1_025, Unreadable)])
+def test_a_number_is_text_up_to_a_length(body: str, found: object) -> None:
+    value = read("body:a", f'{{"a": {body}}}'.encode())
+    assert found in (value, type(value))
+
+
+def kombu(headers: object, payload: object = None, encoding: str = "base64") -> dict[str, object]:
+    text = json.dumps(payload)
+    written = base64.b64encode(text.encode()).decode() if encoding == "base64" else text
+    return {"body": written, "headers": headers, "properties": {"body_encoding": encoding}}
+
+
+HEADERS = {"lang": "py", "task": "billing.charge", "id": "1"}
+PROTOCOL_1 = {"task": "billing.charge", "id": "1", "args": [], "kwargs": {}}
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (kombu(HEADERS), "billing.charge"),
+        (kombu({}, PROTOCOL_1), "billing.charge"),
+        (kombu({}, PROTOCOL_1, "utf-8"), "billing.charge"),
+        (kombu({}, {"task": 1, "id": "1"}), Missing()),
+        (kombu({}, [1]), Missing()),
+        (kombu({"task": 1}), Missing()),
+        (kombu({"task": ""}), Missing()),
+        (kombu([]), Missing()),
+        ({"headers": HEADERS}, Missing()),
+        ({"body": "!", "headers": {}, "properties": {"body_encoding": "base64"}}, Missing()),
+        ({"body": "\N{GRINNING FACE}", "headers": {}}, Missing()),
+        ([kombu(HEADERS)], Missing()),
+    ],
+)
+def test_a_celery_task_has_its_name_plain_and_in_base64(body: object, found: Found) -> None:
+    plain = json.dumps(body).encode()
+    assert (read("task", plain), read("task", base64.b64encode(plain))) == (found, found)
+
+
+def test_a_task_that_others_may_read_is_unreadable() -> None:
+    nested = b'{"task": "t", "args": NaN}'
+    inner = {"body": base64.b64encode(nested).decode(), "headers": {}, "properties": {"body_encoding": "base64"}}
+    assert read("task", inner) == Unreadable("NaN is not a JSON number")
+    assert read("task", base64.b64encode(nested)) == Unreadable("NaN is not a JSON number")
+
+
+def test_a_body_is_parsed_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies: list[bytes] = []
+    real = projection.read
+
+    def counted(body: bytes) -> object:
+        bodies.append(body)
+        return real(body)
+
+    monkeypatch.setattr(projection, "read", counted)
+    letter = facts(kombu(HEADERS), type="body:headers.task")
+    letter.read(Condition.parse("dlq exists").field)
+    assert bodies == []
+    for field in ("type", "tenant", "task", "body:headers.id", "body:headers.lang"):
+        letter.read(Condition.parse(f"{field} exists").field)
+    assert len(bodies) == 1
+
+
+@given(
+    st.binary() | st.sampled_from(list(BODIES.values())) | st.binary().map(base64.b64encode),
+    st.dictionaries(st.text(max_size=3), st.builds(Attribute, st.just("String"), st.text() | st.binary()), max_size=2),
+    st.sampled_from(["body:a", "task", "tenant", "attribute:a", "body:[*].a[] || b", "origin", "body:length(a)"]),
+)
+@example(b"\x00", {}, "task")
+def test_no_letter_makes_it_raise(body: bytes, attributes: Mapping[str, Attribute], field: str) -> None:
+    letter = LetterFacts("m-1", body, attributes, {})
+    Facts(letter, "", "", None, Selector.parse("attribute:a")).read(Condition.parse(f"{field} exists").field)
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS, ids=range(len(EXPRESSIONS)))
+def test_a_hostile_expression_is_refused_or_done_soon(text: str, parsed: list[JsonValue]) -> None:
+    try:
+        Condition.parse(f"body:{text} exists")
+    except RuleIsUnclear:
+        return
+    for document in parsed:
+        assert quickest(partial(expression.search, text, document)) < AT_MOST
+
+
+@pytest.fixture(scope="module")
+def parsed() -> list[JsonValue]:
+    documents = map(projection.read, BODIES.values())
+    return [document for document in documents if not isinstance(document, Unreadable)]
+
+
+@pytest.mark.parametrize("field", ["body:[*].a", "task"])
+@pytest.mark.parametrize("name", BODIES)
+def test_a_hostile_letter_is_parsed_and_read_soon(name: str, field: str) -> None:
+    assert quickest(lambda: read(field, BODIES[name])) < AT_MOST
+
+
+def test_the_corpus_reaches_the_limit_of_what_rules_read() -> None:
+    assert SIZE == BODY_LIMIT
+    assert sum(len(body) <= SIZE for body in BODIES.values()) >= 30
+    assert len([text for text in EXPRESSIONS if expression.problem(text) is None]) >= 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[*].a",
+        "[][][]",
+        "a[].b[].c || [?@ == `1`]",
+        "[::1]",
+        "@ == [@]",
+        "contains(@, `7`)",
+        "join(' ', [*].to_string)",
+        "|".join(["[@,@]"] * 12) + "|@ == @",
+        "[" + ",".join(["@"] * 100) + "][]",
+    ],
+)
+def test_an_expression_that_has_too_much_to_do_says_so(text: str) -> None:
+    assert expression.search(text, list(range(3 * STEPS))) == expression.Failed(
+        f"the expression takes more than {STEPS} steps on it", exhausted=True
+    )
+
+
+@pytest.mark.parametrize("text", ["[0]", "[-1]", "length(@)", "[0:2] | [1]", "not_null(@) | [3]"])
+def test_one_that_looks_at_little_of_a_large_list_does_not(text: str) -> None:
+    assert isinstance(expression.search(text, list(range(STEPS // 2))), int)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "contains(a, 'x')",
+        "join(a, b)",
+        "starts_with(b, a)",
+        "length(n)",
+        "keys(b)",
+        "join(',', [a, n])",
+        "not_null(n) | length(@)",
+    ],
+)
+def test_no_error_quotes_the_letter(text: str) -> None:
+    body = {"a": {CANARY: CANARY}, "b": [CANARY], "n": 7_331_733}
+    found = read(f"body:{text}", body)
+    assert isinstance(found, Unreadable)
+    assert CANARY not in found.why
+    assert "7331733" not in found.why
+    assert CANARY not in repr(facts(body))

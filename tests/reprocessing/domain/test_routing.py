@@ -1,0 +1,199 @@
+"""The first rule that matches decides, and one that cannot be evaluated lets nothing through."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain.backoff import Backoff
+from reprocessing.domain.condition import Condition
+from reprocessing.domain.envelope import Attribute
+from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.facts import Facts
+from reprocessing.domain.identity import LetterFacts, Selector
+from reprocessing.domain.projection import Unreadable
+from reprocessing.domain.routing import CONDITIONS, Action, Erred, Matched, Routed, Rule, Unmatched, compiled, route
+
+UNREADABLE = b'{"a": NaN}'
+HELD = "NaN is not a JSON number"
+
+
+def rule(number: int, *conditions: str, position: int | None = None, action: Action = Action.HOLD) -> Rule:
+    at = number if position is None else position
+    return Rule(number, f"rule-{number}", at, action, tuple(map(Condition.parse, conditions)))
+
+
+def letter(body: bytes | dict[str, str] = b"{}", **attributes: str) -> Facts:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    given = {name: Attribute("String", value) for name, value in attributes.items()}
+    return Facts(LetterFacts("m-1", raw, given, {}), "dlq", "origin", None, Selector.parse("attribute:tenant"))
+
+
+def routed(facts: Facts, *rules: Rule) -> Routed:
+    answer = route(rules, facts)
+    assert compiled(rules).route(facts) == answer
+    return answer
+
+
+def test_the_first_that_matches_decides() -> None:
+    first, second = rule(1, "tenant equals acme"), rule(2, "tenant exists")
+    assert routed(letter(tenant="acme"), first, second) == Matched(first)
+    assert routed(letter(tenant="globex"), first, second) == Matched(second)
+    assert routed(letter(), first, second) == Unmatched()
+
+
+def test_rules_are_asked_by_position_and_then_by_id() -> None:
+    late, early, equal = rule(1, position=7), rule(3, position=5), rule(2, position=7)
+    assert routed(letter(), late, equal, early) == Matched(early)
+    assert routed(letter(), equal, late) == Matched(late)
+
+
+def test_without_rules_nothing_matches() -> None:
+    assert routed(letter()) == Unmatched()
+
+
+def test_a_rule_without_conditions_matches_every_letter() -> None:
+    assert routed(letter(UNREADABLE), every := rule(1)) == Matched(every)
+
+
+def test_all_conditions_must_hold() -> None:
+    both = rule(1, "tenant equals acme", "attribute:region in eu,us")
+    assert routed(letter(tenant="acme", region="us"), both) == Matched(both)
+    assert routed(letter(tenant="acme", region="ap"), both) == Unmatched()
+    assert routed(letter(tenant="acme"), both) == Unmatched()
+
+
+def test_a_rule_that_cannot_be_evaluated_decides_before_a_later_one_that_matches() -> None:
+    errs, later = rule(1, "body:a equals x"), rule(2)
+    assert routed(letter(UNREADABLE), errs, later) == Erred(errs, f"body:a: {HELD}")
+
+
+def test_a_rule_that_matches_decides_before_one_that_cannot_be_evaluated() -> None:
+    first, errs = rule(1, "tenant equals acme"), rule(2, "body:a equals x")
+    assert routed(letter(UNREADABLE, tenant="acme"), first, errs) == Matched(first)
+    assert routed(letter(UNREADABLE, tenant="globex"), first, errs) == Erred(errs, f"body:a: {HELD}")
+
+
+@pytest.mark.parametrize("conditions", [("body:a equals x", "tenant exists"), ("tenant exists", "body:a equals x")])
+def test_a_rule_that_cannot_match_does_not_err(conditions: tuple[str, str]) -> None:
+    errs = rule(1, *conditions)
+    assert routed(letter(UNREADABLE), errs) == Unmatched()
+    assert routed(letter(UNREADABLE, tenant="acme"), errs) == Erred(errs, f"body:a: {HELD}")
+
+
+def test_a_body_is_not_parsed_where_an_earlier_rule_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    early, body = rule(1, "tenant equals acme"), rule(2, "body:a equals x")
+    facts = letter(b'{"a": "x"}', tenant="acme")
+    assert routed(facts, early, body) == Matched(early)
+    assert "document" not in vars(facts.letter)
+
+
+def test_of_a_hundred_values_of_a_field_one_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    holds = Condition.holds
+
+    def counted(self: Condition, found: str) -> bool | Unreadable:
+        asked.append(str(self))
+        return holds(self, found)
+
+    monkeypatch.setattr(Condition, "holds", counted)
+    routes = compiled([rule(number, f"tenant equals t-{number}") for number in range(100)])
+    assert isinstance(routes.route(letter(tenant="t-70")), Matched)
+    assert routes.route(letter(tenant="t-100")) == Unmatched()
+    assert asked == ["tenant equals t-70"]
+
+
+_SHORT = st.sampled_from(["a", "b", "c"])
+_TEXTS = st.one_of(
+    st.builds("tenant equals {}".format, _SHORT),
+    st.builds("attribute:region equals {}".format, _SHORT),
+    st.builds("body:a equals {}".format, _SHORT),
+    st.builds("body:b in {},{},a".format, _SHORT, _SHORT),
+    st.builds("body:length(b) equals {}".format, st.integers(0, 2)),
+    st.sampled_from(["dlq equals dlq", "origin in origin,other", "tenant exists", "tenant prefix a", "task regex a"]),
+)
+_RULES = st.lists(
+    st.builds(
+        lambda number, position, texts: rule(number, *texts, position=position),
+        st.integers(1, 1_000),
+        st.integers(0, 3),
+        st.lists(_TEXTS, max_size=3),
+    ),
+    max_size=12,
+    unique_by=lambda one: one.id,
+)
+_BODIES = st.one_of(
+    st.sampled_from([b"", UNREADABLE, b'{"a": "a", "b": 1}', b'{"a": {}, "b": ["a"]}', b"{}" + b" " * 300_000]),
+    st.dictionaries(st.sampled_from(["a", "b"]), _SHORT),
+    st.binary(),
+)
+_LETTERS = st.builds(
+    lambda body, attributes: letter(body, **attributes),
+    _BODIES,
+    st.dictionaries(st.sampled_from(["tenant", "region"]), _SHORT),
+)
+
+
+@given(_RULES, st.lists(_LETTERS, max_size=4))
+def test_the_index_answers_as_asking_each_rule_does(rules: list[Rule], letters: list[Facts]) -> None:
+    routes = compiled(rules)
+    for facts in letters:
+        again = Facts(facts.letter, facts.dlq, facts.origin, facts.type, facts.tenant)
+        assert routes.route(facts) == route(rules, again)
+
+
+REST = timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"action": Action.REPLAY, "target": 1, "rate_class": 2, "backoff": Backoff(REST, REST)},
+        {"action": Action.DELAY, "delay": REST, "rate_class": 2, "backoff": Backoff(REST, REST)},
+        {"action": Action.DIVERT, "target": 1},
+        {"action": Action.QUARANTINE},
+        {"action": Action.DISCARD},
+        {"action": Action.HOLD},
+    ],
+)
+def test_a_rule_says_what_its_action_needs(said: dict[str, object]) -> None:
+    made = Rule(1, "r", 1, **said)  # type: ignore[arg-type]  # each a subset of its fields
+    assert {name: getattr(made, name) for name in said} == said
+
+
+DELAY = "the action delay, and no other, takes a delay above nothing. Say how long letters rest."
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"action": Action.DELAY}, DELAY),
+        ({"action": Action.DELAY, "delay": timedelta()}, DELAY),
+        ({"action": Action.HOLD, "delay": REST}, DELAY),
+        ({"action": Action.DIVERT}, "the action divert needs the target that letters go to. Name it."),
+        (
+            {"action": Action.HOLD, "target": 1},
+            "a target belongs to replay and divert, not to hold. Leave it out.",
+        ),
+        (
+            {"action": Action.DISCARD, "rate_class": 1},
+            "a rate class and a backoff belong to replay and delay, not to discard. Leave them out.",
+        ),
+        (
+            {"action": Action.DIVERT, "target": 1, "backoff": Backoff(REST, REST)},
+            "a rate class and a backoff belong to replay and delay, not to divert. Leave them out.",
+        ),
+        (
+            {"action": Action.HOLD, "conditions": (Condition.parse("tenant exists"),) * (CONDITIONS + 1)},
+            "it has 33 conditions, 32 at most. Make several rules of it.",
+        ),
+    ],
+)
+def test_a_rule_without_it_is_refused(said: dict[str, object], why: str) -> None:
+    with pytest.raises(RuleIsUnclear) as refused:
+        Rule(1, "r", 1, **said)  # type: ignore[arg-type]  # each a subset of its fields
+    assert str(refused.value) == f'Rule "r" is unclear: {why}'
