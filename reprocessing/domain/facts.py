@@ -88,7 +88,7 @@ class Facts:
             case Selector(Source.MESSAGE_ID):
                 found = self.letter.message_id
             case Selector(Source.CONTENT_HASH):
-                found = body_hash(self.letter.body).hex()
+                found = _too_large(self.letter.body) or body_hash(self.letter.body).hex()
         return found
 
     def _in_body(self, name: str) -> Found:

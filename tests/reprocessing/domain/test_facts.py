@@ -138,6 +138,15 @@ def test_what_others_may_read_is_not_missing_but_unreadable(body: bytes, why: st
     assert (read("body:a", body), read("task", body)) == (Unreadable(why), Unreadable(why))
 
 
+@pytest.mark.parametrize("selector", ["content-hash", "body:a"])
+def test_a_body_is_read_up_to_a_size(selector: str) -> None:
+    fits = b'{"a":1}' + b" " * (BODY_LIMIT - 7)
+    assert isinstance(read("tenant", fits, tenant=selector), str)
+    assert read("tenant", fits + b" ", tenant=selector) == Unreadable(
+        f"its body has {BODY_LIMIT + 1} bytes, and rules read {BODY_LIMIT} at most"
+    )
+
+
 @pytest.mark.parametrize(("body", "found"), [("1" * 1_024, "1" * 1_024), ("1" * 1_025, Unreadable)])
 def test_a_number_is_text_up_to_a_length(body: str, found: object) -> None:
     value = read("body:a", f'{{"a": {body}}}'.encode())

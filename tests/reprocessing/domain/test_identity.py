@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import projection
+from reprocessing.domain import expression, projection
 from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.errors import SelectorIsUnclear
 from reprocessing.domain.identity import (
@@ -55,6 +55,7 @@ def selected(text: str, body: bytes = BODY) -> Selected:
         ("body:join('-', [order.id, order.lines[0].sku])", "o-1-a"),
         ("body:length(order.lines)", "1"),
         ("body:to_number('0.5')", "0.5"),
+        ("body:to_number(order.no)", "7.5"),
         ("body:to_number('nan')", Missing()),
         ("body:to_number('inf')", Missing()),
         ("body:order.paid", Missing()),
@@ -73,10 +74,16 @@ def test_a_selector_reads_its_key(text: str, key: Selected) -> None:
     assert selected(text) == key
 
 
-@pytest.mark.parametrize("expression", ["order", "@ || `1`", "to_number(@)", "length(@)", "[0]", "a == b && 'k'"])
+def test_a_key_that_takes_too_long_to_find_is_there_all_the_same() -> None:
+    body = b"[" + b"1," * expression.STEPS + b"1]"
+    why = f"the expression takes more than {expression.STEPS} steps on it"
+    assert selected("body:[*].a | [0]", body) == Unreadable(why)
+
+
+@pytest.mark.parametrize("text", ["order", "@ || `1`", "to_number(@)", "length(@)", "[0]", "a == b && 'k'"])
 @given(body=st.binary() | st.sampled_from([b"NaN", b'"\\u0000"', b"1e400", b"[1e999999999]", b"9" * 5_000]))
-def test_no_body_makes_it_raise(expression: str, body: bytes) -> None:
-    selected(f"body:{expression}", body)
+def test_no_body_makes_it_raise(text: str, body: bytes) -> None:
+    selected(f"body:{text}", body)
 
 
 def test_a_body_that_is_not_json_cannot_be_read() -> None:
