@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from reprocessing.domain.endpoint import AllowList, Denied, allow_list
 from reprocessing.domain.errors import SettingsAreUnclear
 from reprocessing.domain.marks import MarkNames, is_name
 
@@ -36,6 +37,8 @@ class Conf:
         hints_per_slot: untaken hints for each slot of a worker.
         hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
         history: how long finished letters and their attempts are kept.
+        health_hosts: what health checks may ask: host names, addresses and networks, each perhaps with a port; see
+            `domain.endpoint`. Nothing else is asked.
         marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
             reprocessed_from; None switches one off.
     """
@@ -54,6 +57,7 @@ class Conf:
     hint_life: timedelta = timedelta(seconds=5)
     hint_life_cap: timedelta = timedelta(seconds=60)
     history: timedelta = timedelta(days=90)
+    health_hosts: AllowList = field(default_factory=AllowList)
     marks: MarkNames = field(default_factory=MarkNames)
 
 
@@ -105,6 +109,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} is not one of its names, which are {', '.join(_DEFAULTS)}."
         elif isinstance(_DEFAULTS[name], MarkNames):
             yield from _problems_of_marks(name, value)
+        elif isinstance(_DEFAULTS[name], AllowList):
+            yield from _problems_of_hosts(name, value)
         elif problem := _problem_of_number(name, value):
             yield problem
 
@@ -130,12 +136,21 @@ def _problems_of_marks(name: str, value: object) -> Iterator[str]:
             yield f"{name}: {mark} is {attribute!r}; SQS takes no attribute of that name. Correct it, or write None."
 
 
+def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
+    elif isinstance(found := allow_list(value), Denied):
+        yield f"{name} has {found.why}. Correct it, or take it out."
+
+
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as its default
     match _DEFAULTS[name]:
         case timedelta():
             return timedelta(seconds=value)
         case MarkNames():
             return MarkNames(**value)
+        case AllowList():
+            return allow_list(value)
         case _:
             return value
 

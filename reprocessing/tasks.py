@@ -13,8 +13,8 @@ from django.conf import settings
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, Pulse, captures, dispatch, evidence, lanes, schedule
-from reprocessing.pipeline import gather, replay
+from reprocessing.models import DeadLetterQueue, Pulse, captures, checks, dispatch, evidence, lanes, schedule
+from reprocessing.pipeline import check, gather, replay
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
@@ -38,7 +38,7 @@ dice = random.SystemRandom().random
 
 @shared_task(name="reprocessing.tick")
 def tick(**_future: object) -> None:
-    """What beat sends every two seconds: dispatch due dlqs and due lanes, and see to promotion and recovery.
+    """What beat sends every two seconds: dispatch due dlqs and due lanes, and see to health, promotion and recovery.
 
     That it arrived is the pulse of the control queue.
     """
@@ -46,6 +46,8 @@ def tick(**_future: object) -> None:
     for dlq in schedule.due(now=lanes.clock(), limit=DLQS_A_TICK):
         capture.apply_async((dlq,), queue=CAPTURE)
     _hint()
+    if checks.are_due():
+        check_health.apply_async(queue=CONTROL, expires=10)
     if evidence.watched():
         promote.apply_async(queue=CONTROL, expires=10)
     if dispatch.is_due("sweep", every=SWEEP_EVERY):
@@ -98,6 +100,12 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:
         _hint()  # one task, one lane: whoever is done with one asks for the next
+
+
+@shared_task(name="reprocessing.check_health")
+def check_health(**_future: object) -> None:
+    """Look whether targets are well that letters wait for."""
+    check.targets(conf=conf.current())
 
 
 @shared_task(name="reprocessing.promote")

@@ -16,7 +16,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother
 from reprocessing.models import DeadLetterQueue, Run, Target, lanes, progress
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import capture, gather, plan, promote, recover, replay
+from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay
 from reprocessing.pipeline.capture import Captured
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, depth
@@ -135,8 +135,9 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
         told: the run's tally, again and again.
         along: running runs of the same dlq.
     """
-    watch = _Watch(run, hands)
-    watch.start()
+    beside: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
+    for one in beside:
+        one.start()
     try:
         while not hands.stop():
             turn = replay.Slice(
@@ -151,28 +152,29 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
             if not report.taken and not report.left:
                 time.sleep(IDLE)
     finally:
-        watch.end()
+        for one in beside:
+            one.end()
     recover.sweep(run.dlq, conf=hands.conf)
     progress.finish_runs()
     return progress.tally(run.pk)
 
 
-class _Watch(threading.Thread):
-    """Beside the replay: captures that meet returns and prove absences, promotion, and the sweep of copies."""
+class _Beside(threading.Thread):
+    """Beside the replay: something that is looked at again and again until it is over."""
 
     def __init__(self, run: Run, hands: Hands) -> None:
-        super().__init__(name=f"watch of {run.name}")
-        self._run_id = run.pk
+        super().__init__(name=f"{type(self).__name__} of {run.name}")
         self._hands = replace(hands, conf=_brisk(hands.conf), stop=self._is_over)
         self._asked = hands.stop
         self._over = threading.Event()
-        watched = Target.objects.filter(origins__dlq=run.dlq, watched_by__isnull=False)
-        self._dlqs = {run.dlq_id, *watched.values_list("watched_by", flat=True)}
 
     def run(self) -> None:
         try:
             while not self._is_over():
-                self._look()
+                try:
+                    self._look()
+                except DatabaseError as error:
+                    self._rest_after(error)
                 self._over.wait(IDLE)
         finally:
             connection.close()
@@ -185,12 +187,33 @@ class _Watch(threading.Thread):
         return self._over.is_set() or self._asked()
 
     def _look(self) -> None:
-        try:
-            for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
-                self._turn(dlq)
-            promote.letters(conf=self._hands.conf)
-        except DatabaseError as error:
-            self._rest_after(error)
+        raise NotImplementedError
+
+    def _rest_after(self, error: Exception) -> None:
+        logger.warning("%s", error)
+        connection.close_if_unusable_or_obsolete()
+        self._over.wait(1.0)
+
+
+class _Checks(_Beside):
+    """Looks at the health of targets; by itself, since a capture may take longer than a verdict holds."""
+
+    def _look(self) -> None:
+        check.targets(conf=self._hands.conf)
+
+
+class _Watch(_Beside):
+    """Captures that meet returns and prove absences, promotion, and the sweep of copies."""
+
+    def __init__(self, run: Run, hands: Hands) -> None:
+        super().__init__(run, hands)
+        watched = Target.objects.filter(origins__dlq=run.dlq, watched_by__isnull=False)
+        self._dlqs = {run.dlq_id, *watched.values_list("watched_by", flat=True)}
+
+    def _look(self) -> None:
+        for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
+            self._turn(dlq)
+        promote.letters(conf=self._hands.conf)
 
     def _turn(self, dlq: DeadLetterQueue) -> None:
         try:
@@ -198,11 +221,6 @@ class _Watch(threading.Thread):
             recover.sweep(dlq, conf=self._hands.conf)
         except QueueIsOutOfReach as error:
             self._rest_after(error)
-
-    def _rest_after(self, error: Exception) -> None:
-        logger.warning("%s", error)
-        connection.close_if_unusable_or_obsolete()
-        self._over.wait(1.0)
 
 
 def _brisk(conf: Conf) -> Conf:

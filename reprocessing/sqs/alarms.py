@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown, within
+from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
 from reprocessing.sqs.clients import cloudwatch
 from reprocessing.sqs.refusals import code_of, in_words, outcome_of
+
+Said = TypeVar("Said")
 
 _MOST_ALARMS: Final = 100  #: of one DescribeAlarms
 _MOST_METRICS: Final = 500  #: of one GetMetricData
@@ -40,36 +42,36 @@ def alarms(region: str, names: Sequence[str]) -> dict[str, Finding]:
     return _in_batches(names, _MOST_ALARMS, ask, "DescribeAlarms", missing)
 
 
-def ages(region: str, ceilings: Mapping[str, float], *, now: datetime) -> dict[str, Finding]:
-    """Of each queue whether its oldest message is young enough, by CloudWatch's ApproximateAgeOfOldestMessage.
+def ages(region: str, queues: Sequence[str], *, now: datetime) -> dict[str, float | Unknown]:
+    """Of each queue the seconds that its oldest message is old, by CloudWatch's ApproximateAgeOfOldestMessage.
 
     Args:
         region: of the queues.
-        ceilings: by the queue's name, the most seconds that are well.
+        queues: their names, in the account of this process.
         now: CloudWatch is asked for the last ten minutes before it.
     """
 
-    def ask(some: Sequence[str]) -> dict[str, Finding]:
+    def ask(some: Sequence[str]) -> dict[str, float | Unknown]:
         answer = cloudwatch(region).get_metric_data(
             MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
             StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
         )  # fmt: skip
-        newest = {some[int(one["Id"][1:])]: one for one in answer["MetricDataResults"] if one["Values"]}
-        return {name: _age(one, ceilings[name]) for name, one in newest.items()}
+        return {some[int(one["Id"][1:])]: one["Values"][0] for one in answer["MetricDataResults"] if one["Values"]}
 
     missing = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
-    return _in_batches(list(ceilings), _MOST_METRICS, ask, "GetMetricData", missing)
+    return _in_batches(queues, _MOST_METRICS, ask, "GetMetricData", missing)
 
 
 def _in_batches(
-    names: Sequence[str], most: int, ask: Callable[[Sequence[str]], dict[str, Finding]], action: str, missing: Finding
-) -> dict[str, Finding]:
-    found: dict[str, Finding] = {}
+    names: Sequence[str], most: int, ask: Callable[[Sequence[str]], dict[str, Said]], action: str, missing: Unknown
+) -> dict[str, Said | Unknown]:
+    found: dict[str, Said | Unknown] = {}
     for some in _cut(list(dict.fromkeys(names)), most):
+        found.update(dict.fromkeys(some, missing))
         try:
-            found |= dict.fromkeys(some, missing) | ask(some)
+            found.update(ask(some))
         except (BotoCoreError, ClientError) as error:
-            found |= dict.fromkeys(some, _failure(action, error))
+            found.update(dict.fromkeys(some, _failure(action, error)))
     return found
 
 
@@ -95,10 +97,6 @@ def _metric(number: int, queue: str) -> dict[str, Any]:
         "Dimensions": [{"Name": "QueueName", "Value": queue}],
     }
     return {"Id": f"q{number}", "MetricStat": {"Metric": metric, "Period": _PERIOD, "Stat": "Maximum"}}
-
-
-def _age(result: Mapping[str, Any], ceiling: float) -> Finding:
-    return within("the age of its oldest message", float(result["Values"][0]), ceiling, "seconds")
 
 
 def _failure(action: str, error: BotoCoreError | ClientError) -> Unknown:

@@ -8,6 +8,7 @@ import pytest
 from django.test import override_settings
 
 from reprocessing import conf
+from reprocessing.domain.endpoint import Endpoint, read
 from reprocessing.domain.errors import SettingsAreUnclear
 
 
@@ -27,6 +28,26 @@ def test_durations_are_seconds_and_a_mark_can_be_named_or_switched_off() -> None
     seen = conf.of({"COUNT_LAG": 0, "SLICE": 0.5, "MARKS": {"redrive": "id", "message_id": None}})
     assert (seen.count_lag, seen.slice) == (timedelta(0), timedelta(milliseconds=500))
     assert (seen.marks.redrive, seen.marks.message_id, seen.marks.reprocessed_from) == ("id", None, "ReprocessedFrom")
+
+
+def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> None:
+    seen = conf.of({"HEALTH_HOSTS": ("status.example.com", "10.1.0.0/16")}).health_hosts
+    asked = ["http://status.example.com/", "http://10.1.2.3/", "http://10.2.2.3/"]
+    assert [isinstance(read(url, seen), Endpoint) for url in asked] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        ("status.example.com", "it must be a list of hosts"),
+        ([1], "it must be a list of hosts"),
+        (["ok.example", "https://status.example.com"], "HEALTH_HOSTS has 'https://status.example.com': "),
+    ],
+)
+def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
+    with pytest.raises(SettingsAreUnclear) as refusal:
+        conf.of({"HEALTH_HOSTS": hosts})
+    assert said in str(refusal.value)
 
 
 def test_everything_that_is_wrong_is_named_at_once() -> None:

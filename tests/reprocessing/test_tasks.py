@@ -10,8 +10,10 @@ import pytest
 from pytest_django import Settings
 
 from reprocessing import tasks
-from reprocessing.models import DeadLetterQueue, Lane, Pulse, lanes
-from reprocessing.pipeline import gather, replay
+from reprocessing.models import DeadLetterQueue, Lane, Pulse, checks, lanes
+from reprocessing.models.checks import Question
+from reprocessing.models.health import CheckKind
+from reprocessing.pipeline import check, gather, replay
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
@@ -295,6 +297,25 @@ def test_promotion_is_sent_only_while_letters_await_evidence(post: Post) -> None
     assert post.of("promote") == [()]
 
 
+def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(post: Post, clock: Clock) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
+    tasks.tick()
+    assert post.of("check_health") == []
+    bench.bury("a1", key="a")
+    bench.capture()
+    tasks.tick()
+    (sent,) = (one for one in post.take() if one.name == "check_health")
+    assert (sent.args, sent.options) == ((), {"queue": "redrive-control", "expires": 10})
+    sent.work()
+    assert [one.verdict for one in checks.told([bench.target.pk])] == ["healthy"]
+    tasks.tick()
+    assert post.of("check_health") == []
+    clock.advance(10)
+    tasks.tick()
+    assert post.of("check_health") == [()]
+
+
 def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) -> None:
     tasks.tick()
     assert (post.of("recover"), post.of("purge")) == ([], [])
@@ -320,6 +341,7 @@ def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post:
 @pytest.mark.parametrize(
     ("task", "stage", "name"),
     [
+        (tasks.check_health, check, "targets"),
         (tasks.promote, promotion, "letters"),
         (tasks.recover, recovery, "dlqs"),
         (tasks.purge, purging, "letters"),
@@ -332,6 +354,6 @@ def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: py
     assert called == [0]
 
 
-@pytest.mark.parametrize("task", [tasks.tick, tasks.promote, tasks.recover, tasks.purge])
+@pytest.mark.parametrize("task", [tasks.tick, tasks.check_health, tasks.promote, tasks.recover, tasks.purge])
 def test_a_task_bears_arguments_that_a_later_version_sends(task: Any, post: Post) -> None:  # noqa: ANN401
     task(since="a later version")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.conf import settings
 
 from reprocessing.domain.errors import RunIsAnother
-from reprocessing.models import DeadLetter, Run
+from reprocessing.models import DeadLetter, HealthCheck, Run, checks
+from reprocessing.models.checks import Question
+from reprocessing.models.health import CheckKind
 from reprocessing.pipeline import drain
 from reprocessing.rate import Rates
 from tests.reprocessing.pipeline.bench import Workbench
@@ -34,6 +38,32 @@ def test_a_drain_needs_neither_worker_nor_beat() -> None:
     run = _drained(bench)
     assert (len(bench.delivered()), bench.left()) == (5, 0)
     assert Run.objects.get(pk=run.pk).state == "finished"
+
+
+def test_a_drain_looks_at_its_targets_health_by_itself() -> None:
+    bench = Workbench()
+    checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
+    for number in range(5):
+        bench.bury(str(number))
+    run = _drained(bench)
+    assert (len(bench.delivered()), Run.objects.get(pk=run.pk).state) == (5, "finished")
+
+
+def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> None:
+    bench = Workbench()
+    checks.add(bench.target.pk, Question(CheckKind.HTTP, "http://127.0.0.1:1/"), by="ann", reason="why")
+    bench.bury("letter")
+    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    run = drain.begin(bench.dlq, name="run", limit=None, asked_by="anna")
+    looks = 0
+
+    def seen() -> bool:
+        nonlocal looks
+        looks += HealthCheck.objects.filter(checked_at__isnull=False).exists()
+        return looks > 2
+
+    drain.work(run, replace(_hands(bench), stop=seen), told=lambda _: None)
+    assert (bench.states(), bench.history(), bench.delivered()) == ({"letter": "waiting"}, [], [])
 
 
 def test_running_a_run_again_changes_nothing_that_is_done() -> None:

@@ -1,0 +1,188 @@
+"""Every check that is due is looked at, side by side; whoever cannot look says why, and the gate stays shut."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import boto3
+import pytest
+
+from reprocessing import sqs, web
+from reprocessing.domain.endpoint import AllowList, allow_list
+from reprocessing.models import Target, checks
+from reprocessing.models.checks import Question
+from reprocessing.models.health import CheckKind
+from reprocessing.pipeline import check
+from tests.contract.endpoints import moto_endpoint
+from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.web_servers import answering, serving, silent, status
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def cloudwatch() -> Iterator[Any]:
+    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
+        sqs.forget()
+        yield boto3.client("cloudwatch", region_name="eu-west-1")
+    sqs.forget()
+
+
+def conf(*hosts: str) -> Any:  # noqa: ANN401
+    allowed = allow_list(hosts)
+    assert isinstance(allowed, AllowList)
+    return replace(BRISK, health_hosts=allowed)
+
+
+def add(target: Target, kind: CheckKind, subject: str = "", **rest: Any) -> None:  # noqa: ANN401
+    checks.add(target.pk, Question(kind, subject, **rest), by="ann", reason="why")
+
+
+def looked(bench: Workbench, *hosts: str) -> dict[str, tuple[str, str]]:
+    """Verdict and detail by kind, after all of the target's checks were performed."""
+    check.targets(conf=conf(*hosts), only=[bench.target.pk])
+    return {one.kind: (one.verdict, one.detail) for one in checks.told([bench.target.pk])}
+
+
+def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
+    cloudwatch.put_metric_alarm(
+        AlarmName=name, MetricName="m", Namespace="n", Period=60, EvaluationPeriods=1, Threshold=1,
+        ComparisonOperator="GreaterThanThreshold", Statistic="Maximum",
+    )  # fmt: skip
+    cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="so")
+
+
+def test_each_kind_is_looked_at_in_its_way(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = Workbench()
+    alarm(cloudwatch, "orders", "OK")
+    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
+    with serving(answering(status(200))) as server:
+        host = f"127.0.0.1:{server.port}"
+        add(bench.target, CheckKind.HTTP, f"http://{host}/health")
+        add(bench.target, CheckKind.ALARM, "orders")
+        add(bench.target, CheckKind.DEPTH, ceiling=1)
+        add(bench.target, CheckKind.AGE, ceiling=60)
+        assert looked(bench, host) == {
+            "http": ("healthy", "it answered 200"),
+            "alarm": ("healthy", "in OK"),
+            "depth": ("healthy", "its depth is 1 messages"),
+            "age": (
+                "unknown",
+                "CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue",
+            ),
+        }
+
+
+def test_a_target_that_holds_too_much_is_not_well() -> None:
+    bench = Workbench()
+    for _ in range(2):
+        bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
+    bench.sqs.receive_message(QueueUrl=bench.origin_url)
+    add(bench.target, CheckKind.DEPTH, ceiling=1)
+    assert looked(bench) == {"depth": ("unhealthy", "its depth is 2 messages, above its ceiling of 1")}
+
+
+def test_a_queue_whose_oldest_message_is_too_old_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    monkeypatch.setattr("reprocessing.sqs.alarms.ages", lambda _region, names, **_: dict.fromkeys(names, 61.0))
+    add(bench.target, CheckKind.AGE, ceiling=60)
+    why = "the age of its oldest message is 61 seconds, above its ceiling of 60"
+    assert looked(bench) == {"age": ("unhealthy", why)}
+
+
+def test_an_alarm_that_rings_is_not_well(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = Workbench()
+    alarm(cloudwatch, "rings", "ALARM")
+    add(bench.target, CheckKind.ALARM, "rings")
+    assert looked(bench) == {"alarm": ("unhealthy", "in ALARM: so")}
+
+
+def test_a_url_that_the_settings_do_not_list_is_unknown() -> None:
+    bench = Workbench()
+    add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
+    why = "it may not be asked: 127.0.0.1:1 is not listed in settings.REDRIVE, HEALTH_HOSTS"
+    assert looked(bench) == {"http": ("unknown", why)}
+
+
+def test_a_queue_that_is_out_of_reach_is_unknown_and_the_others_have_their_verdicts(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = Workbench()
+    alarm(cloudwatch, "fine", "OK")
+    endpoint = os.environ["AWS_ENDPOINT_URL_SQS"]
+    Target.objects.filter(pk=bench.target.pk).update(url=f"{endpoint}/000000000000/nobody")
+    add(bench.target, CheckKind.DEPTH, ceiling=1)
+    add(bench.target, CheckKind.ALARM, "fine")
+    found = looked(bench)
+    assert (found["alarm"], found["depth"][0]) == (("healthy", "in OK"), "unknown")
+    assert "GetQueueAttributes failed" in found["depth"][1]
+
+
+def test_a_fault_of_one_check_leaves_the_others_their_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("reprocessing.web.check", break_down)
+    bench = Workbench()
+    add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
+    add(bench.target, CheckKind.DEPTH, ceiling=1)
+    assert looked(bench) == {
+        "http": ("unknown", "the check itself failed (ZeroDivisionError); the log of this process says where"),
+        "depth": ("healthy", "its depth is 0 messages"),
+    }
+
+
+def test_checks_wait_for_their_answers_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "check", partial(web.check, timeout=0.3))
+    bench = Workbench()
+    with serving(silent) as server:
+        host = f"127.0.0.1:{server.port}"
+        for number in range(20):
+            add(bench.target, CheckKind.HTTP, f"http://{host}/{number}")
+        began = time.monotonic()
+        check.targets(conf=conf(host), only=[bench.target.pk])
+        assert time.monotonic() - began < 3  # one after the other they take six seconds
+    assert {one.verdict for one in checks.told([bench.target.pk])} == {"unhealthy"}
+
+
+def test_what_is_due_is_looked_at_round_by_round_until_nothing_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(check, "GROUP", 2)
+    bench = Workbench()
+    bench.bury("a")
+    bench.ready()
+    add(bench.target, CheckKind.DEPTH, ceiling=9)
+    for number in range(4):
+        add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
+    assert [check.targets(conf=conf()), check.targets(conf=conf())] == [5, 0]
+    assert [one.checked_at is None for one in checks.told([bench.target.pk])] == [False] * 5
+
+
+def test_where_nothing_is_due_nobody_is_asked() -> None:
+    bench = Workbench()
+    add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
+    assert check.targets(conf=conf()) == 0
+    assert check.targets(conf=conf(), only=[]) == 0
+
+
+def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
+    """The gate: unknown is closed, healthy is open, unhealthy is closed."""
+    bench = Workbench(fields={"ordering_key": "attribute:key"})
+    add(bench.target, CheckKind.DEPTH, ceiling=0)
+    bench.bury("a", key="a")
+    bench.ready()
+    bench.replay(seconds=0.5)
+    assert bench.left(bench.origin_url) == 0
+    check.targets(conf=bench.conf)
+    bench.replay()
+    assert bench.left(bench.origin_url) == 1
+    check.targets(conf=bench.conf, only=[bench.target.pk])
+    bench.bury("b", key="b")
+    bench.ready()
+    bench.replay(seconds=0.5)
+    assert bench.left(bench.origin_url) == 1
