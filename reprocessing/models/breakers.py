@@ -81,7 +81,8 @@ SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
 """
 
 _CLIMB = """
-UPDATE redrive_breaker b SET ramp = m.ramp, ramp_ill = m.ill, ramp_why = m.why, ramp_at = redrive_now()
+UPDATE redrive_breaker b
+   SET ramp = greatest(m.ramp, b.ramp_from), ramp_ill = m.ill, ramp_why = m.why, ramp_at = redrive_now()
   FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(ats)b::timestamptz[], %(ramps)b::float8[],
               %(ills)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, ill, why)
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at

@@ -29,7 +29,8 @@ class Proposal:
     Attributes:
         dlq: values by the names of its row's fields; those of an existing row that are not here stay. `interval` is
             in seconds, `crontab` five fields in one text.
-        targets: the same for each origin, by its ARN; `watched_by` is the ARN of the dlq behind it.
+        targets: the same for each origin, by its ARN; `watched_by` is the ARN of the dlq behind it, and the names of
+            `BRAKES` are fields of its breakers.
         default_origin: the ARN of the one for letters that do not say where they died.
     """
 
@@ -73,6 +74,14 @@ def differences(proposal: Proposal) -> list[Difference]:
         found.append(Difference(proposal.name, "default_origin", default, proposal.default_origin))
     return found
 
+
+#: What may be said of a target's breakers, all of them, as of fields of the target; and what a breaker calls it.
+BRAKES: Mapping[str, str] = {
+    "breaker_threshold": "threshold",
+    "breaker_ratio": "ratio",
+    "breaker_cooldown": "cooldown",
+    "ramp_from": "ramp_from",
+}
 
 #: What a letter's place is read by: captured letters are placed again when one of these changes.
 KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
@@ -134,12 +143,28 @@ def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
     watching = {one.arn: one for one in DeadLetterQueue.objects.filter(arn__in=_watching(proposal))}
     for arn, values in proposal.targets.items():
         row = {**values, "watched_by": watching.get(values["watched_by"])} if "watched_by" in values else values
-        target, _ = Target.objects.update_or_create(arn=arn, defaults=dict(row))
+        defaults = {name: value for name, value in row.items() if name not in BRAKES}
+        target, _ = Target.objects.update_or_create(arn=arn, defaults=defaults)
+        _write_brakes(target, values)
         Origin.objects.get_or_create(dlq=dlq, arn=arn, defaults={"target": target})
     if proposal.default_origin:
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(
             default_origin=Origin.objects.get(dlq=dlq, arn=proposal.default_origin)
         )
+
+
+def _write_brakes(target: Target, values: Fields) -> None:
+    """A ramp that has not climbed starts where it is told to; one that has is not put back."""
+    said = {its: values[name] for name, its in BRAKES.items() if name in values}
+    if not said:
+        return
+    for breaker in target.breakers.select_for_update().order_by("pk"):
+        climbed = breaker.ramp > breaker.ramp_from
+        for its, value in said.items():
+            setattr(breaker, its, value)
+        breaker.ramp = max(breaker.ramp, breaker.ramp_from) if climbed else breaker.ramp_from
+        breaker.cooldown_cap = max(breaker.cooldown_cap, breaker.cooldown)
+        breaker.save(update_fields=[*said, "ramp", "cooldown_cap"])
 
 
 def _watching(proposal: Proposal) -> list[str]:
@@ -197,7 +222,10 @@ def _values_of_dlq(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
 
 
 def _values_of_target(target: Target, wanted: Fields) -> dict[str, Any]:
-    values = {name: getattr(target, name) for name in wanted}
+    values = {name: getattr(target, name) for name in wanted if name not in BRAKES}
+    if any(name in BRAKES for name in wanted):
+        breaker = target.breakers.get(rate_class=None)
+        values |= {name: getattr(breaker, its) for name, its in BRAKES.items() if name in wanted}
     if "watched_by" in values:
         values["watched_by"] = target.watched_by and target.watched_by.arn
     return values

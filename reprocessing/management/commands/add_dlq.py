@@ -27,9 +27,11 @@ _DLQ = (
     "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
     "interval", "crontab",
 )  # fmt: skip
-_TARGET = ("proof", "advance", "rate", "burst", "window")
+_TARGET = ("proof", "advance", "rate", "burst", "window", *registration.BRAKES)
 _OFF = "off"
 _LONGEST_NAME = 100
+#: What "off" stands for, where that is not nothing.
+_WITHOUT = {"parking_url": "", "ramp_from": 1.0}
 
 
 class Command(Console):
@@ -46,6 +48,7 @@ class Command(Console):
         _add_keys(parser)
         _add_attempts(parser)
         _add_outcome(parser)
+        _add_brakes(parser)
         _add_schedule(parser)
         add_person(parser, reason="add_dlq")
         add_confirm(parser)
@@ -89,8 +92,7 @@ def asked(options: dict[str, Any]) -> Wanted:
 
 def _said(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     given = {one: options[one] for one in names if options[one] is not None}
-    off = {"parking_url": ""}
-    return {one: off.get(one) if value == _OFF else value for one, value in given.items()}
+    return {one: _WITHOUT.get(one) if value == _OFF else value for one, value in given.items()}
 
 
 def _add_queues(parser: CommandParser) -> None:
@@ -161,6 +163,25 @@ def _add_outcome(parser: CommandParser) -> None:
     parser.add_argument(
         "--burst", type=or_off(number(1, FASTEST)), metavar="N",
         help='letters at once; default ("off"): one second of rate',
+    )  # fmt: skip
+
+
+def _add_brakes(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--ramp-from", type=or_off(number(0.001, 1)), metavar="SHARE",
+        help='the share of the rate that it begins with, and climbs from while letters go well; default: 0.1; "off": 1',
+    )  # fmt: skip
+    parser.add_argument(
+        "--breaker-threshold", type=whole(1, 1_000), metavar="N",
+        help="letters that fail in a row, after which nothing goes to a target until it has rested; default: 5",
+    )  # fmt: skip
+    parser.add_argument(
+        "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
+        help="the share of the last letters, 20 or more, whose failure does the same; default: 0.5",
+    )  # fmt: skip
+    parser.add_argument(
+        "--breaker-cooldown", type=number(0.1, FORTNIGHT), metavar="SECONDS",
+        help="how long it rests, twice as long after each try that fails; default: 30, at most 600 or this",
     )  # fmt: skip
 
 

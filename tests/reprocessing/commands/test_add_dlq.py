@@ -14,7 +14,17 @@ from django.core.management.base import CommandError
 from django_celery_beat.models import IntervalSchedule
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import Act, Attempt, DeadLetter, DeadLetterQueue, Origin, Review, Target
+from reprocessing.models import (
+    Act,
+    Attempt,
+    Breaker,
+    DeadLetter,
+    DeadLetterQueue,
+    Origin,
+    RateClass,
+    Review,
+    Target,
+)
 from reprocessing.models.lanes import clock
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
@@ -154,6 +164,7 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
         "--jitter", "none", "--quiet-for", "2.5", "--parked-head", "hold", "--stale", "deliver", "--receive-ceiling",
         "50", "--parking-url", lot.url, "--at-once", "--every", "7", "--mode", "automatic", "--delete-when", "captured",
         "--outcome", "absence", "--advance", "accepted", "--rate", "off", "--burst", "3", "--window", "12.5",
+        "--breaker-threshold", "7", "--breaker-ratio", "0.25", "--breaker-cooldown", "1.5", "--ramp-from", "0.02",
     )  # fmt: skip
     assert {name: getattr(row, name) for name in ("ordering_key", "sequence", "idempotency_key", "missing_key")} == {
         "ordering_key": "body:order.account",
@@ -174,6 +185,51 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
         3,
         12.5,
     )
+    breaker = target.breakers.get()
+    assert (breaker.threshold, breaker.ratio, breaker.cooldown, breaker.cooldown_cap) == (7, 0.25, 1.5, 600)
+    assert (breaker.ramp_from, breaker.ramp) == (0.02, 0.02)
+
+
+def test_a_change_of_the_brakes_is_reviewed_and_holds_for_every_class(ask: Ask, ask_json: AskJson, shop: Shop) -> None:
+    add(ask, shop.dlq)
+    target = Target.objects.get()
+    Breaker.objects.create(target=target, rate_class=RateClass.objects.create(name="vip"), threshold=2)
+    change = ("--breaker-threshold", "3", "--breaker-cooldown", "900", "--ramp-from", "off")
+    name = shop.origins[0].name
+    wanted = [
+        {"of": name, "field": "breaker_cooldown", "before": 30, "after": 900},
+        {"of": name, "field": "breaker_threshold", "before": 5, "after": 3},
+        {"of": name, "field": "ramp_from", "before": 0.1, "after": 1},
+    ]
+    dry = ask_json("add_dlq", "orders", *change)
+    assert sorted(dry["changes"], key=lambda one: one["field"]) == wanted
+    assert set(Breaker.objects.values_list("threshold", flat=True)) == {2, 5}
+    ask("add_dlq", "orders", *change, "--confirm")
+    found = Breaker.objects.values_list("threshold", "cooldown", "cooldown_cap", "ramp_from", "ramp", "epoch")
+    assert list(found) == [(3, 900, 900, 1, 1, 0)] * 2
+    assert Review.objects.get(act=Act.CHANGED).before[f"{name}.breaker_threshold"] == 5
+    assert "nothing to change" in ask("add_dlq", "orders", *change, "--confirm")
+
+
+@pytest.mark.parametrize(("ramp", "start", "becomes"), [(0.1, "0.05", 0.05), (0.4, "0.05", 0.4), (0.4, "0.6", 0.6)])
+def test_a_ramp_that_has_climbed_is_not_put_back(ask: Ask, shop: Shop, ramp: float, start: str, becomes: float) -> None:
+    add(ask, shop.dlq)
+    Breaker.objects.update(ramp=ramp)
+    ask("add_dlq", "orders", "--ramp-from", start, "--confirm")
+    assert Breaker.objects.get().ramp == becomes
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--breaker-threshold", "0"), ("--breaker-threshold", "2.5"), ("--breaker-ratio", "0"),
+        ("--breaker-ratio", "1.1"), ("--breaker-cooldown", "0"), ("--breaker-cooldown", "1209601"),
+        ("--ramp-from", "0"), ("--ramp-from", "2"), ("--ramp-from", "nan"), ("--breaker-cooldown", "on"),
+    ],
+)  # fmt: skip
+def test_brakes_that_would_not_hold_are_refused(ask: Ask, option: str, value: str) -> None:
+    with pytest.raises(CommandError, match=rf"argument {option}: '{value}' is not a"):
+        ask("add_dlq", "orders", "--url", "http://127.0.0.1:9/0/orders", option, value)
 
 
 def test_a_change_shows_the_difference_and_changes_only_what_was_said(ask: Ask, ask_json: AskJson, shop: Shop) -> None:
