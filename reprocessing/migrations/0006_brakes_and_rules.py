@@ -778,4 +778,10 @@ class Migration(migrations.Migration):
                 name="a_settled_wave_says_how_it_went",
             ),
         ),
+        migrations.AddIndex(
+            model_name="lane",
+            index=models.Index(
+                models.F("due_at"), condition=models.Q(("phase", "leased")), name="lanes_that_are_leased"
+            ),
+        ),
     ]

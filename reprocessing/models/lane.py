@@ -52,6 +52,7 @@ class Lane(models.Model):
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
             models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),
+            models.Index(F("due_at"), condition=Q(phase=LanePhase.LEASED.value), name="lanes_that_are_leased"),
         ]
 
     def __str__(self) -> str:

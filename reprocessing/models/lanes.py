@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 
 from reprocessing.models import rows
 from reprocessing.models.brakes import MAY_GO
@@ -56,18 +57,40 @@ SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
 """
 
-_LEASE = f"""
+# Dead owners' lanes first, then of each run those that have been due for longest: read in the order of their indexes,
+# and no further than is wanted.
+_DUE: Final[LiteralString] = f"""
+SELECT id, phase FROM (
+    SELECT * FROM (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE phase = 'leased' AND run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now() AND {{wanted}}
+         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) orphaned
+    UNION ALL
+    SELECT d.* FROM ({ACTIVE_RUNS}) r CROSS JOIN LATERAL (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE phase = 'ready' AND run_id = r.id AND due_at <= redrive_now() AND {MAY_GO} AND {{wanted}}
+         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d) due
+ ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b
+"""  # noqa: S608  # the inserted text is constant
+
+_LEASE_DUE: Final[LiteralString] = """
 UPDATE redrive_lane n
    SET phase = 'leased', due_at = redrive_now() + make_interval(secs => %(lease)b::float8),
        fence = nextval('redrive_fence'), owner = %(owner)b, hinted_until = NULL, why = ''
-  FROM (SELECT id, phase FROM redrive_lane
-         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now() AND (phase = 'leased' OR {MAY_GO})
-           AND (%(only)b::bigint[] IS NULL OR id = ANY(%(only)b::bigint[]))
-           AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
-         ORDER BY (phase = 'leased') DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED) due
+  FROM ({due}) due
  WHERE n.id = due.id
 RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
-"""  # noqa: S608  # the inserted text is the constant above
+"""
+
+_LEASE = _LEASE_DUE.format(due=_DUE.format(wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"))
+
+_LEASE_THESE = _LEASE_DUE.format(
+    due=f"""
+SELECT id, phase FROM redrive_lane
+ WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()
+   AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[])) AND (phase = 'leased' OR {MAY_GO})
+ ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED"""  # noqa: S608  # as above
+)
 
 _LOCK = """
 SELECT n.id AS lane_id FROM redrive_lane n
@@ -156,13 +179,10 @@ UPDATE redrive_lane n
 
 _HINT = f"""
 UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
-  FROM (SELECT id FROM redrive_lane
-         WHERE run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now() AND (phase = 'leased' OR {MAY_GO})
-           AND (hinted_until IS NULL OR hinted_until <= redrive_now())
-         ORDER BY (phase = 'leased') DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED) due
+  FROM ({_DUE.format(wanted="(hinted_until IS NULL OR hinted_until <= redrive_now())")}) due
  WHERE n.id = due.id
 RETURNING n.id AS lane_id
-"""  # noqa: S608  # the inserted text is the constant above
+"""  # noqa: S608  # the inserted text is constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +198,10 @@ def lease(
         "owner": owner,
         "limit": limit,
         "lease": lease,
-        "only": None if only is None else list(only),
+        "only": list(only or ()),
         "runs": None if runs is None else list(runs),
     }
-    return rows.fetch(Leased, _LEASE, values)
+    return rows.fetch(Leased, _LEASE if only is None else _LEASE_THESE, values)
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
