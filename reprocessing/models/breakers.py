@@ -16,6 +16,7 @@ from reprocessing.domain import breaker, ramp
 from reprocessing.domain.breaker import Closes, Frees, Opens, Policy
 from reprocessing.domain.ramp import Pace, Ramp
 from reprocessing.models import rows, sends
+from reprocessing.models.bearings import NAME
 from reprocessing.models.breaker import BreakerState
 from reprocessing.models.sends import Window
 
@@ -35,9 +36,6 @@ class Moved:
     after: str
     why: str
 
-
-#: The name by which people know a breaker: SQL, with the target as t and the class as c.
-NAME = "regexp_replace(t.arn, '.*:', '') || coalesce(', ' || c.name, '')"
 
 _ROWS = f"""
 SELECT b.id, {NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap,

@@ -3,58 +3,21 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection
 from typing import Literal
 
 from reprocessing.models import rows
+from reprocessing.models.bearings import COLUMNS, WHICH, Bearing
 from reprocessing.models.breaker import BreakerState
-from reprocessing.models.breakers import NAME
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Bearing:
-    """Where a breaker stands; `target` is its name, with that of the class of letters where it has one.
-
-    Attributes:
-        retry_at: when an open one lets its next canary go.
-        canary_until: until when the slot of a half-open one is taken.
-        ramp: the share of the rate that is allowed while it is closed.
-    """
-
-    breaker_id: int
-    target_id: int
-    target: str
-    rate_class: str | None
-    state: str
-    since: datetime
-    why: str
-    epoch: int
-    cooldown: float
-    retry_at: datetime | None
-    canary_until: datetime | None
-    ramp: float
-
-
-_COLUMNS = f"""
-b.id AS breaker_id, b.target_id, {NAME} AS target, c.name AS rate_class, b.state, b.since, b.why, b.epoch, b.cooldown,
-b.retry_at, b.canary_until, b.ramp
-"""
-_WHICH = """
-  JOIN redrive_target t ON t.id = b.target_id
-  LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
- WHERE b.target_id = ANY(%(targets)b::bigint[]) AND (%(class)b::bigint IS NULL OR b.rate_class_id = %(class)b::bigint)
- ORDER BY b.target_id, b.rate_class_id NULLS FIRST
-"""
-_BEARINGS = f"SELECT {_COLUMNS} FROM redrive_breaker b {_WHICH}"  # noqa: S608  # the inserted texts are constants
 
 _RESET = f"""
 WITH clock AS MATERIALIZED (
     SELECT redrive_now() AS now
 ), was AS (
-    SELECT {_COLUMNS} FROM redrive_breaker b {_WHICH} FOR UPDATE OF b
+    SELECT {COLUMNS} FROM redrive_breaker b {WHICH} FOR UPDATE OF b
 ), moved AS (
     UPDATE redrive_breaker b
        SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now, why = %(why)b::text, successes = 0,
@@ -71,26 +34,21 @@ WITH clock AS MATERIALIZED (
 ), noted AS (
     INSERT INTO redrive_review (act, target_id, by, reason, before, after)
     SELECT 'reset', w.target_id, %(by)b::text, %(reason)b::text,
-           jsonb_build_object('breaker', w.target, 'state', w.state, 'since', w.since, 'why', w.why, 'epoch', w.epoch,
+           jsonb_build_object('breaker', w.name, 'state', w.state, 'since', w.since, 'why', w.why, 'epoch', w.epoch,
                               'retry_at', w.retry_at, 'ramp', w.ramp),
-           jsonb_build_object('breaker', w.target, 'state', m.state, 'epoch', m.epoch, 'retry_at', m.retry_at,
+           jsonb_build_object('breaker', w.name, 'state', m.state, 'epoch', m.epoch, 'retry_at', m.retry_at,
                               'ramp', m.ramp)
       FROM was w JOIN moved m ON m.id = w.breaker_id
      ORDER BY w.breaker_id
 )
-SELECT w.breaker_id, w.target_id, w.target, w.rate_class, m.state, m.since, m.why, m.epoch, m.cooldown, m.retry_at,
-       m.canary_until, m.ramp
+SELECT w.breaker_id, w.target_id, w.name, w.rate_class, m.state, m.since, m.why, m.epoch, m.cooldown, m.retry_at,
+       m.canary_until, m.ramp, m.ramp_why, w.rate, w.class_rate
   FROM was w JOIN moved m ON m.id = w.breaker_id ORDER BY w.target_id, w.rate_class NULLS FIRST
 """  # noqa: S608  # the inserted texts are constants
 
 
-def bearings(targets: list[int], *, rate_class: int | None = None) -> list[Bearing]:
-    """The breakers of these targets, or those of one class of letters there; each target's own comes first."""
-    return rows.fetch(Bearing, _BEARINGS, {"targets": targets, "class": rate_class})
-
-
 def reset(  # noqa: PLR0913  # each by its name
-    targets: list[int],
+    targets: Collection[int],
     *,
     to: Literal["closed", "open"],
     by: str,
@@ -107,9 +65,16 @@ def reset(  # noqa: PLR0913  # each by its name
         Where they stand now.
     """
     why = f'{"closed" if to == "closed" else "opened"} by {by}: "{reason}"'
-    values = {"targets": targets, "class": rate_class, "state": to, "by": by, "reason": reason, "seconds": seconds}
+    values = {
+        "targets": sorted(set(targets)),
+        "class": rate_class,
+        "state": to,
+        "by": by,
+        "reason": reason,
+        "seconds": seconds,
+    }
     done = rows.fetch(Bearing, _RESET, {**values, "why": why})
     for one in done:
         level = logging.WARNING if one.state == BreakerState.OPEN else logging.INFO
-        logger.log(level, "The breaker of %s was %s", one.target, why)
+        logger.log(level, "The breaker of %s was %s", one.name, why)
     return done

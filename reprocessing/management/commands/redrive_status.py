@@ -13,10 +13,12 @@ from django.db.models import Min
 from reprocessing import conf
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
+from reprocessing.management import brake_words
 from reprocessing.management.console import Console, add_json, find, number, when
 from reprocessing.management.drain_words import counted
-from reprocessing.models import Custody, standing, stops
+from reprocessing.models import Custody, bearings, standing, stops
 from reprocessing.models import lanes as lanes_of
+from reprocessing.models.bearings import Bearing
 from reprocessing.models.custody import CustodyState
 from reprocessing.models.run import RunKind
 from reprocessing.models.standing import Evidence, Lanes, Letters, Watch, Working
@@ -77,6 +79,7 @@ def status(key: int | None = None) -> Told:
     letters, lanes = standing.letters(key), standing.lanes(key)
     lag, expiry = conf.current().count_lag.total_seconds(), _expiry(key)
     evidence, runs = standing.evidence(key, count_lag=lag), standing.working(key)
+    brakes = bearings.bearings([one.target_id for one in evidence])
     return {
         "now": now,
         "stopped": halt and _stop(halt.since, halt.by, halt.reason),
@@ -86,7 +89,7 @@ def status(key: int | None = None) -> Told:
                 **_of_letters([one for one in letters if one.dlq_id == watch.id], now),
                 **_until(expiry.get(watch.id), now),
                 **_of_lanes([one for one in lanes if one.dlq_id == watch.id]),
-                "targets": [_of_target(one) for one in evidence if one.dlq_id == watch.id],
+                "targets": [_of_target(one, brakes, now) for one in evidence if one.dlq_id == watch.id],
                 "runs": [_of_run(one) for one in runs if one.dlq_id == watch.id],
             }
             for watch in standing.watches(key)
@@ -164,7 +167,7 @@ def _why(one: Lanes) -> str:
             return "their head rests until it is due"
 
 
-def _of_target(one: Evidence) -> Told:
+def _of_target(one: Evidence, brakes: list[Bearing], now: datetime) -> Told:
     return {
         "origin": one.origin,
         "outcome": one.proof,
@@ -175,6 +178,7 @@ def _of_target(one: Evidence) -> Told:
         "watched_by": one.watched_by,
         "unsettled": one.unsettled,
         "waits_for": standing.awaited(one) or None,
+        "breakers": [brake_words.told(brake, now) for brake in brakes if brake.target_id == one.target_id],
     }
 
 
@@ -198,10 +202,10 @@ def screen(found: Told) -> Iterable[str]:
         yield "No dlq has been added yet: see add_dlq."
     for dlq in found["dlqs"]:
         yield ""
-        yield from _dlq(dlq)
+        yield from _dlq(dlq, found["now"])
 
 
-def _dlq(dlq: Told) -> Iterable[str]:
+def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
     schedule = f", {dlq['schedule']}" if dlq["schedule"] else ""
     following = f", next poll {when(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
@@ -220,7 +224,7 @@ def _dlq(dlq: Told) -> Iterable[str]:
         due = f" (from {when(waiting['due_at'])} on)" if waiting["due_at"] else ""
         yield f"  waiting   {counted(waiting['lanes'], 'lane')}: {waiting['why']}{due}"
     for target in dlq["targets"]:
-        yield from _target(target)
+        yield from _target(target, now)
     for run in dlq["runs"]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
         which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
@@ -229,12 +233,16 @@ def _dlq(dlq: Told) -> Iterable[str]:
     yield f"  capture   {_capture(dlq['capture'])}"
 
 
-def _target(target: Told) -> Iterable[str]:
+def _target(target: Told, now: datetime) -> Iterable[str]:
     rate = "no limit of rate" if target["rate"] is None else f"{target['rate']:g} letters/s"
     unsettled = f", {target['unsettled']} sent and not settled" if target["unsettled"] else ""
     yield f"  target    {target['origin'].rpartition(':')[2]}: outcome {target['outcome']}, {rate}{unsettled}"
     if target["waits_for"]:
         yield f"            waits for: {target['waits_for']}"
+    for breaker in target["breakers"]:
+        which = f" ({breaker['rate_class']})" if breaker["rate_class"] else ""
+        yield f"  breaker{which}   {brake_words.standing(breaker, now)}"
+        yield f"            {brake_words.allowed(breaker)}"
 
 
 def _stopped(stop: Told) -> str:

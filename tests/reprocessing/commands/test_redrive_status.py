@@ -15,7 +15,17 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Origin, Sighting, evidence, stops
+from reprocessing.models import (
+    Breaker,
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    Origin,
+    RateClass,
+    Sighting,
+    evidence,
+    stops,
+)
 from reprocessing.models.custody import CustodyState
 from reprocessing.models.run import Run, RunKind, RunState
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -145,6 +155,34 @@ def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origi
     beginnings = ["its oldest letter may", "it has not been seen empty", "it has not", "a capture of", "a capture of"]
     beginnings += ["it has not been seen empty again", "it has not been seen empty again", "the next"]
     assert [one.startswith(begin) for one, begin in zip(told, beginnings, strict=True)] == [True] * 8
+
+
+def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
+    ask: Ask, ask_json: AskJson, orders: DeadLetterQueue
+) -> None:
+    target = add_origin(orders, rate=10).target
+    vip = RateClass.objects.create(name="vip", rate=0.5)
+    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="rising: 0 of 9 letters failed")
+    Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries went well")
+    own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
+    assert own.pop("since").endswith("Z")
+    assert own == {
+        "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries went well", "next_canary_at": None,
+        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "from its start: nothing was settled yet",
+    }  # fmt: skip
+    assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
+    said = ask("redrive_status")
+    assert ": 3 canaries went well\n" in said
+    assert "2 of 10 letters/s allowed now (from its start: nothing was settled yet)" in said
+    Breaker.objects.filter(pk=classed.pk).update(
+        state="open", retry_at=ago(seconds=-60), why="5 letters in a row failed"
+    )
+    said = ask("redrive_status")
+    assert "breaker (vip)   OPEN since" in said
+    assert ": 5 letters in a row failed; the next canary may go at" in said
+    assert "nothing but canaries goes" in said
+    Breaker.objects.filter(pk=classed.pk).update(state="half_open", retry_at=None, canary_until=ago(seconds=1))
+    assert "; the next canary may go now" in ask("redrive_status")
 
 
 def test_what_cannot_be_presumed_says_so(ask_json: AskJson, origin: Origin) -> None:

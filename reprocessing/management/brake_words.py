@@ -1,0 +1,52 @@
+"""What a breaker does now, told: shared by the commands that show one, or move one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from reprocessing.management.console import when
+from reprocessing.models.bearings import Bearing
+from reprocessing.models.breaker import BreakerState
+
+Told = dict[str, Any]
+
+
+def told(one: Bearing, now: datetime) -> Told:
+    """All of it for a program. `allowed_rate`, apart from canaries, and `rate` are letters a second; null: no limit."""
+    return {
+        "name": one.name,
+        "rate_class": one.rate_class,
+        "state": one.state,
+        "since": one.since,
+        "why": one.why or None,
+        "next_canary_at": one.next_canary(now),
+        "rate": one.rate,
+        "allowed_rate": one.allowed,
+        "ramp": one.ramp,
+        "ramp_why": _ramp_why(one),
+    }
+
+
+def standing(breaker: Told, now: datetime) -> str:
+    """For people: its state, since when and why, and when the next canary may go."""
+    state = {BreakerState.OPEN: "OPEN", BreakerState.HALF_OPEN: "half open"}.get(breaker["state"], breaker["state"])
+    why = f": {breaker['why']}" if breaker["why"] else ""
+    at = breaker["next_canary_at"]
+    following = "" if at is None else f"; the next canary may go {'now' if at <= now else f'at {when(at)}'}"
+    return f"{state} since {when(breaker['since'])}{why}{following}"
+
+
+def allowed(breaker: Told) -> str:
+    """For people: how much of the rate may go now, and why."""
+    rate, most = breaker["allowed_rate"], breaker["rate"]
+    if breaker["state"] != BreakerState.CLOSED:
+        return "nothing but canaries goes"
+    if rate is None:
+        return "no limit of rate"
+    of = f" of {most:g}" if most is not None and rate < most else ""
+    return f"{rate:g}{of} letters/s allowed now ({breaker['ramp_why']})"
+
+
+def _ramp_why(one: Bearing) -> str:
+    return one.ramp_why or ("the whole rate" if one.ramp == 1 else "from its start: nothing was settled yet")

@@ -1,0 +1,184 @@
+"""A person closes a breaker, or opens it: with a reason, and the review in the same statement."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.management.base import CommandError
+
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import (
+    Act,
+    Attempt,
+    Breaker,
+    DeadLetterQueue,
+    Origin,
+    RateClass,
+    Review,
+    Rule,
+    Target,
+    breakers,
+)
+from reprocessing.models.lanes import clock
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin
+
+pytestmark = pytest.mark.django_db
+WHY = ("--reason", "the shop is mended", "--by", "ann")
+
+
+@pytest.fixture
+def orders(add_row: AddRow) -> DeadLetterQueue:
+    return add_row("orders")
+
+
+@pytest.fixture
+def shop(orders: DeadLetterQueue) -> Target:
+    """The target of orders, its breaker open for another minute."""
+    origin = add_origin(orders, rate=10)
+    Breaker.objects.update(
+        state="open", retry_at=clock() + timedelta(minutes=1), epoch=3, rest=60, why="5 letters in a row failed", ramp=1
+    )
+    return origin.target
+
+
+def standing() -> tuple[str, int, float]:
+    row = Breaker.objects.get()
+    return row.state, row.epoch, row.ramp
+
+
+def test_a_dry_run_tells_how_it_stands_and_changes_nothing(ask: Ask, shop: Target) -> None:
+    before = Breaker.objects.values().get()
+    said = ask("reset_breaker", "orders", *WHY)
+    assert "shop: OPEN since" in said
+    assert ": 5 letters in a row failed; the next canary may go at" in said
+    assert "This was a dry run: with --confirm the breaker would be closed, and the rate would ramp up anew." in said
+    assert "would be open for 30 seconds" in ask("reset_breaker", "orders", *WHY, "--open")
+    assert "would be open for 5 seconds" in ask("reset_breaker", "orders", *WHY, "--open", "--for", "5")
+    assert Breaker.objects.values().get() == before
+    assert not Review.objects.exists()
+
+
+def test_a_closed_one_lets_letters_go_and_the_ramp_begins_anew(ask: Ask, shop: Target) -> None:
+    said = ask("reset_breaker", "orders", *WHY, "--confirm")
+    assert "shop: closed since" in said
+    assert 'closed by ann: "the shop is mended"; 1 of 10 letters/s allowed now' in said
+    assert "Closed the breaker: letters go again, and the rate ramps up anew." in said
+    row = Breaker.objects.get()
+    assert (row.state, row.epoch, row.retry_at, row.rest, row.ramp) == ("closed", 4, None, 0, 0.1)
+
+
+def test_an_opened_one_says_until_when(ask: Ask, shop: Target) -> None:
+    before = clock()
+    ask("reset_breaker", "orders", *WHY, "--open", "--for", "600", "--confirm")
+    row = Breaker.objects.get()
+    assert row.retry_at is not None
+    assert row.retry_at - row.since == timedelta(seconds=600)
+    assert row.since >= before
+    assert (row.state, row.epoch, row.rest, row.ramp) == ("open", 4, 30, 1)
+    ask("reset_breaker", "orders", *WHY, "--open", "--confirm")
+    row = Breaker.objects.get()
+    assert row.retry_at is not None
+    assert row.retry_at - row.since == timedelta(seconds=30)
+
+
+def test_who_did_it_and_why_is_written_down_with_before_and_after(ask: Ask, shop: Target) -> None:
+    ask("reset_breaker", "orders", *WHY, "--confirm")
+    review = Review.objects.get()
+    assert (review.act, review.target, review.by, review.reason) == (Act.RESET, shop, "ann", "the shop is mended")
+    assert {name: review.before[name] for name in ("breaker", "state", "why", "epoch", "ramp")} == {
+        "breaker": "shop", "state": "open", "why": "5 letters in a row failed", "epoch": 3, "ramp": 1,
+    }  # fmt: skip
+    assert review.after == {"breaker": "shop", "state": "closed", "epoch": 4, "retry_at": None, "ramp": 0.1}
+
+
+def test_what_was_seen_before_no_longer_counts(ask: Ask, shop: Target) -> None:
+    origin = Origin.objects.get()
+    lane = add_lane(origin)
+    letter = add_letter(origin, LetterState.WAITING, lane=lane)
+    breaker = Breaker.objects.get()
+    ask("reset_breaker", "orders", *WHY, "--confirm")
+    for number, epoch in enumerate([3, 3, 3, 3, 4]):
+        Attempt.objects.create(
+            letter=letter, lane=lane, target=shop, no=number, epoch=0, fence=1, opened_at=clock(), holds_lane=False,
+            breaker=breaker, breaker_epoch=epoch, ill=True, outcome="refused", closed_at=clock(),
+        )  # fmt: skip
+    assert breakers.look([breaker.pk]) == []
+
+
+def test_one_target_of_several_is_named_by_its_arn_or_its_name(ask: Ask, orders: DeadLetterQueue, shop: Target) -> None:
+    mail = add_origin(orders, "mail").target
+    for named in (str(shop), shop.arn):
+        ask("reset_breaker", "orders", "--target", named, *WHY, "--open", "--confirm")
+    assert [Breaker.objects.get(target=one).epoch for one in (shop, mail)] == [5, 0]
+    said = ask("reset_breaker", "orders", *WHY, "--confirm")
+    assert "Closed the 2 breakers" in said
+    assert [Breaker.objects.get(target=one).epoch for one in (shop, mail)] == [6, 1]
+    assert Review.objects.count() == 4
+
+
+def test_classes_of_letters_follow_or_are_named(ask: Ask, ask_json: AskJson, shop: Target) -> None:
+    vip, slow = (RateClass.objects.create(name=name) for name in ("vip", "slow"))
+    for one in (vip, slow):
+        Breaker.objects.create(target=shop, rate_class=one)
+    ask("reset_breaker", "orders", "--rate-class", "vip", *WHY, "--open", "--confirm")
+    epochs = dict(Breaker.objects.values_list("rate_class__name", "epoch"))
+    assert epochs == {None: 3, "vip": 1, "slow": 0}
+    said = ask_json("reset_breaker", "orders", *WHY, "--confirm")
+    assert [one["name"] for one in said["breakers"]] == ["shop", "shop, slow", "shop, vip"]
+    assert dict(Breaker.objects.values_list("rate_class__name", "epoch")) == {None: 4, "vip": 2, "slow": 1}
+
+
+def test_targets_of_rules_are_targets_too(ask: Ask, orders: DeadLetterQueue, shop: Target, add_row: AddRow) -> None:
+    names = [("aside", orders), ("any", None), ("other", add_row("mails"))]
+    for name, dlq in names:
+        other = Target.objects.create(arn=f"arn:aws:sqs:us-east-1:000000000000:{name}", url="u", region="x")
+        Rule.objects.create(name=name, dlq=dlq, action="divert", target=other, made_by="ann")
+    with pytest.raises(CommandError, match=r'"nowhere" is no target of orders\. There are: any, aside, shop\.'):
+        ask("reset_breaker", "orders", "--target", "nowhere", *WHY)
+
+
+def test_dlqs_that_share_a_target_are_named(ask: Ask, shop: Target, add_row: AddRow) -> None:
+    Origin.objects.create(dlq=add_row("mails"), arn=shop.arn, target=shop)
+    assert "Letters of mails go there, too." in ask("reset_breaker", "orders", *WHY)
+
+
+def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None:
+    said = ask_json("reset_breaker", "orders", *WHY)
+    (breaker,) = said.pop("breakers")
+    assert said == {"dlq": "orders", "dry_run": True, "to": "closed", "shared_with": []}
+    assert breaker.pop("since").endswith("Z")
+    assert breaker.pop("next_canary_at").endswith("Z")
+    assert breaker == {
+        "name": "shop", "rate_class": None, "state": "open", "why": "5 letters in a row failed", "rate": 10,
+        "allowed_rate": 0, "ramp": 1, "ramp_why": "the whole rate",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--for", "5"), "say --open too"),
+        (("--open", "--for", "0"), "is not a number of at least 0.1"),
+        (("--open", "--for", "soon"), "is not a number"),
+        (("--rate-class", "vip"), 'No class of letters is named "vip". There is none'),
+    ],
+)
+def test_what_is_not_meant_so_is_refused(ask: Ask, shop: Target, arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        ask("reset_breaker", "orders", *arguments, *WHY, "--confirm")
+    assert standing() == ("open", 3, 1)
+
+
+def test_a_dlq_without_targets_a_class_without_letters_and_a_lack_of_reason_are_told(
+    ask: Ask, orders: DeadLetterQueue
+) -> None:
+    with pytest.raises(CommandError, match="orders has no target yet"):
+        ask("reset_breaker", "orders", *WHY)
+    add_origin(orders)
+    RateClass.objects.create(name="vip")
+    with pytest.raises(CommandError, match="No letters of vip have gone to a target of orders"):
+        ask("reset_breaker", "orders", "--rate-class", "vip", *WHY)
+    with pytest.raises(CommandError, match="--reason"):
+        ask("reset_breaker", "orders")
