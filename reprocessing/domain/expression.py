@@ -113,11 +113,6 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
             self._pay(sum(len(one) for one in base if isinstance(one, list)))
         return super().visit_flatten({**node, "children": [_literal(base)]}, value)
 
-    def visit_slice(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
-        if isinstance(value, list):
-            self._pay(len(range(*slice(*node["children"]).indices(len(value)))))
-        return super().visit_slice(node, value)
-
     def visit_comparator(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         left, right = (self.visit(child, value) for child in node["children"])
         if node["value"] not in self._EQUALITY_OPS and isinstance(left, str) is not isinstance(right, str):

@@ -45,6 +45,7 @@ BODIES: dict[str, bytes] = {
     "equal twins": b'{"a":' + b"[" + b"1000," * 20_000 + b"1]" + b',"b":[' + b"1000," * 20_000 + b"2]}",
     "text and needle": b'{"a":"' + b"ab" * 60_000 + b'","b":"' + b"ab" * 5_000 + b'c"}',
     "separator and list": b'{"a":"' + b"x" * 100_000 + b'","b":[' + b'"",' * 30_000 + b'""]}',
+    "long separator": b'{"a":"' + b"x" * 200_000 + b'","b":[' + b'"",' * 5_000 + b'""]}',
     "many names": ("{" + ",".join(f'"n{n}":{n}' for n in range(17_000)) + "}").encode(),
     "one name again": filled('"a":1', "{", "}"),
     "base64": base64.b64encode(filled("1")[: SIZE // 4 * 3 - 6]),
