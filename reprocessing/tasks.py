@@ -13,8 +13,8 @@ from django.conf import settings
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, Pulse, captures, checks, dispatch, evidence, lanes, schedule
-from reprocessing.pipeline import check, gather, replay
+from reprocessing.models import DeadLetterQueue, Pulse, captures, checks, dispatch, evidence, lanes, rules, schedule
+from reprocessing.pipeline import check, gather, replay, route
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
@@ -38,13 +38,15 @@ dice = random.SystemRandom().random
 
 @shared_task(name="reprocessing.tick")
 def tick(**_future: object) -> None:
-    """What beat sends every two seconds: dispatch due dlqs and due lanes, and see to health, promotion and recovery.
+    """What beat sends every two seconds: dispatch due dlqs and due lanes, and see to rules, health and the rest.
 
     That it arrived is the pulse of the control queue.
     """
     Pulse.beat(CONTROL)
     for dlq in schedule.due(now=lanes.clock(), limit=DLQS_A_TICK):
         capture.apply_async((dlq,), queue=CAPTURE)
+    if rules.turn_over(lanes.clock()):
+        wake.apply_async(queue=CONTROL)
     _hint()
     if checks.are_due():
         check_health.apply_async(queue=CONTROL, expires=10)
@@ -106,6 +108,12 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
 def check_health(**_future: object) -> None:
     """Look whether targets are well that letters wait for."""
     check.targets(conf=conf.current())
+
+
+@shared_task(name="reprocessing.wake")
+def wake(**_future: object) -> None:
+    """Ask anew about what rules stopped that hold no more."""
+    route.keep_up(lanes.clock())
 
 
 @shared_task(name="reprocessing.promote")

@@ -123,7 +123,9 @@ SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 
 _HELD = """
 SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
- WHERE n.dlq_id = %(dlq)b AND n.phase = 'held' AND d.parked_head <> 'hold' ORDER BY n.id
+ WHERE n.dlq_id = %(dlq)b AND n.phase = 'held' AND d.parked_head <> 'hold'
+   AND EXISTS (SELECT FROM redrive_letter p WHERE p.lane_id = n.id AND p.state = 'parked')  -- else a rule holds it
+ ORDER BY n.id
 """
 
 _RECORD = """

@@ -12,6 +12,8 @@ from reprocessing.models import rows
 
 #: Letters, or lanes, of one statement.
 GROUP = 500
+#: Bytes of bodies that are loaded at a time.
+CHUNK = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +75,25 @@ SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o
 
 _LOAD = f"""
 {_COLUMNS}
-  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - size AS before
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
           FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l
   JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
- WHERE NOT %(bodies)b::bool OR l.before < 16777216
+ WHERE NOT %(bodies)b::bool OR l.before < %(chunk)b::int
  ORDER BY l.id
 """  # noqa: S608  # the inserted text is a constant
 
 # From the newest letter back: ids rise with the time of capture.
 _CAPTURED = f"""
 {_COLUMNS}
-  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - size AS before
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
           FROM redrive_letter
          WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
            AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
          ORDER BY id DESC LIMIT 1000) l
   JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
- WHERE l.captured_at >= %(since)b AND (NOT %(bodies)b::bool OR l.before < 16777216)
+ WHERE l.captured_at >= %(since)b AND (NOT %(bodies)b::bool OR l.before < %(chunk)b::int)
  ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
@@ -181,9 +183,10 @@ UPDATE redrive_lane n SET breaker_id = NULL
   FROM (SELECT n.id FROM redrive_lane n
          WHERE n.phase = 'ready' AND n.due_at <= redrive_now()
            AND n.breaker_id IN (SELECT id FROM redrive_breaker WHERE state <> 'closed')
-           AND (SELECT l.route_version FROM redrive_letter l
+           AND (SELECT l.route_version <> %(version)b AND (%(rules)b::bool OR l.rule_id IS NOT NULL)
+                  FROM redrive_letter l
                  WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
-                 ORDER BY l.sequence, l.message_id LIMIT 1) <> %(version)b
+                 ORDER BY l.sequence, l.message_id LIMIT 1)
          ORDER BY n.id LIMIT %(limit)b FOR UPDATE OF n) due
  WHERE n.id = due.id
 """
@@ -191,12 +194,13 @@ UPDATE redrive_lane n SET breaker_id = NULL
 
 def load(letters: Collection[int], *, bodies: bool) -> list[Asked]:
     """The waiting ones of these letters, those with the lowest ids first; not all, when that were too many bytes."""
-    return rows.fetch(Asked, _LOAD, {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT})
+    values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
+    return rows.fetch(Asked, _LOAD, values)
 
 
 def captured(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[Asked]:
     """Letters captured since then, the newest first, below an id; none: there are no more."""
-    values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT}
+    values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(Asked, _CAPTURED, values)
 
 
@@ -270,10 +274,15 @@ def stopped(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
-def look_again(version: int) -> int:
-    """Due lanes behind breakers that are not closed are leased once more where the head is to be asked anew."""
+def look_again(version: int, *, rules: bool) -> int:
+    """Due lanes behind breakers that are not closed are leased once more where the head is to be asked anew.
+
+    Args:
+        version: the rulebook's.
+        rules: some hold; else only heads that a rule decided about are to be asked.
+    """
     done = 0
-    while some := rows.execute(_LOOK_AGAIN, {"version": version, "limit": GROUP}):
+    while some := rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         done += some
     return done
 

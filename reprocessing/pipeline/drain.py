@@ -16,7 +16,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother
 from reprocessing.models import DeadLetterQueue, Run, Target, lanes, progress
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay
+from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay, route
 from reprocessing.pipeline.capture import Captured
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, depth
@@ -196,9 +196,10 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Looks at the health of targets; by itself, since a capture may take longer than a verdict holds."""
+    """Looks at rules and the health of targets; by itself, since a capture may take longer than a verdict holds."""
 
     def _look(self) -> None:
+        route.keep_up(lanes.clock())
         check.targets(conf=self._hands.conf)
 
 

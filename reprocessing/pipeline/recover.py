@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reprocessing.conf import Conf
-from reprocessing.models import DeadLetterQueue, captures, notices, parking, progress, stops, waves
+from reprocessing.models import DeadLetterQueue, breakers, captures, lanes, notices, parking, progress, stops, waves
 from reprocessing.models.notices import Owed
-from reprocessing.pipeline import clear, notify
+from reprocessing.pipeline import clear, notify, route
 from reprocessing.sqs import QueueAddress, extend
 
 #: SQS hides a message for twelve hours in all, counted from its receive.
@@ -17,10 +17,12 @@ _GROUP = 500
 
 def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again."""
+    breakers.sweep()  # first: it needs no queue that answers
     for dlq in DeadLetterQueue.objects.exclude(mode="observe"):
         if stop():
             return
         sweep(dlq, conf=conf)
+    route.keep_up(lanes.clock())
     progress.finish_runs()
     waves.sweep()
 

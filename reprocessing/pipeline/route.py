@@ -6,17 +6,18 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import assert_never
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.routing import Action, Erred, Matched, Routed, Rule, Unmatched
-from reprocessing.models import lanes, routes, rows
+from reprocessing.models import lanes, routes, rows, rules
 from reprocessing.models.lanes import Standing
 from reprocessing.models.routes import Asked, Decided
 from reprocessing.models.settlement import Closing, Deletable, close
 from reprocessing.pipeline.ask import Book
 
-__all__ = ["Book", "Turned", "heads", "wake"]
+__all__ = ["Book", "Turned", "heads", "keep_up", "wake"]
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def wake(book: Book) -> int:
     Lanes that nothing stops any more are due at once; those behind an open breaker are looked at once, since a rule may
     quarantine what waits there. Doing it twice, or at the same time as others, is harmless.
     """
-    routes.look_again(book.version)
+    routes.look_again(book.version, rules=bool(book.rules))
     done, above = 0, 0
     while some := routes.stopped(version=book.version, above=above):
         lot = _Lot(
@@ -93,6 +94,15 @@ def wake(book: Book) -> int:
         _route(lot, book, lease=0.0)
         done, above = done + len(some), some[-1].letter_id
     return done
+
+
+def keep_up(now: datetime) -> int:
+    """See to rules that have begun or ended by now, and to what they stopped; how many letters were asked anew about.
+
+    Whoever changed a rule and died before the waking is made up for, too.
+    """
+    rules.turn_over(now)
+    return wake(Book.load()) if rules.version() else 0
 
 
 def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:

@@ -319,6 +319,14 @@ def test_a_lane_behind_an_open_breaker_is_looked_at_once_more_when_rules_have_ch
     assert bench.lane().breaker == breaker
 
 
+def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    rule("bad", "quarantine", "body:n exists")
+    monkeypatch.setattr(routes, "CHUNK", 9)
+    ask_all(bench, *(f'{{"n": {number}}}' for number in range(5)))
+    assert set(bench.states().values()) == {"parked"}
+
+
 def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
     bench = Workbench(fields=BY_KEY)
     rule("acme", "replay", "tenant in acme,globex")

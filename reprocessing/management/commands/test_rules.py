@@ -1,0 +1,42 @@
+"""`manage.py test_rules`: what rules would do to the letters of the last days. Nothing is changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from reprocessing.management import ruling
+from reprocessing.management.console import Console, add_json, find
+from reprocessing.models import rules
+
+
+class Command(Console):
+    """Asks the rules about letters that were captured, and writes nothing."""
+
+    help = (
+        "Tells what the rules that hold would do to the letters captured in the last days; with --rule what that one "
+        "would, enabled or not, among them."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--rule", metavar="NAME", help="this rule alone")
+        parser.add_argument("--dlq", metavar="NAME", help="the letters of this dlq alone")
+        ruling.add_days(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        dlq = find(options["dlq"]).pk if options["dlq"] else None
+        days, focus = options["days"], None
+        if options["rule"]:
+            row = ruling.find_rule(options["rule"])
+            some, focus = ruling.with_rule(row), row.pk
+        else:
+            some = list(rules.in_force().rules)
+        found = ruling.look(some, days=days, dlq=dlq, focus=focus)
+        if options["json"]:
+            self.report(ruling.in_json(found, days=days))
+        else:
+            self.say("\n".join(ruling.shares(found, days=days)))
+            if not some:
+                self.say("No rule holds: see add_rule and list_rules.")

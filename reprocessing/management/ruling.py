@@ -1,0 +1,286 @@
+"""What the commands about rules share: what was said of one, what it would do, and what has to follow a change."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing import sqs
+from reprocessing.domain.routing import Action
+from reprocessing.management.console import find, number, whole
+from reprocessing.management.drain_words import counted
+from reprocessing.models import DeadLetterQueue, RateClass, Rule, Target, lanes, rules
+from reprocessing.models.dead_letter_queue import Jitter
+from reprocessing.models.registration import Difference
+from reprocessing.models.rules import Bound
+from reprocessing.models.target import FORTNIGHT, Advance, Proof
+from reprocessing.pipeline import preview, route
+from reprocessing.pipeline.examine.proposing import RATE
+from reprocessing.pipeline.preview import Preview, Share
+from reprocessing.sqs import QueueAddress
+
+OFF = "off"
+#: Days that a preview looks back, unless it is told otherwise.
+DAYS = 7
+_MOST_DAYS = 3_650
+_BACKOFF = ("backoff_base", "backoff_cap", "backoff_jitter")
+_LONGEST_BACKOFF = 21_600.0
+_TOLD_EVERY = 10_000
+
+
+def add_days(parser: CommandParser) -> None:
+    """How far a preview looks back."""
+    parser.add_argument(
+        "--days", type=whole(1, _MOST_DAYS), default=DAYS, metavar="N",
+        help="what it would do to the letters captured in the last N days (%(default)s)",
+    )  # fmt: skip
+
+
+def add_backoff(parser: CommandParser) -> None:
+    """A backoff of its own."""
+    parser.add_argument(
+        "--backoff-base", type=or_off(number(0, FORTNIGHT)), metavar="SECONDS",
+        help='the first rest after a failure, instead of the dlq\'s; "off": the dlq\'s',
+    )  # fmt: skip
+    parser.add_argument(
+        "--backoff-cap", type=number(0, FORTNIGHT), metavar="SECONDS", help="the longest rest; default: 21600"
+    )
+    parser.add_argument("--jitter", dest="backoff_jitter", choices=Jitter.values, help="default: full")
+
+
+def or_off(read: Any) -> Any:  # noqa: ANN401 - the type of an argument, and what it reads
+    """The type of an argument that can be taken back."""
+    return lambda text: OFF if text == OFF else read(text)
+
+
+def moment(text: str) -> datetime:
+    """The type of an argument that is a moment; in UTC where it does not say."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no moment; 2026-01-31T18:00 is one, in UTC") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def find_rule(name: str) -> Rule:
+    """The rule of this name.
+
+    Raises:
+        CommandError: there is none; it names those there are.
+    """
+    found = Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
+    if found is None:
+        known = ", ".join(Rule.objects.order_by("position", "id").values_list("name", flat=True))
+        there_are = f"There are: {known}." if known else "None has been made yet: see add_rule."
+        raise CommandError(f'No rule is named "{name}". {there_are}')
+    return found
+
+
+def said_of_backoff(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a backoff; what was not said is the usual, as long as anything was said."""
+    given = {one: options[one] for one in _BACKOFF if options[one] is not None}
+    if not given:
+        return {}
+    if given.get("backoff_base") == OFF:
+        return dict.fromkeys(_BACKOFF)
+    if "backoff_base" not in given:
+        raise CommandError("A backoff begins somewhere: say --backoff-base too.")
+    cap = given.get("backoff_cap", max(_LONGEST_BACKOFF, given["backoff_base"]))
+    if cap < given["backoff_base"]:
+        raise CommandError("The backoff's cap is less than where it begins. Raise --backoff-cap.")
+    jitter = given.get("backoff_jitter", Jitter.FULL.value)
+    return {"backoff_base": given["backoff_base"], "backoff_cap": cap, "backoff_jitter": jitter}
+
+
+def said_of_rule(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
+    """What the command line says of a rule, by the names of its columns; what an action does not know is taken back.
+
+    Raises:
+        CommandError: it contradicts itself, or names what is not there.
+        QueueIsOutOfReach: the queue that letters are to go to could not be asked.
+    """
+    fields: dict[str, Any] = {}
+    if options["then"]:
+        fields["action"] = options["then"]
+        fields |= _taken_back(Action(options["then"]))
+    if options["when"] or options["every_letter"]:
+        fields["conditions"] = list(options["when"] or [])
+    if options["dlq"]:
+        fields["dlq"] = None if options["dlq"] == OFF else find(options["dlq"])
+    fields |= {one: options[one] for one in ("position", "delay") if options[one] is not None}
+    for one in ("valid_from", "valid_until"):
+        if options[one] is not None:
+            fields[one] = None if options[one] == OFF else options[one]
+    if options["rate_class"]:
+        fields["rate_class"] = None if options["rate_class"] == OFF else _rate_class(options["rate_class"])
+    fields |= said_of_backoff(options)
+    if options["to"]:
+        fields["target"] = None if options["to"] == OFF else target(options["to"])
+    if options["enable"]:
+        fields["enabled"] = True
+    if known is None:
+        _needs(options)
+    return fields
+
+
+def _needs(options: Mapping[str, Any]) -> None:
+    if not options["then"]:
+        raise CommandError(f"{options['name']} is new: say what is to become of its letters, --then ACTION.")
+    if not options["when"] and not options["every_letter"]:
+        raise CommandError(
+            f"{options['name']} is new: say which letters it is for, --when CONDITION, or --every-letter."
+        )
+
+
+def _taken_back(action: Action) -> dict[str, Any]:
+    """What an edited rule of another action may have had."""
+    gone: dict[str, Any] = {} if action is Action.DELAY else {"delay": None}
+    if action not in {Action.REPLAY, Action.DIVERT}:
+        gone["target"] = None
+    if action not in {Action.REPLAY, Action.DELAY}:
+        gone |= dict.fromkeys(["rate_class", *_BACKOFF])
+    return gone
+
+
+def _rate_class(name: str) -> RateClass:
+    found = RateClass.objects.filter(name=name).first()
+    if found is None:
+        known = ", ".join(RateClass.objects.order_by("name").values_list("name", flat=True))
+        there_are = f"There are: {known}." if known else "None has been made yet: see add_rate_class."
+        raise CommandError(f'No rate class is named "{name}". {there_are}')
+    return found
+
+
+def target(text: str) -> Target:
+    """The target that is meant by a queue's URL, its ARN, or the name of one that is known; perhaps without a row yet.
+
+    Raises:
+        CommandError: no such target is known, or it is a dlq that is watched.
+        QueueIsOutOfReach: the queue could not be asked.
+    """
+    if "://" in text:
+        found = _at(QueueAddress.of(text))
+    elif text.startswith("arn:"):
+        found = Target.objects.filter(arn=text).first() or _at(sqs.locate(text))
+    else:
+        found = _named(text)
+    if (watched := DeadLetterQueue.objects.filter(arn=found.arn).first()) is not None:
+        raise CommandError(
+            f"{found} is watched, as {watched.name}: what is sent there would be captured as having failed. Name a "
+            "queue that is not watched."
+        )
+    return found
+
+
+def _at(address: QueueAddress) -> Target:
+    facts = sqs.describe(address)
+    return Target.objects.filter(arn=facts.arn).first() or Target(
+        arn=facts.arn, url=address.url, region=address.region, fifo=facts.fifo, proof=Proof.ACCEPTED,
+        advance=Advance.ACCEPTED, rate=RATE, visibility=int(facts.visibility.total_seconds()), size_limit=facts.largest,
+    )  # fmt: skip
+
+
+def _named(name: str) -> Target:
+    found = list(Target.objects.filter(arn__endswith=f":{name}").order_by("arn"))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CommandError(f"Several targets are named {name}. Give the ARN: {', '.join(one.arn for one in found)}.")
+    known = ", ".join(sorted(str(one) for one in Target.objects.all())) or "none"
+    raise CommandError(f'No target is named "{name}". Give the URL of a queue, or one that is known: {known}.')
+
+
+def with_rule(row: Rule) -> list[Bound]:
+    """The rules that hold, and this one as if it did."""
+    mine = rules.bound(row)
+    return [*(one for one in rules.in_force().rules if one.rule.id != mine.rule.id), mine]
+
+
+def look(some: list[Bound], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
+    """What these rules would do to the letters of the last days; on a terminal it says how far it is."""
+    since = lanes.clock() - timedelta(days=days)
+    return preview.letters(some, since=since, dlq=dlq, focus=focus, told=_told)
+
+
+def _told(letters: int) -> None:
+    if sys.stderr.isatty() and letters >= _TOLD_EVERY:
+        sys.stderr.write(f"\r{letters:,} letters asked about")
+        sys.stderr.flush()
+
+
+def followed() -> int:
+    """After a change was committed: what rules stopped is asked anew; how many letters that were."""
+    return route.wake(route.Book.load())
+
+
+def changes(found: list[Difference]) -> Iterable[str]:
+    """Differences for people."""
+    for one in found:
+        if one.before is None and one.after is None:
+            continue
+        before = "" if one.before in (None, [], False) else f"{_value(one.before)} -> "
+        yield f"  {one.field}: {before}{_value(one.after)}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return " and ".join(str(one) for one in value) or "every letter"
+    return OFF if value is None else str(value)
+
+
+def shares(found: Preview, *, days: int) -> Iterable[str]:
+    """A preview for people."""
+    yield f"Of {counted(found.letters, 'letter')} captured in the last {counted(days, 'day')}:"
+    for one in found.shares:
+        yield from _share(one)
+    if len(found.shares) != 1:
+        yield f"  {counted(found.unmatched, 'letter')}: no rule matches"
+
+
+def _share(one: Share) -> Iterable[str]:
+    states = f" ({_states(one.would_act_on)})" if one.acts else ""
+    yield f"  {one.name} ({one.action}) would act on {counted(one.acts, 'letter')}{states}"
+    if one.matched_before:
+        yield f"    finished before: {counted(one.matched_before.total(), 'letter')} ({_states(one.matched_before)})"
+    if one.under_way:
+        yield f"    with their target, and asked about when they come back: {counted(one.under_way, 'letter')}"
+    if one.taken_first:
+        taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
+        yield f"    matching, but taken first: {counted(one.taken_first.total(), 'letter')} ({taken})"
+    if one.errs:
+        yield f"    held, since it cannot be asked: {counted(one.errs, 'letter')} ({one.trouble})"
+    if one.shown:
+        yield f"    such as {', '.join(one.shown)}"
+
+
+def _states(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {state}" for state, n in sorted(counts.items()))
+
+
+def in_json(found: Preview, *, days: int) -> dict[str, Any]:
+    """A preview for programs."""
+    return {
+        "days": days,
+        "letters": found.letters,
+        "unmatched": found.unmatched,
+        "rules": [
+            {
+                "rule": one.name,
+                "action": one.action,
+                "would_act_on": one.acts,
+                "by_state": dict(one.would_act_on),
+                "under_way": one.under_way,
+                "finished": dict(one.matched_before),
+                "message_ids": one.shown,
+                "errs": one.errs,
+                "trouble": one.trouble or None,
+                "taken_first": dict(one.taken_first),
+            }
+            for one in found.shares
+        ],
+    }

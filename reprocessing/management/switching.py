@@ -1,0 +1,56 @@
+"""What enable_rule and disable_rule share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.core.management.base import CommandParser
+
+from reprocessing.management import ruling
+from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.models import Rule, amendments, rules
+
+
+class SwitchCommand(Console):
+    """A rule that begins, or ceases, to decide."""
+
+    enables: ClassVar[bool]
+
+    def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
+        parser.add_argument("name", metavar="NAME", help="the rule's name")
+        ruling.add_days(parser)
+        add_person(parser)
+        add_confirm(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
+        row = ruling.find_rule(options["name"])
+        told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"]}
+        lines: list[str] = []
+        was = row.enabled
+        if options["confirm"]:
+            amendments.switch(row.pk, enabled=self.enables, by=options["by"], reason=options["reason"])
+            told["asked_anew"] = ruling.followed()
+        else:
+            seen = ruling.look(
+                ruling.with_rule(row), days=options["days"], dlq=row.dlq_id, focus=rules.bound(row).rule.id
+            )
+            told["preview"] = ruling.in_json(seen, days=options["days"])
+            lines += ruling.shares(seen, days=options["days"])
+        said, more = self.after(row, options)
+        lines += [*more, self.last_line(row, was=was, acted=options["confirm"])]
+        if options["json"]:
+            self.report({**told, **said, "enabled": self.enables if options["confirm"] else was})
+        else:
+            self.say("\n".join(lines))
+
+    def after(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """What else follows, for programs and for people."""
+        raise NotImplementedError
+
+    def last_line(self, row: Rule, *, was: bool, acted: bool) -> str:
+        """What was done."""
+        word = "enabled" if self.enables else "disabled"
+        if was == self.enables:
+            return f"{row.name} was {word} already: nothing to change."
+        return f"{row.name} is {word}." if acted else f"This was a dry run: {row.name} is {word} with --confirm."

@@ -1,0 +1,116 @@
+"""A preview tells of exactly the letters that a rule gets once it is enabled, and touches none."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.models import DeadLetter, Rule, amendments, lanes, routes, rules
+from reprocessing.models.rules import Bound
+from reprocessing.pipeline import preview
+from reprocessing.pipeline.preview import Share
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.rulings import BY_KEY, rule
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _as_if(row: Rule) -> list[Bound]:
+    return [*(one for one in rules.in_force().rules if one.rule.id != row.pk), rules.bound(row)]
+
+
+def _look(row: Rule, *, days: int = 7, dlq: int | None = None) -> Share:
+    found = preview.letters(_as_if(row), since=lanes.clock() - timedelta(days=days), dlq=dlq, focus=row.pk)
+    return found.shares[0]
+
+
+def test_its_letters_are_those_that_it_quarantines_once_it_is_enabled() -> None:
+    bench = Workbench(fields=BY_KEY)
+    for number in range(6):
+        bench.bury(f"bad-{number}", key=f"k{number % 3}", tenant="acme")
+        bench.bury(f"good-{number}", key=f"g{number % 3}", tenant="globex")
+    bench.ready()
+    bad = rule("bad", "quarantine", "tenant equals acme", enabled=False)
+    seen = _look(bad)
+    assert (seen.acts, len(seen.shown), seen.errs) == (6, 6, 0)
+    assert bench.states() == dict.fromkeys(bench.states(), "waiting")
+    amendments.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
+    bench.replay()
+    quarantined = DeadLetter.objects.filter(state="parked", reason="quarantined")
+    assert set(quarantined.values_list("message_id", flat=True)) == set(seen.shown)
+    assert {one["MessageAttributes"]["tenant"]["StringValue"] for one in bench.delivered()} == {"globex"}
+    assert Rule.objects.get().hits == 6
+
+
+def test_letters_that_were_sent_between_preview_and_enabling_are_the_only_ones_that_escape() -> None:
+    bench = Workbench(fields={"tenant": "attribute:tenant"})
+    ids = {bench.bury(f"bad-{number}", tenant="acme") for number in range(4)}
+    run = bench.ready()
+    bad = rule("bad", "quarantine", "tenant equals acme", enabled=False)
+    seen = _look(bad)
+    first = lanes.lease("somebody", limit=1, lease=0.0)
+    bench.replay(only=[first[0].lane_id], strictly=True)
+    amendments.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
+    bench.replay()
+    sent = set(DeadLetter.objects.filter(run=run, state="delivered").values_list("message_id", flat=True))
+    parked = set(DeadLetter.objects.filter(run=run, state="parked").values_list("message_id", flat=True))
+    assert (len(sent), sent | parked, set(seen.shown)) == (1, ids, ids)
+
+
+def test_what_another_rule_takes_first_and_what_it_cannot_be_asked_about_is_told() -> None:
+    bench = Workbench()
+    rule("before", "replay", "body:kind equals a", position=1)
+    mine = rule("mine", "discard", "body:length(text) exists", position=2, enabled=False)
+    for body in (
+        '{"kind": "a", "text": "x"}',
+        '{"kind": "b", "text": "x"}',
+        '{"kind": "b", "text": 5}',
+        '{"kind": "b"}',
+    ):
+        bench.bury(body)
+    bench.capture()
+    seen = _look(mine)
+    assert (dict(seen.would_act_on), dict(seen.taken_first), seen.errs) == ({"captured": 1}, {"before": 1}, 1)
+    assert seen.trouble == "body:length(text): length() was given a value of the wrong type"
+    assert seen.shown == [bench.letter(payload__body=b'{"kind": "b", "text": "x"}').message_id]
+
+
+def test_finished_letters_and_those_under_way_are_told_apart() -> None:
+    bench = Workbench()
+    mine = rule("mine", "discard", enabled=False)
+    for body in ("a", "b", "c"):
+        bench.bury(body)
+    bench.ready()
+    bench.replay(only=[bench.lane(letters__payload__body=b"a").pk], strictly=True)
+    DeadLetter.objects.filter(payload__body=b"b").update(state="awaiting")
+    seen = _look(mine)
+    assert (dict(seen.would_act_on), seen.under_way, dict(seen.matched_before)) == ({"waiting": 1}, 1, {"delivered": 1})
+
+
+def test_it_looks_back_as_far_as_it_is_told_and_at_the_dlq_it_is_told(clock: Clock) -> None:
+    one, other = Workbench(), Workbench()
+    for bench in (one, other):
+        bench.bury("old")
+        bench.capture()
+    DeadLetter.objects.update(captured_at=lanes.clock() - timedelta(days=9))
+    for bench in (one, other):
+        bench.bury("new")
+        bench.capture()
+    mine = rule("mine", "discard", enabled=False)
+    assert (_look(mine).acts, _look(mine, days=10).acts, _look(mine, dlq=one.dlq.pk).acts) == (2, 4, 1)
+
+
+def test_it_asks_about_letters_in_chunks_of_bounded_bytes_and_tells_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    for number in range(5):
+        bench.bury(f'{{"n": {number}}}')
+    bench.capture()
+    monkeypatch.setattr(routes, "CHUNK", 8)
+    mine = rule("mine", "discard", "body:n exists", enabled=False)
+    told: list[int] = []
+    found = preview.letters(_as_if(mine), since=lanes.clock() - timedelta(days=1), told=told.append)
+    assert (found.letters, found.shares[0].acts) == (5, 5)
+    assert told == [1, 2, 3, 4, 5]
