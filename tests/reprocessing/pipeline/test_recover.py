@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Custody, DeadLetterQueue, Notice, Run, lanes, stops
+from reprocessing.models import Breaker, Custody, DeadLetterQueue, Notice, Run, breakers, lanes, stops
 from reprocessing.pipeline import clear, recover
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -113,3 +113,18 @@ def test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped(*, everythin
     stops.resume(which, by="anna", reason="mended")
     recover.sweep(dlq, conf=bench.conf)
     assert (bench.left(parking), Notice.objects.filter(sent_at=None).count()) == (1, 0)
+
+
+def test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    Breaker.objects.update(threshold=1)
+    bench.bury("letter")
+    bench.ready()
+    with monkeypatch.context() as patch, bench.refusing("letter"):
+        patch.setattr(breakers, "look", _no)
+        bench.replay(seconds=0.1)
+    assert Breaker.objects.get().state == "closed"
+    recover.dlqs(conf=bench.conf)
+    assert Breaker.objects.get().state == "open"
