@@ -31,6 +31,10 @@ class RunIsAnother(RedriveError):
     """A run's id was used for another selection: running a run again must change nothing that is done."""
 
 
+class RunStandsOtherwise(RedriveError):
+    """A run was asked for what it cannot do where it stands: it is paused, or it has ended."""
+
+
 class DlqIsTaken(RedriveError):
     """A dlq's name or queue was added by somebody else meanwhile."""
 

@@ -156,6 +156,15 @@ def whole(least: int, most: int = _LARGEST) -> Callable[[str], int]:
     return read
 
 
+def moment(text: str) -> datetime:
+    """The type of an argument that is a moment in ISO 8601; one without an offset is UTC."""
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no moment; 2026-03-01T08:00:00Z is one") from None
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
 def when(moment: datetime | None) -> str:
     """A moment, as it is printed."""
     return "never" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

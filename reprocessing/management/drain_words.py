@@ -8,9 +8,11 @@ from typing import Any
 
 from reprocessing.domain.forecast import Forecast, in_words
 from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.selection import ALL, Selection
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, DeleteWhen
 from reprocessing.models.progress import Tally
 from reprocessing.models.prospect import Objection, Prospect, Share
+from reprocessing.models.run import Run
 
 #: What a run has come to, in the order of telling; together they are its letters.
 _ENDS = {
@@ -29,6 +31,8 @@ class Outlook:
     Attributes:
         under_way: letters of the dlq's running runs, by the run's name; they would go along.
         parked: letters that wait for a person.
+        run: the plan that its letters are selected for.
+        behind: message ids of letters that were asked for and stand behind others that were not; the first of them.
     """
 
     dlq: DeadLetterQueue
@@ -37,6 +41,8 @@ class Outlook:
     shares: list[Share]
     under_way: dict[str, int]
     parked: int
+    run: Run
+    behind: list[str]
 
     @property
     def nothing(self) -> bool:
@@ -70,10 +76,17 @@ def hiding(dlq: DeadLetterQueue) -> str:
 
 def plan(outlook: Outlook, new: int) -> Iterable[str]:
     """The plan for people; `new` of its letters were captured just now."""
-    if outlook.nothing:
+    asked = Selection.read(outlook.run.selection)
+    if outlook.nothing and asked == ALL and not outlook.behind:
         yield f"{outlook.dlq.name}: there is nothing to replay. No message was found in the dlq, and no letter waits."
+    elif outlook.nothing:
+        yield f"{outlook.dlq.name}: there is nothing to replay: {asked} were asked for, and none can go."
     else:
         yield from _ahead(outlook, new)
+    if outlook.behind:
+        ids = ", ".join(outlook.behind)
+        number = outlook.run.behind or len(outlook.behind)
+        yield f"  behind          {number:,}: letters before them in their lanes are not part of this run. {ids}"
     if outlook.parked:
         decide = "manage.py release_parked, discard_parked, or the parking lot in the admin"
         yield f"  parked          {counted(outlook.parked, 'letter')} {_verb(outlook.parked)} for a person: {decide}"
@@ -93,6 +106,8 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
         yield from _target(share)
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
         yield f"  the dlq drops the oldest message {_until(ahead)}; PostgreSQL keeps its letter"
+    if outlook.run.waves:
+        yield "  waves           one letter first, then 10, then 100, then all; a wave that fails stops the run"
     for name, letters in outlook.under_way.items():
         yield f"  under way       {counted(letters, 'letter')} of the run {name} (replayed along, to its end)"
 
@@ -139,8 +154,9 @@ def _why(reason: str) -> str:
     return ParkedReason(reason).sentence
 
 
-def plan_in_json(outlook: Outlook, run: str | None, new: int, refused: str) -> dict[str, Any]:
-    """The plan for programs."""
+def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
+    """The plan for programs; `run` is null where there is nothing to start."""
+    run = None if refused or outlook.nothing else outlook.run.name
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
     return {
@@ -157,6 +173,9 @@ def plan_in_json(outlook: Outlook, run: str | None, new: int, refused: str) -> d
         "forecast_seconds": outlook.seconds,
         "expires": ahead.expires_at,
         "targets": [_target_in_json(one) for one in outlook.shares],
+        "behind": outlook.run.behind or 0,
+        "behind_ids": outlook.behind,
+        "waves": outlook.run.waves,
         "refused": refused or None,
     }
 

@@ -163,10 +163,10 @@ class Drainer(Console):
         """Work on the run, and on those `along`, until their letters have come to an end, and tell of it.
 
         Raises:
-            CommandError: interrupted, or Postgres failed; it says what is left and how to go on.
+            CommandError: interrupted, paused, aborted, or Postgres failed; it says what is left and how to go on.
         """
         telling = Telling(self.stderr)
-        go_on = _going_on(run, options, along)
+        go_on = _going_on(run, along)
         try:
             tally = drain.work(
                 run, hands(interruption), along=[one.pk for one in along],
@@ -176,6 +176,9 @@ class Drainer(Console):
             telling.line(f"Nothing is lost; the run goes on with: {go_on}")
             raise
         self.tell(run, options, tally, tallies(along))
+        run.refresh_from_db()
+        if run.state in {RunState.PAUSED, RunState.ABORTED}:
+            raise CommandError(drain.standing_still(run))
         every = together([tally, *tallies(along).values()])
         if interruption() and every.under_way:
             stop = command("stop_redrive", run.dlq.name, "--reason", "WHY", "--confirm")
@@ -227,24 +230,33 @@ def tallies(runs: Sequence[Run]) -> dict[str, Tally]:
     return {one.name: progress.tally(one.pk) for one in runs}
 
 
-def _going_on(run: Run, options: dict[str, Any], along: Sequence[Run]) -> str:
+def _going_on(run: Run, along: Sequence[Run]) -> str:
     """The command that goes on with a run; with those along, too, where there are any."""
     if not along:
         return command("rerun", run.name, "--confirm")
-    limit = ["--limit", options["limit"]] if options["limit"] else []
-    return command("drain_dlq", run.dlq.name, *limit, "--run", run.name, "--confirm")
+    return command("drain_dlq", run.dlq.name, "--run", run.name, "--confirm")
 
 
 def line(dlq: DeadLetterQueue, tally: Tally) -> str:
     """A line of progress, and why nothing moves where nothing can."""
     reasons: Sequence[str] = [stop_of(dlq)]
     if tally.waiting:
-        reasons = [*reasons, _next_attempt(dlq)]
+        reasons = [*reasons, _next_attempt(dlq), *_paused(dlq)]
     if tally.awaiting:
         lag = conf.current().count_lag.total_seconds()
         waits = {_wait(one) for one in standing.evidence(dlq.pk, count_lag=lag)}
         reasons = [*reasons, *sorted(waits)]
     return " ".join([f"{drain_words.progress(tally)}.", *filter(None, reasons)])
+
+
+def _paused(dlq: DeadLetterQueue) -> list[str]:
+    """The dlq's paused runs that have letters waiting: others' letters may stand behind those."""
+    found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
+    return [
+        f"{one.name} is paused, and letters behind its own wait for it (show_runs {dlq.name})."
+        for one in found
+        if progress.tally(one.pk).waiting
+    ]
 
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:

@@ -76,11 +76,11 @@ UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
  WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.state NOT IN ('held', 'gone')
 """
 
-# Letters of a running run whose copy has used up two thirds of its time out of sight; once each.
+# Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each.
 _TO_EXTEND = """
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
   JOIN redrive_letter l ON l.id = c.letter_id JOIN redrive_run r ON r.id = l.run_id
- WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended AND r.state = 'running'
+ WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended AND r.state IN ('running', 'paused')
    AND l.state IN ('waiting', 'sending', 'awaiting')
    AND c.visible_until BETWEEN redrive_now() AND redrive_now() + make_interval(secs => %(within)b::float8)
  LIMIT %(limit)b

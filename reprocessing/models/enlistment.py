@@ -80,21 +80,19 @@ SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, t.size_limit, p.system
  ORDER BY l.id
 """
 
-# What nobody has asked for yet is placed again, by what the dlq says now.
+# A plan that nobody has started selected its letters by lanes that are no more: it selects anew when it is started.
+_UNSELECT = """
+WITH plans AS (
+    UPDATE redrive_run SET selected = NULL, behind = NULL
+     WHERE dlq_id = %(dlq)b AND kind = 'drain' AND state = 'planned' RETURNING id
+)
+UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND l.state = 'captured'
+"""
+
+# What nobody has begun to replay is placed again, by what the dlq says now.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, objection = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned AND objection <> 'possible_return'
-"""
-
-# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters.
-_SELECT = """
-UPDATE redrive_letter l SET run_id = %(run)b
-  FROM (SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
-          FROM (SELECT id, key_hash, origin_id, sequence, message_id,
-                       min(died_at) OVER (PARTITION BY origin_id, coalesce(key_hash, int8send(id))) AS first
-                  FROM redrive_letter
-                 WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL) candidates) s
- WHERE l.id = s.id AND (%(limit)b::bigint IS NULL OR s.place <= %(limit)b::bigint) AND l.state = 'captured'
 """
 
 _LOCK_LANES = """
@@ -103,7 +101,7 @@ SELECT count(*) AS n FROM (
      WHERE (n.dlq_id, n.origin_id, n.key_hash) IN (
            SELECT dlq_id, origin_id, key_hash FROM redrive_letter
             WHERE dlq_id = %(dlq)b AND run_id = %(run)b AND state = 'captured' AND objection = '')
-        OR n.run_id IN (SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'finished')
+        OR n.run_id IN (SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state IN ('finished', 'aborted'))
      ORDER BY n.id FOR UPDATE) locked
 """
 
@@ -112,11 +110,11 @@ _ADOPT = """
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
       FROM redrive_run r
-     WHERE r.dlq_id = %(dlq)b AND r.state = 'finished' AND l.run_id = r.id
+     WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND l.run_id = r.id
        AND l.state IN ('waiting', 'sending', 'awaiting')
 )
 UPDATE redrive_lane n SET run_id = %(run)b
-  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND r.state = 'finished' AND n.run_id = r.id
+  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND n.run_id = r.id
 """
 
 # A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.
@@ -178,7 +176,8 @@ def strays(letters: Collection[int]) -> list[Stray]:
 
 
 def replan(dlq: int) -> int:
-    """Have the captured letters of a dlq placed again; how many."""
+    """Have the captured letters of a dlq placed again; how many. Plans that are not started select theirs anew."""
+    rows.execute(_UNSELECT, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
 
 
@@ -198,18 +197,12 @@ def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED
     rows.execute(_PLACE, values)
 
 
-def enlist(dlq: int, run: int, *, limit: int | None = None) -> Enlisted:
-    """Give a run the placed letters that are in no run yet, and those that came back to runs that have ended.
+def enlist(dlq: int, run: int) -> Enlisted:
+    """Put the letters that were selected for a run onto their lanes, and those that are left of runs that have ended.
 
     In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one.
-
-    Args:
-        dlq: whose letters.
-        run: that gets them.
-        limit: how many letters at most; a lane that it cuts gives its first ones.
     """
-    values = {"dlq": dlq, "run": run, "limit": limit}
-    rows.execute(_SELECT, values)
+    values = {"dlq": dlq, "run": run}
     rows.fetch(_Count, _LOCK_LANES, values)
     rows.execute(_ADOPT, values)
     lanes = rows.execute(_LANES, values)

@@ -77,25 +77,27 @@ SELECT l.id AS letter_id, l.lane_id,
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
-# A run that is being finished at this moment is waited for, and then it is none.
+# A run that is being ended at this moment is waited for, and then it is none.
 _LOCK_RUNS = """
 SELECT r.id AS dlq_id FROM redrive_run r
- WHERE r.state = 'running' AND r.dlq_id IN (SELECT dlq_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+ WHERE r.state IN ('running', 'paused') AND r.dlq_id IN (
+        SELECT dlq_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
  ORDER BY r.id FOR SHARE
 """
 
 _IDLE_DLQS = """
 SELECT DISTINCT l.dlq_id FROM redrive_letter l
  WHERE l.id = ANY(%(letters)b::bigint[])
+   AND NOT EXISTS (SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.state = 'paused')
    AND NOT EXISTS (SELECT FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running')
 """
 
-# A letter whose run has ended goes to the dlq's newest running one.
+# A letter whose run has ended goes to the dlq's newest running one; in one that is paused it waits with the others.
 _RELEASE = """
 UPDATE redrive_letter l
    SET state = 'waiting', reason = '', detail = '', due_at = NULL, finished_at = NULL, released_by = %(by)b,
        forgiven = l.attempts,
-       run_id = coalesce((SELECT r.id FROM redrive_run r WHERE r.id = l.run_id AND r.state = 'running'),
+       run_id = coalesce((SELECT r.id FROM redrive_run r WHERE r.id = l.run_id AND r.state IN ('running', 'paused')),
                          (SELECT r.id FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running'
                            ORDER BY r.id DESC LIMIT 1), l.run_id)
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NOT NULL
@@ -162,7 +164,7 @@ class _Dlq:
 
 
 def without_run(letters: Sequence[int]) -> list[int]:
-    """The dlqs of these letters that have no running run; those that they have stay running until the commit."""
+    """The dlqs of these letters that have no run for them; those that they have stay as they are until the commit."""
     rows.fetch(_Dlq, _LOCK_RUNS, {"letters": list(letters)})
     return [row.dlq_id for row in rows.fetch(_Dlq, _IDLE_DLQS, {"letters": list(letters)})]
 

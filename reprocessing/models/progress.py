@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from reprocessing.models import rows
+from reprocessing.domain.forecast import Forecast
+from reprocessing.models import rows, waves
 
 # A drain has ended when none of its letters is under way, or still to be enlisted.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
@@ -15,6 +17,7 @@ UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
  WHERE r.id = ANY(%(runs)b::bigint[]) AND r.kind = 'drain' AND r.state = 'running'
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id
                       AND l.state IN ('captured', 'waiting', 'sending', 'awaiting'))
+RETURNING r.id
 """
 
 _TALLY = """
@@ -32,6 +35,31 @@ SELECT count(*) AS letters,
          WHERE a.run_id = %(run)b AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL))
        AS failed_attempts
   FROM redrive_letter WHERE run_id = %(run)b
+"""
+
+# By target: letters still to be sent, and the longest lane, whose letters go one after another. Where an outcome is
+# presumed from absence, the last letter's is known a window after it was sent.
+_LEFT = """
+SELECT t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest, t.rate, coalesce(b.ramp, 1) AS ramp,
+       coalesce(b.state, 'closed') AS breaker, wait.seconds AS tail,
+       CASE WHEN t.advance = 'settled' THEN wait.seconds ELSE 0 END AS round_trip
+  FROM (SELECT target_id, count(*) AS n, count(*) FILTER (WHERE state IN ('captured', 'waiting')) AS unsent
+          FROM redrive_letter
+         WHERE run_id = %(run)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND objection = ''
+         GROUP BY target_id, origin_id, coalesce(key_hash, int8send(id))) lane
+  JOIN redrive_target t ON t.id = lane.target_id
+  LEFT JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
+ CROSS JOIN LATERAL (
+        SELECT CASE WHEN t.proof = 'absence' THEN t.window + %(count_lag)b::float8 ELSE 0 END AS seconds) wait
+ GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
+"""
+
+# Since it was started; where it is not yet, since its letters were selected.
+_ARRIVED = """
+SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
+ WHERE r.id = %(run)b
+   AND l.captured_at > coalesce(
+       r.started_at, (SELECT max(v.at) FROM redrive_review v WHERE v.run_id = r.id AND v.act = 'planned'), r.created_at)
 """
 
 _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'running' ORDER BY id"
@@ -67,8 +95,49 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """What of a run is left to be sent to one target, and how fast that may go now.
+
+    Attributes:
+        letters: still to be sent.
+        longest: letters of the longest lane.
+        rate: the target's, letters a second; None: no limit.
+        ramp: the share of it that is allowed now.
+        breaker: the state of the target's breaker.
+        tail: seconds from a letter's sending to its outcome.
+        round_trip: seconds from one letter of a lane to its next.
+    """
+
+    name: str
+    letters: int
+    longest: int
+    rate: float | None
+    ramp: float
+    breaker: str
+    tail: float
+    round_trip: float
+
+    @property
+    def seconds(self) -> float:
+        """The least time until the last of them has come to its end, if nothing fails and the ramp stays."""
+        rate = None if self.rate is None else self.rate * self.ramp
+        found = Forecast.of(letters=self.letters, rate=rate, longest_lane=self.longest, round_trip=self.round_trip)
+        return max(found.seconds, (self.letters / rate if rate else 0.0) + self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Id:
     id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    state: str
 
 
 def tally(run: int) -> Tally:
@@ -81,10 +150,29 @@ def running(dlq: int) -> list[int]:
     return [row.id for row in rows.fetch(_Id, _RUNNING, {"dlq": dlq})]
 
 
+def state(run: int) -> str:
+    """Where a run stands."""
+    return rows.fetch(_State, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})[0].state
+
+
+def left(run: int, *, count_lag: float) -> list[Left]:
+    """What of a run is left, by target. `count_lag`: seconds by which SQS's counts may lag behind."""
+    return rows.fetch(Left, _LEFT, {"run": run, "count_lag": count_lag})
+
+
+def arrived(run: int) -> int:
+    """How many letters were captured in a run's dlq since it was started, or planned where it is not yet."""
+    return rows.fetch(_Count, _ARRIVED, {"run": run})[0].n
+
+
 def finish_runs() -> int:
-    """Finish the drains that have nothing left to do; how many."""
+    """Finish the running drains that have nothing left to do; how many. One that is paused stays so."""
 
-    def finish() -> int:
-        return rows.execute(_FINISH, {"runs": [row.id for row in rows.fetch(_Id, _LOCK, {})]})
+    def finish() -> list[int]:
+        found = [row.id for row in rows.fetch(_Id, _LOCK, {})]
+        return [row.id for row in rows.fetch(_Id, _FINISH, {"runs": found})]
 
-    return rows.whole(finish)
+    done = rows.whole(finish)
+    for run in done:
+        rows.whole(partial(waves.close, run))
+    return len(done)

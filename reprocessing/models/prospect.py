@@ -1,4 +1,4 @@
-"""What a run of a dlq would have before it: the captured letters, their lanes, and what stands in their way."""
+"""What a planned run has before it: its letters, their lanes, and what stands in their way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.models import rows
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """The captured letters of a dlq that no run has yet.
+    """The captured letters of a plan, or those of a dlq that no run has yet.
 
     Attributes:
         letters: those that could be replayed.
@@ -61,16 +61,11 @@ class Share:
     late: int
 
 
-# The letters that a run with this limit would take: in the same order as it does.
+# The letters that were selected for a plan; without one, those that nobody has asked for.
 _READY = """
 ready AS (
-    SELECT * FROM (
-        SELECT *, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS nth
-          FROM (SELECT id, origin_id, target_id, key_hash, objection, expires_at, sequence, message_id,
-                       min(died_at) OVER (PARTITION BY origin_id, coalesce(key_hash, int8send(id))) AS first
-                  FROM redrive_letter
-                 WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL) candidates) counted
-     WHERE %(limit)b::bigint IS NULL OR nth <= %(limit)b::bigint
+    SELECT * FROM redrive_letter
+     WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NOT DISTINCT FROM %(run)b::bigint
 )
 """
 
@@ -82,7 +77,8 @@ SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count
        (SELECT coalesce(max(n), 0) FROM lanes) AS longest,
        (SELECT count(*) FROM ready WHERE objection <> '') AS objected,
        (SELECT count(*) FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id
-         WHERE r.dlq_id = %(dlq)b AND r.state = 'finished' AND l.state IN ('waiting', 'sending', 'awaiting'))
+         WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted')
+           AND l.state IN ('waiting', 'sending', 'awaiting'))
        AS returned,
        (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now
 """  # noqa: S608  # the inserted text is the constant above
@@ -111,16 +107,16 @@ SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS long
 """  # noqa: S608  # the inserted text is the constant above
 
 
-def prospect(dlq: int, *, limit: int | None = None) -> Prospect:
-    """What a run of this dlq, of so many letters at most, would have before it."""
-    return rows.fetch(Prospect, _PROSPECT, {"dlq": dlq, "limit": limit})[0]
+def prospect(dlq: int, *, run: int | None = None) -> Prospect:
+    """What this plan has before it; without one, a run of all that nobody has asked for."""
+    return rows.fetch(Prospect, _PROSPECT, {"dlq": dlq, "run": run})[0]
 
 
-def objections(dlq: int, *, limit: int | None = None) -> list[Objection]:
+def objections(dlq: int, *, run: int | None = None) -> list[Objection]:
     """Why letters of such a run would be parked at once, the most frequent first."""
-    return rows.fetch(Objection, _OBJECTIONS, {"dlq": dlq, "limit": limit})
+    return rows.fetch(Objection, _OBJECTIONS, {"dlq": dlq, "run": run})
 
 
-def shares(dlq: int, *, limit: int | None = None, count_lag: float = 0.0) -> list[Share]:
+def shares(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[Share]:
     """What each target would get. `count_lag`: seconds by which SQS's counts may lag behind."""
-    return rows.fetch(Share, _SHARES, {"dlq": dlq, "limit": limit, "count_lag": count_lag})
+    return rows.fetch(Share, _SHARES, {"dlq": dlq, "run": run, "count_lag": count_lag})

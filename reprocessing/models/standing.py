@@ -111,7 +111,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """A run that is not finished, and how far it is."""
+    """A run that has not ended, and how far it is."""
 
     dlq_id: int
     name: str
@@ -179,7 +179,7 @@ SELECT r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
        (SELECT count(*) FROM redrive_letter l
          WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')) AS unfinished
   FROM redrive_run r
- WHERE r.state <> 'finished' AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
+ WHERE r.state NOT IN ('finished', 'aborted') AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
  ORDER BY r.dlq_id, r.id
 """
 
@@ -205,7 +205,7 @@ def evidence(dlq: int | None = None, *, count_lag: float) -> list[Evidence]:
 
 
 def working(dlq: int | None = None) -> list[Working]:
-    """The runs of this dlq, or of every one, that are not finished."""
+    """The runs of this dlq, or of every one, that have not ended."""
     return rows.fetch(Working, _WORKING, {"dlq": dlq})
 
 

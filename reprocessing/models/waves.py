@@ -138,9 +138,14 @@ def begin(run_id: int) -> None:
 
     In a transaction of the caller's, the run locked by a plain UPDATE or FOR NO KEY UPDATE.
     """
+    close(run_id)
+    rows.execute(_OPEN, {"run": run_id, "size": SIZES[0]})
+
+
+def close(run_id: int) -> None:
+    """Close the run's open wave as it is; in a transaction of the caller's, as above."""
     rows.fetch(_Id, _LOCK_WAVE, {"run": run_id})
     rows.execute(_SETTLE, {"run": run_id})
-    rows.execute(_OPEN, {"run": run_id, "size": SIZES[0]})
 
 
 def begin_anew(run_id: int) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import Error as DatabaseError
-from django.db import connection, transaction
+from django.db import connection
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother
-from reprocessing.models import DeadLetterQueue, Run, Target, lanes, progress
+from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
+from reprocessing.domain.selection import ALL, Selection
+from reprocessing.models import DeadLetterQueue, Run, Target, lanes, operations, progress, waves
+from reprocessing.models.operations import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay, route
@@ -58,72 +60,92 @@ def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], N
     return captured
 
 
-def begin(dlq: DeadLetterQueue, *, name: str, limit: int | None, asked_by: str) -> Run:
-    """The run of this name, enlisted and running: made now, or found as it was left.
+def prepare(dlq: DeadLetterQueue, asked: Asked) -> Run:
+    """The run that is asked for, its letters selected: planned now, or found as it was left. They stay captured.
 
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
     """
-    with transaction.atomic():
-        run, made = Run.objects.select_for_update().get_or_create(
-            name=name,
-            defaults={
-                "dlq": dlq, "kind": RunKind.DRAIN, "selection": _selection(dlq, limit), "asked_by": asked_by,
-            },
-        )  # fmt: skip
-        _compare(run, dlq, limit)
-        if made:
-            plan.enlist(dlq, run, limit=limit)
-        return again(run)
+    run = operations.plan(dlq, asked)
+    _compare(run, dlq, asked.selection)
+    operations.select(run.pk, by=asked.by, reason=f"{asked.selection} of {dlq.name}")
+    run.refresh_from_db()
+    return run
 
 
-def known(dlq: DeadLetterQueue, *, name: str, limit: int | None) -> Run | None:
-    """The run of this name, if it was begun before.
+def begin(
+    dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL, in_waves: bool | None = None
+) -> Run:
+    """The run of this name, enlisted and running: planned and started now, or found as it was left.
+
+    Raises:
+        RunIsAnother: the name is taken by a run with another selection.
+        RunStandsOtherwise: it is paused, or was aborted.
+    """
+    return again(prepare(dlq, Asked(name, asked_by, selection, in_waves=in_waves)), by=asked_by)
+
+
+def known(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
+    """The run of this name, if there is one. `selection` None: whatever it was asked for.
 
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
     """
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is not None:
-        _compare(run, dlq, limit)
+        _compare(run, dlq, selection)
     return run
 
 
-def again(run: Run) -> Run:
-    """The run, running: what is done of it stays done."""
-    Run.objects.filter(pk=run.pk).update(
-        state=RunState.RUNNING, started_at=run.started_at or lanes.clock(), finished_at=None
-    )
+def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
+    """The run, running: what is done of it stays done.
+
+    Raises:
+        RunStandsOtherwise: it is paused, or was aborted.
+    """
+    match run.state:
+        case RunState.PLANNED:
+            plan.places(run.dlq)
+            operations.select(run.pk, by=by, reason=reason)  # one whose selection was never committed
+            operations.start(run, by=by, reason=reason)
+        case RunState.FINISHED:
+            operations.go_on(run.pk, by=by, reason=reason)
     run.refresh_from_db()
+    if run.state in {RunState.PAUSED, RunState.ABORTED}:
+        raise RunStandsOtherwise(standing_still(run))
     return run
 
 
-def _compare(run: Run, dlq: DeadLetterQueue, limit: int | None) -> None:
-    selection = _selection(dlq, limit)
-    if run.dlq_id != dlq.pk or run.kind != RunKind.DRAIN or run.selection != selection:
+def standing_still(run: Run) -> str:
+    """Who paused or aborted a run, why, and how to go on."""
+    said = f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
+    if run.state == RunState.PAUSED:
+        return f"{said} To go on: manage.py resume_run {run.name} --reason WHY --confirm"
+    return f"{said} What it left goes along with the next run: manage.py drain_dlq {run.dlq.name}"
+
+
+def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> None:
+    asked = f"{ALL if selection is None else selection} of {dlq.name}"
+    is_drain = run.kind == RunKind.DRAIN and "released" not in run.selection
+    same = is_drain and selection in {None, Selection.read(run.selection)}
+    if run.dlq_id != dlq.pk or not same:
         raise RunIsAnother(
-            f"The run {run.name} was asked for {_told(run)}; now it is asked for {_told_selection(selection)}. "
+            f"The run {run.name} was asked for {_told(run)}; now it is asked for {asked}. "
             "A run is repeated as it was (rerun), or another one is begun under another id."
         )
-
-
-def _selection(dlq: DeadLetterQueue, limit: int | None) -> dict[str, object]:
-    return {"dlq": dlq.name, "limit": limit}
 
 
 def _told(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return f"whatever {run.dlq.name} holds, by beat"
-    return f"released letters of {run.dlq.name}" if "released" in run.selection else _told_selection(run.selection)
-
-
-def _told_selection(selection: Mapping[str, object]) -> str:
-    limit = selection.get("limit")
-    return f"{'all letters' if limit is None else f'{limit} letters'} of {selection.get('dlq')}"
+    what = "released letters" if "released" in run.selection else Selection.read(run.selection)
+    return f"{what} of {run.dlq.name}"
 
 
 def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequence[int] = ()) -> Tally:
     """Replay a run until each of its letters has come to an end, or `hands.stop` says so; what they have come to.
+
+    A run that is paused, by a person or by itself, or aborted is left as it stands.
 
     A letter that waits behind a parked one is waited for only until nothing else is under way: a person decides there.
     The dlq's other running runs are replayed along, since their letters may stand before this run's; those of
@@ -147,7 +169,10 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
             report = turn.run(seconds=hands.conf.slice.total_seconds())
             tally = progress.tally(run.pk)
             told(tally)
-            if not tally.under_way and not any(progress.tally(other).under_way for other in along):
+            if progress.state(run.pk) in {RunState.PAUSED, RunState.ABORTED}:
+                break
+            running = set(progress.running(run.dlq_id)).intersection(along)
+            if not tally.under_way and not any(progress.tally(other).under_way for other in running):
                 break
             if not report.taken and not report.left:
                 time.sleep(IDLE)
@@ -214,6 +239,7 @@ class _Watch(_Beside):
     def _look(self) -> None:
         for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
             self._turn(dlq)
+        waves.sweep()
         promote.letters(conf=self._hands.conf)
 
     def _turn(self, dlq: DeadLetterQueue) -> None:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from django.db import transaction
+
 from reprocessing.conf import Conf
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, captures, lanes
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, captures, lanes, waves
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.enlistment import Enlisted
 from reprocessing.models.run import RunKind, RunState
@@ -84,17 +86,21 @@ def is_ours_alone(dlq: DeadLetterQueue, found: Depth, conf: Conf) -> bool:
 
 
 def standing_run(dlq: DeadLetterQueue) -> Run:
-    """The run that beat feeds with whatever the dlq holds."""
-    run, _ = Run.objects.get_or_create(
-        dlq=dlq,
-        kind=RunKind.STANDING,
-        defaults={
-            "name": f"standing:{dlq.pk}",  # no id that a person can give a run
-            "state": RunState.RUNNING,
-            "asked_by": "beat",
-            "started_at": lanes.clock(),
-        },
-    )
+    """The run that beat feeds with whatever the dlq holds; it goes in waves as its dlq says now."""
+    with transaction.atomic():
+        run, _ = Run.objects.get_or_create(
+            dlq=dlq,
+            kind=RunKind.STANDING,
+            defaults={
+                "name": f"standing:{dlq.pk}",  # no id that a person can give a run
+                "state": RunState.RUNNING,
+                "asked_by": "beat",
+                "started_at": lanes.clock(),
+            },
+        )
+        if Run.objects.filter(pk=run.pk).exclude(waves=dlq.waves).update(waves=dlq.waves):
+            run.waves = dlq.waves
+            waves.begin(run.pk)
     return run
 
 
@@ -105,7 +111,6 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     if dlq.mode != Mode.AUTOMATIC:
         return False
     captured = DeadLetter.objects.filter(dlq=dlq, state="captured", run=None)
-    back = DeadLetter.objects.filter(
-        run__dlq=dlq, run__state=RunState.FINISHED, state__in=("waiting", "sending", "awaiting")
-    )
+    ended = (RunState.FINISHED, RunState.ABORTED)
+    back = DeadLetter.objects.filter(run__dlq=dlq, run__state__in=ended, state__in=("waiting", "sending", "awaiting"))
     return captured.exists() or back.exists()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from reprocessing.models import DeadLetterQueue, Run, enlistment, rows
+from reprocessing.domain.selection import ALL, Selection
+from reprocessing.models import DeadLetterQueue, Run, enlistment, rows, selection, waves
 from reprocessing.models.enlistment import Enlisted
+from reprocessing.models.run import RunKind
 from reprocessing.pipeline import place
 
 
@@ -21,5 +23,15 @@ def places(dlq: DeadLetterQueue) -> int:
 
 
 def enlist(dlq: DeadLetterQueue, run: Run, *, limit: int | None = None) -> Enlisted:
-    """Put the dlq's placed letters that are in no run onto their lanes, as the run's, in one transaction."""
-    return rows.whole(lambda: enlistment.enlist(dlq.pk, run.pk, limit=limit))
+    """Put the dlq's placed letters that are in no run onto their lanes, as the run's, in one transaction.
+
+    A standing run that goes in waves, and has nothing under way, begins with one letter again.
+    """
+
+    def work() -> Enlisted:
+        if run.kind == RunKind.STANDING:
+            waves.begin_anew(run.pk)
+        selection.select(dlq.pk, run.pk, ALL if limit is None else Selection(limit=limit))
+        return enlistment.enlist(dlq.pk, run.pk)
+
+    return rows.whole(work)

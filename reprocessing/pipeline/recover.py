@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reprocessing.conf import Conf
-from reprocessing.models import DeadLetterQueue, breakers, captures, lanes, notices, parking, progress, stops, waves
+from reprocessing.models import (
+    DeadLetterQueue,
+    breakers,
+    captures,
+    lanes,
+    notices,
+    operations,
+    parking,
+    progress,
+    stops,
+    waves,
+)
 from reprocessing.models.notices import Owed
 from reprocessing.pipeline import clear, notify, route
 from reprocessing.sqs import QueueAddress, extend
@@ -25,6 +36,7 @@ def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     route.keep_up(lanes.clock())
     progress.finish_runs()
     waves.sweep()
+    operations.sweep()
 
 
 def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:

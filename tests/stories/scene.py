@@ -70,7 +70,7 @@ def drained(bench: Workbench, name: str = "", **options: Any) -> Tally:  # noqa:
     """The whole dlq captured, enlisted and replayed; what its letters have come to. At home in a thread of its own."""
     with_these = hands(bench, **options)
     drain.collect(bench.dlq, with_these, heard=lambda _: None, seconds=30)
-    run = drain.begin(bench.dlq, name=name or f"drain of {bench.name}", limit=None, asked_by="a test")
+    run = drain.begin(bench.dlq, name=name or f"drain of {bench.name}", asked_by="a test")
     return drain.work(run, with_these, told=lambda _: None)
 
 

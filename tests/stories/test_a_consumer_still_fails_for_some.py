@@ -52,9 +52,7 @@ def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_ag
         letter = bench.letter()
         assert (letter.state, letter.presumed, letter.attempts) == ("waiting", False, 1)
         run = (
-            drain.begin(dlq, name="the run", limit=None, asked_by="a test")
-            if again == "the same run"
-            else gather.standing_run(dlq)
+            drain.begin(dlq, name="the run", asked_by="a test") if again == "the same run" else gather.standing_run(dlq)
         )
         tally = drain.work(run, hands(bench), told=lambda _: None)
     assert (tally.presumed, tally.open) == (1, 0)

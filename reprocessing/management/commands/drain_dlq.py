@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, BooleanOptionalAction
 from typing import Any
 from uuid import uuid4
 
@@ -13,8 +13,9 @@ from django.core.validators import validate_slug
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.selection import ALL, Selection
 from reprocessing.management import drain_words
-from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, whole, words
+from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, words
 from reprocessing.management.drain_words import Outlook
 from reprocessing.management.draining import (
     Drainer,
@@ -26,8 +27,11 @@ from reprocessing.management.draining import (
     refuse,
     refuse_moves,
 )
-from reprocessing.models import DeadLetterQueue, Run, progress, prospect, standing
+from reprocessing.management.selecting import add_selection, selected
+from reprocessing.models import DeadLetterQueue, Run, operations, progress, prospect, selection, standing
 from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.operations import Asked
+from reprocessing.models.run import RunState
 from reprocessing.pipeline import drain
 
 #: Seconds after which a capture that never runs dry is begun anew.
@@ -35,6 +39,8 @@ _CAPTURE = 3_600.0
 #: Seconds between two tries while another capture has the dlq.
 _PATIENCE = 1.0
 _LONGEST_NAME = 100
+#: Letters behind others that are named.
+_NAMED = 10
 
 
 class Command(Drainer):
@@ -50,11 +56,14 @@ class Command(Drainer):
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
         parser.add_argument(
-            "--limit", type=whole(1), metavar="N", help="so many letters at most, the oldest lanes first"
-        )
-        parser.add_argument(
             "--run", type=run_name, metavar="ID", help="the run's id: the same id again repeats it, done is done"
         )
+        add_selection(parser)
+        parser.add_argument(
+            "--waves", action=BooleanOptionalAction,
+            help="one letter first, then 10, then 100, then all, each when the one before went well; default: as the "
+            "dlq says",
+        )  # fmt: skip
         parser.add_argument("--enqueue", action="store_true", help="leave the replay to the workers")
         parser.add_argument(
             "--by", default=whoever_is_here(), type=words, metavar="WHO", help="who does it (%(default)s)"
@@ -64,7 +73,8 @@ class Command(Drainer):
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = find(options["name"])
-        known = drain.known(dlq, name=options["run"], limit=options["limit"]) if options["run"] else None
+        wish = selected(options, dlq)
+        known = drain.known(dlq, name=options["run"], selection=wish) if options["run"] else None
         refuse(dlq)
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
@@ -77,31 +87,46 @@ class Command(Drainer):
             if known is not None:
                 self.repeat(known, options, interruption)
             else:
-                self.drain(dlq, options, interruption)
+                self.drain(dlq, wish or ALL, options, interruption)
 
     def repeat(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
-        """A run that was begun before: go on with it, capture nothing for it."""
-        if not options["confirm"]:
-            self.tell(run, options, progress.tally(run.pk), dry_run=True)
-            if not options["json"]:
-                self.say(f"{run.name} was begun before, and {run.state}. This was a dry run; to go on with it:")
-                self.say(acting(options))
+        """A run that was planned or begun before: go on with it, capture nothing for it."""
+        planned = run.state == RunState.PLANNED
+        outlook = look_ahead(run) if planned else None
+        refused = drain_words.too_slow(outlook) if outlook and outlook.late else ""
+        if not options["json"]:
+            self.say("\n".join(drain_words.plan(outlook, 0) if outlook else []))
+            if planned and (since := progress.arrived(run.pk)):
+                self.say(f"  since then      {drain_words.counted(since, 'letter')} arrived, which are not part of it")
+        if refused:
+            raise CommandError(refused)
+        if options["confirm"]:
+            self.act(drain.again(run, by=options["by"]), options, interruption)
             return
-        self.act(drain.again(run), options, interruption)
+        if outlook and options["json"]:
+            self.report(drain_words.plan_in_json(outlook, 0, refused) | {"arrived": progress.arrived(run.pk)})
+        elif not outlook:
+            self.tell(run, options, progress.tally(run.pk), dry_run=True)
+        if not options["json"]:
+            self.say(how_to_go_on(run, options))
 
-    def drain(self, dlq: DeadLetterQueue, options: dict[str, Any], interruption: Interruption) -> None:
+    def drain(self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption) -> None:
         """Capture, plan and, when told to, act."""
         new = self.capture(dlq, interruption, patient=options["confirm"])
-        outlook = look_ahead(dlq, options["limit"])
+        name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
+        asked = Asked(name, options["by"], wish, named=bool(options["run"]), in_waves=options["waves"])
+        run = drain.prepare(dlq, asked)
+        outlook = look_ahead(run)
         refused = drain_words.too_slow(outlook) if outlook.late else ""
         if not options["json"]:
             self.say("\n".join(drain_words.plan(outlook, new)))
         if options["confirm"] and not refused and not interruption():
-            name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
-            self.act(drain.begin(dlq, name=name, limit=options["limit"], asked_by=options["by"]), options, interruption)
+            self.act(drain.again(run, by=options["by"]), options, interruption)
             return
+        if refused or interruption() or outlook.nothing:
+            operations.forget(run.pk)
         if options["json"]:
-            self.report(drain_words.plan_in_json(outlook, options["run"], new, refused))
+            self.report(drain_words.plan_in_json(outlook, new, refused))
         if interruption():
             raise CommandError(
                 "Interrupted: nothing was sent. What was captured is kept; run this again to go on.",
@@ -111,7 +136,7 @@ class Command(Drainer):
             raise CommandError(refused)
         if not options["json"]:
             said = "This was a dry run: nothing was sent, parked or discarded."
-            self.say(said if outlook.nothing else f"{said} To act:\n{acting(options)}")
+            self.say(said if outlook.nothing else f"{said} To act:\n{acting(run, options)}")
 
     def capture(self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool) -> int:
         """Capture until the dlq has run dry; how many letters were new.
@@ -156,24 +181,35 @@ class Command(Drainer):
             self.work(run, options, interruption, along=others(run.dlq, run))
 
 
-def look_ahead(dlq: DeadLetterQueue, limit: int | None) -> Outlook:
-    """What a drain with this limit would do."""
+def look_ahead(run: Run) -> Outlook:
+    """What a plan has before it."""
+    dlq = run.dlq
+    wish = Selection.read(run.selection)
     return Outlook(
         dlq,
-        prospect.prospect(dlq.pk, limit=limit),
-        prospect.objections(dlq.pk, limit=limit),
-        prospect.shares(dlq.pk, limit=limit, count_lag=conf.current().count_lag.total_seconds()),
+        prospect.prospect(dlq.pk, run=run.pk),
+        prospect.objections(dlq.pk, run=run.pk),
+        prospect.shares(dlq.pk, run=run.pk, count_lag=conf.current().count_lag.total_seconds()),
         {one.name: progress.tally(one.pk).under_way for one in others(dlq)},
         sum(one.n for one in standing.letters(dlq.pk) if one.state == LetterState.PARKED),
+        run,
+        selection.behind(dlq.pk, run.pk, wish, most=_NAMED) if run.behind else [],
     )
 
 
-def acting(options: dict[str, Any]) -> str:
-    """The same command, as it acts."""
-    given = [(f"--{name}", options[name]) for name in ("limit", "run") if options[name] is not None]
+def acting(run: Run, options: dict[str, Any]) -> str:
+    """The command that acts on exactly what was planned."""
     flags = ["--enqueue"] if options["enqueue"] else []
     by = ["--by", options["by"]] if options["by"] != whoever_is_here() else []
-    return command("drain_dlq", options["name"], *(part for pair in given for part in pair), *by, *flags, "--confirm")
+    return command("drain_dlq", run.dlq.name, "--run", run.name, *by, *flags, "--confirm")
+
+
+def how_to_go_on(run: Run, options: dict[str, Any]) -> str:
+    """What a dry run says of a run that was planned or begun before."""
+    if run.state in {RunState.PAUSED, RunState.ABORTED}:
+        return drain.standing_still(run)
+    begun = "is planned" if run.state == RunState.PLANNED else f"was begun before, and {run.state}"
+    return f"{run.name} {begun}. This was a dry run; to go on with it:\n{acting(run, options)}"
 
 
 def run_name(text: str) -> str:

@@ -66,7 +66,9 @@ def test_a_dry_run_captures_and_plans_and_sends_nothing(ask_json: AskJson) -> No
         "captured": 5, "new": 5, "letters": 4, "lanes": 2, "longest_lane": 3, "not_eligible": 1,
         "objections": {"no_ordering_key": 1}, "waiting": 5, "dry_run": True,
     }  # fmt: skip
-    assert (bench.arrivals(), Run.objects.count(), Attempt.objects.count()) == ([], 0, 0)
+    run = Run.objects.get()
+    assert (run.state, run.selected, told["run"]) == ("planned", 5, run.name)
+    assert (bench.arrivals(), Attempt.objects.count()) == ([], 0)
     assert set(bench.states().values()) == {"captured"}
     assert bench.left() == 5
 
@@ -78,7 +80,7 @@ def test_a_dry_run_says_that_it_hides_messages_and_how_to_act(capsys: pytest.Cap
     assert f"Capturing {bench.name}: its messages are out of sight" in capsys.readouterr().err
     assert said.splitlines()[-2:] == [
         "This was a dry run: nothing was sent, parked or discarded. To act:",
-        f"manage.py drain_dlq {bench.name} --limit 7 --run monday --confirm",
+        f"manage.py drain_dlq {bench.name} --run monday --confirm",
     ]
 
 
@@ -251,7 +253,8 @@ def test_enqueued_letters_are_the_workers(ask: Ask) -> None:
 def test_enqueuing_too_is_a_dry_run_until_confirmed(ask: Ask) -> None:
     bench = Workbench()
     bench.bury("letter")
-    assert f"manage.py drain_dlq {bench.name} --enqueue --confirm" in ask("drain_dlq", bench.name, "--enqueue")
+    said = ask("drain_dlq", bench.name, "--enqueue")
+    assert f"manage.py drain_dlq {bench.name} --run {Run.objects.get().name} --enqueue --confirm" in said
     assert bench.states() == {"letter": "captured"}
 
 

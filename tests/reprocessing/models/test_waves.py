@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -36,7 +37,7 @@ def history(stock: Stock) -> list[tuple[int | None, int | None, int | None]]:
     return list(Wave.objects.filter(run=stock.run).order_by("no").values_list("size", "touched", "failed"))
 
 
-def go(stock: Stock, outcomes: Sequence[str | None], *, ill: bool | None = None, **fields: object) -> list[Attempt]:
+def go(stock: Stock, outcomes: Sequence[str | None], *, ill: bool | None = None, **fields: Any) -> list[Attempt]:  # noqa: ANN401
     """Letters sent for the first time in the open wave; None: nothing is known of it yet."""
     wave, made = opened(stock), list[Attempt]()
     for outcome in outcomes:
@@ -46,10 +47,11 @@ def go(stock: Stock, outcomes: Sequence[str | None], *, ill: bool | None = None,
     return made
 
 
-def _attempt(stock: Stock, letter: DeadLetter, outcome: str | None, *, no: int = 1, **fields: object) -> Attempt:
+def _attempt(stock: Stock, letter: DeadLetter, outcome: str | None, *, no: int = 1, **fields: Any) -> Attempt:  # noqa: ANN401
+    assert letter.lane
     closed = {"outcome": outcome, "closed_at": clock()} if outcome else {}
     return Attempt.objects.create(
-        letter=letter, lane_id=letter.lane_id, target=stock.target, run=stock.run, no=no, epoch=0, fence=1,
+        letter=letter, lane=letter.lane, target=stock.target, run=stock.run, no=no, epoch=0, fence=1,
         opened_at=clock(), holds_lane=False, **closed, **fields,
     )  # fmt: skip
 

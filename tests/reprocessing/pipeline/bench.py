@@ -85,7 +85,7 @@ class Workbench:
             name=self.name, url=self.dlq_url, arn=self.arn(self.dlq_url), region="eu-west-1", fifo=self.fifo,
             **{
                 "delete_when": "captured" if self.fifo else "terminal",
-                "quiet_for": 0, "backoff_base": 0, **self.fields,
+                "quiet_for": 0, "backoff_base": 0, "waves": False, **self.fields,
             },
         )  # fmt: skip
         self.origin = Origin.objects.create(dlq=self.dlq, arn=self.arn(self.origin_url), target=self.target)

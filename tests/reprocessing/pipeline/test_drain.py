@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 
 from reprocessing.domain.errors import RunIsAnother
+from reprocessing.domain.selection import Selection
 from reprocessing.models import DeadLetter, HealthCheck, Run, checks
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
@@ -26,7 +27,7 @@ def _hands(bench: Workbench) -> drain.Hands:
 
 def _drained(bench: Workbench, name: str = "run", limit: int | None = None) -> Run:
     drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
-    run = drain.begin(bench.dlq, name=name, limit=limit, asked_by="anna")
+    run = drain.begin(bench.dlq, name=name, asked_by="anna", selection=Selection(limit=limit))
     drain.work(run, _hands(bench), told=lambda _: None)
     return run
 
@@ -54,7 +55,7 @@ def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> Non
     checks.add(bench.target.pk, Question(CheckKind.HTTP, "http://127.0.0.1:1/"), by="ann", reason="why")
     bench.bury("letter")
     drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
-    run = drain.begin(bench.dlq, name="run", limit=None, asked_by="anna")
+    run = drain.begin(bench.dlq, name="run", asked_by="anna")
     looks = 0
 
     def seen() -> bool:
@@ -91,7 +92,7 @@ def test_another_selection_under_the_same_id_is_refused() -> None:
     run = _drained(bench, limit=1)
     for dlq, limit in ((bench.dlq, None), (bench.dlq, 2), (other.dlq, 1)):
         with pytest.raises(RunIsAnother, match="run"):
-            drain.begin(dlq, name="run", limit=limit, asked_by="ben")
+            drain.begin(dlq, name="run", asked_by="ben", selection=Selection(limit=limit))
     assert Run.objects.get() == run
 
 

@@ -1,0 +1,27 @@
+"""`manage.py pause_run`: nothing of a run is sent any more until it is resumed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reprocessing.management.operating import Operator, letters
+from reprocessing.models import Run, operations
+from reprocessing.models.operations import Moved
+from reprocessing.models.run import RunState
+
+
+class Command(Operator):
+    """Pauses a run."""
+
+    help = "Pauses a run, on every worker: what is on the wire is settled, what waits keeps waiting, until resume_run."
+    deed = "paused"
+    out_of = (RunState.RUNNING,)
+
+    def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
+        return operations.pause(run.pk, by=options["by"], reason=options["reason"])
+
+    def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:
+        if not options["confirm"]:
+            return [letters(run), f"NOT PAUSED: this was a dry run. {run.name} is paused with --confirm."]
+        resume = f"manage.py resume_run {run.name} --reason WHY --confirm"
+        return [letters(run), f"{run.name} is paused: nothing of it is sent until: {resume}"]

@@ -1,0 +1,45 @@
+"""`manage.py show_runs`: where every run stands, how far it is, and when it will end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from reprocessing import conf
+from reprocessing.management import run_words
+from reprocessing.management.console import Console, add_json, find, whole
+from reprocessing.management.run_words import Seen
+from reprocessing.models import Run
+from reprocessing.models.run import RunState
+
+_ENDED = (RunState.FINISHED, RunState.ABORTED)
+
+
+class Command(Console):
+    """Tells of runs; changes nothing."""
+
+    help = "Tells of the runs of one dlq, or of all: those that have not ended, and the last ones that have."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", nargs="?", metavar="NAME", help="one dlq's name")
+        parser.add_argument("--run", metavar="ID", help="one run alone")
+        parser.add_argument(
+            "--last", type=whole(0), default=5, metavar="N", help="so many that have ended (%(default)s)"
+        )
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        runs = Run.objects.select_related("dlq").order_by("-pk")
+        if options["name"]:
+            runs = runs.filter(dlq=find(options["name"]))
+        if options["run"]:
+            runs = runs.filter(name=options["run"])
+        ended = runs.filter(state__in=_ENDED)[: options["last"]]
+        chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda one: one.pk)
+        lag = conf.current().count_lag.total_seconds()
+        seen = [Seen.look(one, count_lag=lag) for one in chosen]
+        if options["json"]:
+            self.report({"runs": [run_words.in_json(one) for one in seen]})
+        else:
+            self.say("\n\n".join("\n".join(run_words.lines(one)) for one in seen) or "There is no run. See drain_dlq.")

@@ -1,0 +1,108 @@
+"""The statement that selects letters for a run: prefixes of lanes, in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.selection import Selection
+from reprocessing.models import rows
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """How many letters a run got; `behind` were asked for, too, but earlier ones of their lanes are not in the run."""
+
+    selected: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    message_id: str
+
+
+# Two selections of one dlq take turns: each sees whole lanes. The first number says what is locked, the second whose.
+_TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
+
+# Letters that are under way go first by their lane; those that are captured, and not selected, would be overtaken.
+_LEADING: Final[LiteralString] = """
+WITH captured AS (
+    SELECT l.id, l.message_id, l.origin_id, l.key_hash, l.sequence, l.died_at, l.run_id,
+           coalesce(l.key_hash, int8send(l.id)) AS lane,
+           l.run_id IS NULL
+           AND (%(origin)b::text IS NULL OR l.origin_id IN (
+                SELECT o.id FROM redrive_origin o
+                 WHERE o.dlq_id = %(dlq)b AND (o.arn = %(origin)b::text
+                       OR right(o.arn, length(%(origin)b::text) + 1) = ':' || %(origin)b::text)))
+           AND (%(after)b::timestamptz IS NULL OR l.died_at >= %(after)b::timestamptz)
+           AND (%(before)b::timestamptz IS NULL OR l.died_at < %(before)b::timestamptz)
+           AND (%(key)b::text IS NULL OR coalesce(l.ordering_key = %(key)b::text, false))
+           AND (%(ids)b::text[] IS NULL OR l.message_id = ANY(%(ids)b::text[])) AS wanted
+      FROM redrive_letter l
+     WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
+), placed AS (
+    SELECT *, bool_and(wanted OR run_id = %(run)b) OVER (
+                  PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads,
+           min(died_at) OVER (PARTITION BY origin_id, lane) AS first
+      FROM captured
+)
+"""
+
+# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters.
+_SELECT = f"""
+{_LEADING}, chosen AS (
+    SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
+      FROM placed WHERE wanted AND leads
+), taken AS (
+    UPDATE redrive_letter l SET run_id = %(run)b FROM chosen c
+     WHERE l.id = c.id AND (%(limit)b::bigint IS NULL OR c.place <= %(limit)b::bigint)
+       AND l.state = 'captured' AND l.run_id IS NULL
+    RETURNING l.id
+)
+SELECT (SELECT count(*) FROM taken) AS selected, (SELECT count(*) FROM placed WHERE wanted AND NOT leads) AS behind
+"""  # noqa: S608  # the inserted text is the constant above
+
+_BEHIND = f"""
+{_LEADING}
+SELECT message_id FROM placed WHERE wanted AND NOT leads ORDER BY first, key_hash, origin_id, sequence, message_id
+ LIMIT %(most)b
+"""  # noqa: S608  # the inserted text is the constant above
+
+
+def select(dlq: int, run: int, wish: Selection) -> Selected:
+    """Give a run the placed letters that it was asked for and that no other has; they stay captured.
+
+    In one transaction of the caller's. One letter is selected only when all captured letters before it in its lane
+    are, too.
+    """
+    take_turn(dlq)
+    return rows.fetch(Selected, _SELECT, _values(dlq, run, wish))[0]
+
+
+def take_turn(dlq: int) -> None:
+    """Wait until nobody else selects letters of this dlq, and keep others waiting until the end of the transaction."""
+    rows.fetch(_Done, _TURN, {"dlq": dlq})
+
+
+def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
+    """Message ids of letters that a run was asked for and that stand behind others it was not asked for."""
+    return [row.message_id for row in rows.fetch(_Behind, _BEHIND, {**_values(dlq, run, wish), "most": most})]
+
+
+def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:
+    return {
+        "dlq": dlq,
+        "run": run,
+        "limit": wish.limit,
+        "origin": wish.origin,
+        "after": wish.died_after,
+        "before": wish.died_before,
+        "key": wish.key,
+        "ids": list(wish.message_ids) or None,
+    }
