@@ -13,7 +13,7 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
 
 from reprocessing.domain.errors import DlqIsTaken
-from reprocessing.models import enlistment, parking
+from reprocessing.models import enlistment, parking, rules
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.review import Act, Review
 from reprocessing.models.target import Target
@@ -85,6 +85,8 @@ BRAKES: Mapping[str, str] = {
 
 #: What a letter's place is read by: captured letters are placed again when one of these changes.
 KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
+#: What rules ask letters for: they decide otherwise when one of these changes.
+ASKED = ("message_type", "tenant")
 
 
 def register(proposal: Proposal, *, by: str, reason: str) -> Registered:
@@ -109,6 +111,8 @@ def register(proposal: Proposal, *, by: str, reason: str) -> Registered:
 
 def _register(proposal: Proposal, by: str, reason: str) -> Registered:
     with transaction.atomic():
+        if asked := any(name in ASKED for name in proposal.dlq):
+            rules.lock()
         dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
         changes = differences(proposal)
         if not changes:
@@ -119,6 +123,8 @@ def _register(proposal: Proposal, by: str, reason: str) -> Registered:
         _write_origins(dlq, proposal)
         if keys_changed and not new:
             enlistment.replan(dlq.pk)
+        if asked and not new and any(one.field in ASKED for one in changes):
+            rules.bump()
         Review.objects.create(
             act=Act.ADDED if new else Act.CHANGED,
             dlq=dlq,

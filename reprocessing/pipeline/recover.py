@@ -28,12 +28,12 @@ _GROUP = 500
 
 def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again."""
-    breakers.sweep()  # first: it needs no queue that answers
+    breakers.sweep()  # first: these need no queue that answers
+    route.keep_up(lanes.clock())
     for dlq in DeadLetterQueue.objects.exclude(mode="observe"):
         if stop():
             return
         sweep(dlq, conf=conf)
-    route.keep_up(lanes.clock())
     progress.finish_runs()
     waves.sweep()
     operations.sweep()

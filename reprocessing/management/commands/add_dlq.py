@@ -12,7 +12,7 @@ from django.core.validators import validate_slug
 
 from reprocessing import conf
 from reprocessing.domain.errors import SelectorIsUnclear
-from reprocessing.domain.identity import Selector
+from reprocessing.domain.identity import Selector, Source
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, number, whole
 from reprocessing.models import DeadLetterQueue, captures, registration
 from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
@@ -25,13 +25,13 @@ from reprocessing.pipeline.examine import Examination, Finding, Wanted
 _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
-    "interval", "crontab",
+    "interval", "crontab", "message_type", "tenant",
 )  # fmt: skip
 _TARGET = ("proof", "advance", "rate", "burst", "window", *registration.BRAKES)
 _OFF = "off"
 _LONGEST_NAME = 100
 #: What "off" stands for, where that is not nothing.
-_WITHOUT = {"parking_url": "", "ramp_from": 1.0}
+_WITHOUT = {"parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": ""}
 
 
 class Command(Console):
@@ -124,6 +124,8 @@ def _add_keys(parser: CommandParser) -> None:
     parser.add_argument(
         "--missing-key", choices=MissingKey.values, help="what becomes of a letter without ordering key; default: park"
     )
+    for one, of in (("--message-type", "type"), ("--tenant", "tenant")):
+        parser.add_argument(one, type=or_off(shared), metavar="S", help=f'what rules know as {of}; default: "off"')
     parser.add_argument("--stale", choices=StalePolicy.values, help="of one that turns up too late; default: park")
     parser.add_argument("--parked-head", choices=ParkedHead.values, help="what one does to its lane; default: aside")
 
@@ -214,6 +216,13 @@ def selector(text: str) -> str:
         return str(Selector.parse(text))
     except SelectorIsUnclear as error:
         raise ArgumentTypeError(str(error)) from error
+
+
+def shared(text: str) -> str:
+    """The type of a selector of what letters have in common."""
+    if Selector.parse(found := selector(text)).source in (Source.NONE, Source.CONTENT_HASH, Source.MESSAGE_ID):
+        raise ArgumentTypeError(f'{text} is nothing that letters have in common; "off" if they carry nothing')
+    return found
 
 
 def crontab(text: str) -> str:

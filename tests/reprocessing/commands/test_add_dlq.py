@@ -24,6 +24,7 @@ from reprocessing.models import (
     RateClass,
     Review,
     Target,
+    rules,
 )
 from reprocessing.models.lanes import clock
 from tests.contract.endpoints import Sandbox
@@ -188,6 +189,22 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
     breaker = target.breakers.get()
     assert (breaker.threshold, breaker.ratio, breaker.cooldown, breaker.cooldown_cap) == (7, 0.25, 1.5, 600)
     assert (breaker.ramp_from, breaker.ramp) == (0.02, 0.02)
+
+
+def test_where_letters_carry_type_and_tenant_is_remembered_and_has_the_rules_asked_anew(ask: Ask, shop: Shop) -> None:
+    row = add(ask, shop.dlq, "--message-type", "body:type", "--tenant", "attribute:tenant")
+    assert (row.message_type, row.tenant, rules.version()) == ("body:type", "attribute:tenant", 0)
+    ask("add_dlq", "orders", "--tenant", "attribute:customer", "--message-type", "off", "--confirm")
+    row.refresh_from_db()
+    assert (row.message_type, row.tenant, rules.version()) == ("", "attribute:customer", 1)
+    ask("add_dlq", "orders", "--max-attempts", "9", "--confirm")
+    assert rules.version() == 1
+
+
+@pytest.mark.parametrize("selector", ["content-hash", "message-id", "none"])
+def test_what_no_two_letters_share_is_no_tenant(selector: str, ask: Ask) -> None:
+    with pytest.raises(CommandError, match=f"{selector} is nothing that letters have in common"):
+        ask("add_dlq", "orders", "--url", "http://127.0.0.1:9/0/x", "--tenant", selector)
 
 
 def test_a_change_of_the_brakes_is_reviewed_and_holds_for_every_class(ask: Ask, ask_json: AskJson, shop: Shop) -> None:
