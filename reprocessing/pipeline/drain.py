@@ -14,11 +14,11 @@ from django.db import connection
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
 from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import DeadLetterQueue, Run, Target, lanes, operations, progress, waves
+from reprocessing.models import DeadLetterQueue, Run, Target, operations, progress
 from reprocessing.models.operations import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay, route
+from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay
 from reprocessing.pipeline.capture import Captured
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, depth
@@ -221,10 +221,10 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Looks at rules and the health of targets; by itself, since a capture may take longer than a verdict holds."""
+    """Looks at health, rules, breakers, waves; by itself, since a capture may take longer than a verdict holds."""
 
     def _look(self) -> None:
-        route.keep_up(lanes.clock())
+        recover.fleet()
         check.targets(conf=self._hands.conf)
 
 
@@ -239,7 +239,6 @@ class _Watch(_Beside):
     def _look(self) -> None:
         for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
             self._turn(dlq)
-        waves.sweep()
         promote.letters(conf=self._hands.conf)
 
     def _turn(self, dlq: DeadLetterQueue) -> None:

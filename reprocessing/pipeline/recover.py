@@ -28,14 +28,19 @@ _GROUP = 500
 
 def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again."""
-    breakers.sweep()  # first: these need no queue that answers
-    route.keep_up(lanes.clock())
+    fleet()  # first: this needs no queue that answers
     for dlq in DeadLetterQueue.objects.exclude(mode="observe"):
         if stop():
             return
         sweep(dlq, conf=conf)
-    progress.finish_runs()
+
+
+def fleet() -> None:
+    """See to what belongs to no dlq: looks that died with their worker, rules that begin or end, runs, plans."""
+    breakers.sweep()
     waves.sweep()
+    route.keep_up(lanes.clock())
+    progress.finish_runs()
     operations.sweep()
 
 
