@@ -138,14 +138,24 @@ class CallLog:
         begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
         calls, seen, size = [], 0, 0
         for kept in self._lines(begin):
-            line = kept if self._given else Call.read(kept).line()
-            if _matches(line, action, queue):
+            line = self._told(kept, action, queue)
+            if line is not None:
                 calls.append(orjson.Fragment(line))
             seen += 1
-            size += len(line)
+            size += len(line or kept)
             if seen >= PAGE or size >= PAGE_BYTES:
                 break
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
+
+    def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
+        """The documented line of a call that matches."""
+        if not self._given:
+            call = Call.read(kept)
+            return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
+        if action is queue is None:
+            return kept
+        told = orjson.loads(kept)
+        return kept if action in (None, told["action"]) and queue in (None, told["queue"]) else None
 
     def _lines(self, since: int) -> Iterator[bytes]:
         for stretch in self._stretches:
@@ -163,13 +173,6 @@ class CallLog:
 
 def _temporary() -> BinaryIO:
     return cast("BinaryIO", TemporaryFile("w+b", buffering=_BUFFER))
-
-
-def _matches(line: bytes, action: str | None, queue: str | None) -> bool:
-    if action is None and queue is None:
-        return True
-    call = orjson.loads(line)
-    return action in (None, call["action"]) and queue in (None, call["queue"])
 
 
 def _show_sent(sent: Sent) -> dict[str, object]:

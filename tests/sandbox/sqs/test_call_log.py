@@ -105,6 +105,7 @@ def test_a_given_file_keeps_all(tmp_path: Path) -> None:
         log = CallLog(file=file, most=300)
         add(log, 1_000)
         assert read(log, since=0) == (list(range(1_000)), 1_000, 0, 1_000)
+        assert read(log, since=0, action="B") == ([], 1_000, 0, 1_000)
         log.clear()
         add(log, 1)
         assert read(log, since=0) == ([1_000], 1_001, 1_000, 1_001)
