@@ -25,11 +25,12 @@ LEADS = "redrive.beat.leads"
 
 
 @contextmanager
-def throw_away_database(server_url: str) -> Iterator[str]:
-    """The URL of a new, empty database beside the one that `server_url` names."""
+def throw_away_database(server_url: str, *, like: str = "template1") -> Iterator[str]:
+    """The URL of a new database beside the one that `server_url` names: empty, or a copy of the one named `like`."""
     name = f"beat_{uuid.uuid4().hex}"
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(like))
+        connection.execute(copy)
         try:
             yield urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
         finally:
@@ -47,6 +48,9 @@ class Schedule:
 
     def __post_init__(self) -> None:
         self.ticks_url = self.sqs.make_queue("ticks")
+
+    def migrate(self) -> None:
+        """Make the tables."""
         command = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
         subprocess.run(command, env=self.environment(), cwd=SOURCES, check=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,9 +16,18 @@ from tests.conditions import eventually
 TAKEN_OVER = 15.0  # seconds after the leader's end
 
 
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a database that has all tables and nobody in it."""
+    with throw_away_database(os.environ["DATABASE_URL"]) as url:
+        with LocalSqs() as sqs:
+            Schedule(sqs=sqs, database_url=url, folder=tmp_path_factory.mktemp("tables")).migrate()
+        yield urlsplit(url).path.removeprefix("/")
+
+
 @pytest.fixture
-def schedule(tmp_path: Path) -> Iterator[Schedule]:
-    with LocalSqs() as sqs, throw_away_database(os.environ["DATABASE_URL"]) as url:
+def schedule(tmp_path: Path, tables: str) -> Iterator[Schedule]:
+    with LocalSqs() as sqs, throw_away_database(os.environ["DATABASE_URL"], like=tables) as url:
         yield Schedule(sqs=sqs, database_url=url, folder=tmp_path)
 
 

@@ -31,7 +31,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def patient_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """A worker with production's waits whose receive hangs from the start, while the other tests go on."""
+    """A worker with production's waits whose receive hangs from the start."""
     with (
         LocalSqs() as sqs,
         Worker(
@@ -46,7 +46,7 @@ def patient_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]
 
 
 @pytest.fixture(scope="module")
-def workers(tmp_path_factory: pytest.TempPathFactory, patient_worker: Worker) -> Iterator[list[Worker]]:
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
     """One worker a pool, the same ones for all faults."""
     folder: Path = tmp_path_factory.mktemp("workers")
     with LocalSqs() as sqs, ExitStack() as running:

@@ -7,7 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
@@ -54,7 +56,8 @@ def read_everywhere(environment: Environment) -> tuple[object, object, object]:
 
 
 def nobody_listens(environment: Environment) -> bool:
-    return not any(listens(environment[name]) for name in ("DATABASE_URL", "REDIS_URL", "AWS_ENDPOINT_URL_SQS"))
+    servers = {"DATABASE_URL", "REDIS_URL", "AWS_ENDPOINT_URL_SQS"} & set(environment)
+    return not any(listens(environment[name]) for name in servers)
 
 
 def listens(url: str) -> bool:
@@ -97,26 +100,46 @@ def test_a_fresh_start_forgets_the_data(tmp_path: Path) -> None:
         assert row == (0,)
 
 
-def test_a_second_sandbox_in_the_same_folder_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    folder = tmp_path / "sandbox"
-    with sandbox(folder) as (launcher, _):
-        command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(folder)]
-        second = subprocess.run(command, capture_output=True, text=True, check=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A sandbox that several tests look at and none changes."""
 
-        assert second.returncode == 1
-        assert second.stderr.strip() == (
-            f"CommandError: A sandbox runs in {folder} already (process {launcher.pid}). "
-            "Stop it, or name another --folder."
-        )
+    folder: Path
+    launcher: int
+    environment: Environment
+    ports: tuple[int, int, int]
 
 
-def test_ports_are_free_to_choose(tmp_path: Path) -> None:
-    postgres, valkey, sqs = free_port(), free_port(), free_port()
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    folder = tmp_path_factory.mktemp("standing") / "sandbox"
+    postgres, valkey, sqs = ports = free_port(), free_port(), free_port()
     options = ("--postgres-port", str(postgres), "--redis-port", str(valkey), "--sqs-port", str(sqs))
-    with sandbox(tmp_path / "sandbox", *options) as (_, environment):
-        assert environment["AWS_ENDPOINT_URL_SQS"] == f"http://127.0.0.1:{sqs}"
-        assert f":{postgres}/" in environment["DATABASE_URL"]
-        assert f":{valkey}/" in environment["REDIS_URL"]
+    with sandbox(folder, *options) as (launcher, environment):
+        yield Standing(folder=folder, launcher=launcher.pid, environment=environment, ports=ports)
+
+
+def test_a_second_sandbox_in_the_same_folder_is_refused_in_a_sentence(standing: Standing) -> None:
+    status, told = refusal("--folder", str(standing.folder))
+
+    assert status == 1
+    assert told == (
+        f"CommandError: A sandbox runs in {standing.folder} already (process {standing.launcher}). "
+        "Stop it, or name another --folder."
+    )
+
+
+def test_ports_are_free_to_choose(standing: Standing) -> None:
+    postgres, valkey, sqs = standing.ports
+    assert standing.environment["AWS_ENDPOINT_URL_SQS"] == f"http://127.0.0.1:{sqs}"
+    assert f":{postgres}/" in standing.environment["DATABASE_URL"]
+    assert f":{valkey}/" in standing.environment["REDIS_URL"]
+
+
+def test_what_the_sandbox_keeps_is_for_its_owner_only(standing: Standing) -> None:
+    folder = standing.folder
+    secret = [folder / "settings.json", folder / "environment", folder / "valkey" / "valkey.conf"]
+    assert [oct(file.stat().st_mode & 0o777) for file in [folder, *secret]] == ["0o700", "0o600", "0o600", "0o600"]
 
 
 def test_only_sqs_starts_nothing_else(tmp_path: Path) -> None:
@@ -128,16 +151,14 @@ def test_only_sqs_starts_nothing_else(tmp_path: Path) -> None:
         assert "DATABASE_URL" not in environment
 
 
-def test_what_the_sandbox_keeps_is_for_its_owner_only(tmp_path: Path) -> None:
-    folder = tmp_path / "sandbox"
-    with sandbox(folder):
-        secret = [folder / "settings.json", folder / "environment", folder / "valkey" / "valkey.conf"]
-        assert [oct(file.stat().st_mode & 0o777) for file in [folder, *secret]] == ["0o700", "0o600", "0o600", "0o600"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_it_stops_in_order_when_asked_also_twice(tmp_path: Path, number: signal.Signals) -> None:
-    with sandbox(tmp_path / "sandbox") as (launcher, environment):
+@pytest.mark.parametrize(
+    ("number", "options"),
+    [(signal.SIGTERM, ()), (signal.SIGINT, ("--only", "sqs")), (signal.SIGHUP, ("--only", "sqs"))],
+)
+def test_it_stops_in_order_when_asked_also_twice(
+    tmp_path: Path, number: signal.Signals, options: tuple[str, ...]
+) -> None:
+    with sandbox(tmp_path / "sandbox", *options) as (launcher, environment):
         launcher.send_signal(number)
         launcher.send_signal(number)
         _, told = launcher.communicate(timeout=30)
