@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,18 +13,16 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import sqs
 from reprocessing.domain.routing import Action
 from reprocessing.management.console import find, number, whole
-from reprocessing.management.drain_words import counted
+from reprocessing.management.rule_words import OFF
 from reprocessing.models import DeadLetterQueue, RateClass, Rule, Target, lanes, rules
 from reprocessing.models.dead_letter_queue import Jitter
-from reprocessing.models.registration import Difference
 from reprocessing.models.rules import Bound
 from reprocessing.models.target import FORTNIGHT, Advance, Proof
 from reprocessing.pipeline import preview, route
 from reprocessing.pipeline.examine.proposing import RATE
-from reprocessing.pipeline.preview import Preview, Share
+from reprocessing.pipeline.preview import Preview
 from reprocessing.sqs import QueueAddress
 
-OFF = "off"
 #: Days that a preview looks back, unless it is told otherwise.
 DAYS = 7
 _MOST_DAYS = 3_650
@@ -216,71 +214,3 @@ def _told(letters: int) -> None:
 def followed() -> int:
     """After a change was committed: what rules stopped is asked anew; how many letters that were."""
     return route.wake(route.Book.load())
-
-
-def changes(found: list[Difference]) -> Iterable[str]:
-    """Differences for people."""
-    for one in found:
-        if one.before is None and one.after is None:
-            continue
-        before = "" if one.before in (None, [], False) else f"{_value(one.before)} -> "
-        yield f"  {one.field}: {before}{_value(one.after)}"
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list):
-        return " and ".join(str(one) for one in value) or "every letter"
-    return OFF if value is None else str(value)
-
-
-def shares(found: Preview, *, days: int) -> Iterable[str]:
-    """A preview for people."""
-    yield f"Of {counted(found.letters, 'letter')} captured in the last {counted(days, 'day')}:"
-    for one in found.shares:
-        yield from _share(one)
-    if len(found.shares) != 1:
-        yield f"  {counted(found.unmatched, 'letter')}: no rule matches"
-
-
-def _share(one: Share) -> Iterable[str]:
-    states = f" ({_states(one.would_act_on)})" if one.acts else ""
-    yield f"  {one.name} ({one.action}) would act on {counted(one.acts, 'letter')}{states}"
-    if one.matched_before:
-        yield f"    finished before: {counted(one.matched_before.total(), 'letter')} ({_states(one.matched_before)})"
-    if one.under_way:
-        yield f"    with their target, and asked about when they come back: {counted(one.under_way, 'letter')}"
-    if one.taken_first:
-        taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
-        yield f"    matching, but taken first: {counted(one.taken_first.total(), 'letter')} ({taken})"
-    if one.errs:
-        yield f"    held, since it cannot be asked: {counted(one.errs, 'letter')} ({one.trouble})"
-    if one.shown:
-        yield f"    such as {', '.join(one.shown)}"
-
-
-def _states(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} {state}" for state, n in sorted(counts.items()))
-
-
-def in_json(found: Preview, *, days: int) -> dict[str, Any]:
-    """A preview for programs."""
-    return {
-        "days": days,
-        "letters": found.letters,
-        "unmatched": found.unmatched,
-        "rules": [
-            {
-                "rule": one.name,
-                "action": one.action,
-                "would_act_on": one.acts,
-                "by_state": dict(one.would_act_on),
-                "under_way": one.under_way,
-                "finished": dict(one.matched_before),
-                "message_ids": one.shown,
-                "errs": one.errs,
-                "trouble": one.trouble or None,
-                "taken_first": dict(one.taken_first),
-            }
-            for one in found.shares
-        ],
-    }

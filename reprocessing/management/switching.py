@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management import ruling
+from reprocessing.management import rule_words, ruling
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
 from reprocessing.models import Rule, amendments, rules
 
@@ -35,8 +35,8 @@ class SwitchCommand(Console):
             seen = ruling.look(
                 ruling.with_rule(row), days=options["days"], dlq=row.dlq_id, focus=rules.bound(row).rule.id
             )
-            told["preview"] = ruling.in_json(seen, days=options["days"])
-            lines += ruling.shares(seen, days=options["days"])
+            told["preview"] = rule_words.in_json(seen, days=options["days"])
+            lines += rule_words.shares(seen, days=options["days"])
         said, more = self.after(row, options)
         lines += [*more, self.last_line(row, was=was, acted=options["confirm"])]
         if options["json"]:

@@ -17,6 +17,8 @@ from reprocessing.models.dead_letter_queue import Jitter
 from reprocessing.models.rule import Rule as Row
 from reprocessing.models.rule import Rulebook
 
+#: The share of the letters that a rule is asked about on which it may err before somebody is told.
+ILL = 0.01
 #: The id of a row that is not there yet: it comes after those that are.
 UNSAVED = 2**62
 
@@ -145,3 +147,51 @@ def _next(now: datetime) -> datetime | None:
 
 def _clock() -> datetime:
     return rows.fetch(_Now, "SELECT redrive_now() AS now", {})[0].now
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A rule that holds, and what it has come to.
+
+    Attributes:
+        dlq: the name of the one it is for; None: all.
+        hits: letters that it has decided about; `stopped` of them it holds, delays, or errs on, now.
+        errs: letters that it could not be asked about since it was written, of those that it was `asked` about.
+        trouble: what the newest of these tripped over.
+    """
+
+    name: str
+    action: str
+    dlq: str | None
+    hits: int
+    last_hit_at: datetime | None
+    stopped: int
+    errs: int
+    asked: int | None
+    trouble: str
+
+    @property
+    def errs_too_often(self) -> bool:
+        """Whether somebody has to look after it."""
+        return self.errs > 0 and self.errs >= ILL * (self.asked or 0)
+
+
+# Which letters a rule was asked about is counted only for one that errs: all that no rule before it decided about.
+_STANDING = """
+SELECT u.name, u.action, d.name AS dlq, u.hits, u.last_hit_at, u.errs, u.trouble,
+       (SELECT count(*) FROM redrive_letter l
+         WHERE l.rule_id = u.id AND l.state = 'waiting' AND l.route IN ('hold', 'erred', 'delay')) AS stopped,
+       CASE WHEN u.errs > 0 THEN (
+            SELECT count(*) FROM redrive_letter l LEFT JOIN redrive_rule b ON b.id = l.rule_id
+             WHERE l.route_version > 0 AND (u.dlq_id IS NULL OR l.dlq_id = u.dlq_id)
+               AND (b.id IS NULL OR (b.position, b.id) >= (u.position, u.id))) END AS asked
+  FROM redrive_rule u LEFT JOIN redrive_dlq d ON d.id = u.dlq_id
+ WHERE u.enabled AND coalesce(u.valid_from <= redrive_now(), true) AND coalesce(u.valid_until > redrive_now(), true)
+   AND (%(dlq)b::bigint IS NULL OR u.dlq_id IS NULL OR u.dlq_id = %(dlq)b::bigint)
+ ORDER BY u.position, u.id
+"""
+
+
+def standing(dlq: int | None = None) -> list[Standing]:
+    """The rules that hold for this dlq, or all that hold, in their order."""
+    return rows.fetch(Standing, _STANDING, {"dlq": dlq})

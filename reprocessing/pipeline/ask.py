@@ -16,8 +16,6 @@ from reprocessing.models import DeadLetterQueue, rules
 from reprocessing.models.routes import Asked
 from reprocessing.models.rules import Bound
 
-#: The share of the letters asked about on which a rule may err before somebody is told.
-ILL = 0.01
 #: Seconds between two words about one rule.
 WORD_EVERY = 60.0
 
@@ -90,7 +88,7 @@ class Book:
         for rule_id, erred in self._erred.items():
             place = self._places[rule_id]
             asked = self._asked - sum(n for decided, n in self._decided.items() if self._places[decided] < place)
-            if erred >= ILL * asked and now - self._told.get(rule_id, -WORD_EVERY) >= WORD_EVERY:
+            if erred >= rules.ILL * asked and now - self._told.get(rule_id, -WORD_EVERY) >= WORD_EVERY:
                 self._told[rule_id] = now
                 found.append((self.rules[place].rule, erred, asked))
         return found

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management import ruling
+from reprocessing.management import rule_words, ruling
 from reprocessing.management.commands.add_dlq import name
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, number
 from reprocessing.models import RateClass, amendments
@@ -38,7 +38,7 @@ class Command(Console):
 
     def answer(self, options: dict[str, Any]) -> None:
         fields = {one: options[one] for one in ("rate", "burst") if options[one] is not None}
-        fields = {one: None if value == ruling.OFF else value for one, value in fields.items()}
+        fields = {one: None if value == rule_words.OFF else value for one, value in fields.items()}
         fields |= ruling.said_of_backoff(options)
         new = not RateClass.objects.filter(name=options["name"]).exists()
         found = amendments.differences_of_class(options["name"], fields)
@@ -49,7 +49,7 @@ class Command(Console):
             told = {"rate_class": options["name"], "dry_run": not options["confirm"], "new": new}
             self.report({**told, "changes": changed})
             return
-        self.say("\n".join([f"{options['name']}:", *ruling.changes(found)]))
+        self.say("\n".join([f"{options['name']}:", *rule_words.changes(found)]))
         self.say(_last_line(options["name"], new=new, changed=bool(found), acted=options["confirm"]))
 
 

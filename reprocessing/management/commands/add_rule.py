@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.domain.routing import Action
-from reprocessing.management import ruling
+from reprocessing.management import rule_words, ruling
 from reprocessing.management.commands.add_dlq import name
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, number, whole
 from reprocessing.models import Rule, amendments, rules
@@ -50,7 +50,7 @@ class Command(Console):
         row = amendments.drafted(options["name"], fields)
         found = amendments.differences(options["name"], fields)
         told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"], "new": known is None}
-        lines = [f"{row.name}:", *ruling.changes(found)]
+        lines = [f"{row.name}:", *rule_words.changes(found)]
         if options["confirm"]:
             amendments.put(row.name, fields, by=options["by"], reason=options["reason"])
             told["asked_anew"] = ruling.followed()
@@ -58,8 +58,8 @@ class Command(Console):
             seen = ruling.look(
                 ruling.with_rule(row), days=options["days"], dlq=row.dlq_id, focus=rules.bound(row).rule.id
             )
-            told["preview"] = ruling.in_json(seen, days=options["days"])
-            lines += ["", *ruling.shares(seen, days=options["days"])]
+            told["preview"] = rule_words.in_json(seen, days=options["days"])
+            lines += ["", *rule_words.shares(seen, days=options["days"])]
         if options["json"]:
             changed = [{"field": one.field, "before": one.before, "after": one.after} for one in found]
             self.report({**told, "enabled": row.enabled, "changes": changed})

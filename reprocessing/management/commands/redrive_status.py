@@ -13,10 +13,10 @@ from django.db.models import Min
 from reprocessing import conf
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
-from reprocessing.management import brake_words
+from reprocessing.management import brake_words, rule_words
 from reprocessing.management.console import Console, add_json, find, number, when
 from reprocessing.management.drain_words import counted
-from reprocessing.models import Custody, bearings, standing, stops
+from reprocessing.models import Custody, bearings, rules, standing, stops
 from reprocessing.models import lanes as lanes_of
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.custody import CustodyState
@@ -83,6 +83,7 @@ def status(key: int | None = None) -> Told:
     return {
         "now": now,
         "stopped": halt and _stop(halt.since, halt.by, halt.reason),
+        "rules": [rule_words.of_rule(one) for one in rules.standing(key)],
         "dlqs": [
             {
                 **_of_dlq(watch),
@@ -157,6 +158,8 @@ def _why(one: Lanes) -> str:
     match one.phase:
         case "awaiting":
             return "the outcome of their head is not known yet"
+        case "held" if one.why.startswith("rule "):
+            return one.why
         case "held":
             return "a parked letter holds them until a person decides"
         case _ if one.why:
@@ -203,6 +206,10 @@ def screen(found: Told) -> Iterable[str]:
     for dlq in found["dlqs"]:
         yield ""
         yield from _dlq(dlq, found["now"])
+    if found["rules"]:
+        yield ""
+    for rule in found["rules"]:
+        yield from rule_words.standing(rule)
 
 
 def _dlq(dlq: Told, now: datetime) -> Iterable[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management import ruling
+from reprocessing.management import rule_words, ruling
 from reprocessing.management.console import Console, add_json, find
 from reprocessing.models import rules
 
@@ -35,8 +35,8 @@ class Command(Console):
             some = list(rules.in_force().rules)
         found = ruling.look(some, days=days, dlq=dlq, focus=focus)
         if options["json"]:
-            self.report(ruling.in_json(found, days=days))
+            self.report(rule_words.in_json(found, days=days))
         else:
-            self.say("\n".join(ruling.shares(found, days=days)))
+            self.say("\n".join(rule_words.shares(found, days=days)))
             if not some:
                 self.say("No rule holds: see add_rule and list_rules.")

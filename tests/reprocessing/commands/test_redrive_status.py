@@ -22,7 +22,9 @@ from reprocessing.models import (
     DeadLetterQueue,
     Origin,
     RateClass,
+    Rule,
     Sighting,
+    amendments,
     evidence,
     stops,
 )
@@ -247,3 +249,26 @@ def test_watching_goes_on_until_nobody_watches(orders: DeadLetterQueue) -> None:
         assert (watching.wait(20), watching.stderr.read()) == (0, "")
     assert [[dlq["name"] for dlq in look["dlqs"]] for look in looks] == [["orders"]] * 2
     assert looks[0]["now"] < looks[1]["now"]
+
+
+def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
+    add_row: AddRow, ask: Ask, ask_json: AskJson
+) -> None:
+    origin = add_origin(add_row("orders"))
+    said = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": True}
+    amendments.put("bad", said, by="ann", reason="a test")
+    amendments.put("off", said | {"enabled": False}, by="ann", reason="a test")
+    bad = Rule.objects.get(name="bad")
+    why = "rule bad holds it"
+    lane = add_lane(origin, LanePhase.HELD, why=why)
+    add_letter(origin, LetterState.WAITING, lane=lane, rule=bad, route="hold", route_version=2)
+    add_letter(origin, LetterState.WAITING, route_version=2)
+    Rule.objects.filter(pk=bad.pk).update(hits=1, errs=2, trouble="body:kind: it was odd")
+    (told,) = ask_json("redrive_status", "orders")["rules"]
+    assert (told["name"], told["hits"], told["stopped"], told["errs"], told["asked"], told["errs_too_often"]) == (
+        "bad", 1, 1, 2, 2, True,
+    )  # fmt: skip
+    lines = ask("redrive_status")
+    assert "rule bad (hold): 1 letter decided; 1 letter stopped by it" in lines
+    assert "  ERRS: it could not be asked about 2 of 2 letters, which it holds: body:kind: it was odd" in lines
+    assert f"waiting   1 lane: {why}" in lines

@@ -1,0 +1,111 @@
+"""Rules told: what would change, what they would do, and what those that hold have come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reprocessing.management.console import when
+from reprocessing.management.drain_words import counted
+from reprocessing.models.registration import Difference
+from reprocessing.models.rules import Standing
+from reprocessing.pipeline.preview import Preview, Share
+
+OFF = "off"
+
+
+def changes(found: list[Difference]) -> Iterable[str]:
+    """Differences for people."""
+    for one in found:
+        if one.before is None and one.after is None:
+            continue
+        before = "" if one.before in (None, [], False) else f"{_value(one.before)} -> "
+        yield f"  {one.field}: {before}{_value(one.after)}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return " and ".join(str(one) for one in value) or "every letter"
+    return OFF if value is None else str(value)
+
+
+def shares(found: Preview, *, days: int) -> Iterable[str]:
+    """A preview for people."""
+    yield f"Of {counted(found.letters, 'letter')} captured in the last {counted(days, 'day')}:"
+    for one in found.shares:
+        yield from _share(one)
+    if len(found.shares) != 1:
+        yield f"  {counted(found.unmatched, 'letter')}: no rule matches"
+
+
+def _share(one: Share) -> Iterable[str]:
+    states = f" ({_states(one.would_act_on)})" if one.acts else ""
+    yield f"  {one.name} ({one.action}) would act on {counted(one.acts, 'letter')}{states}"
+    if one.matched_before:
+        yield f"    finished before: {counted(one.matched_before.total(), 'letter')} ({_states(one.matched_before)})"
+    if one.under_way:
+        yield f"    with their target, and asked about when they come back: {counted(one.under_way, 'letter')}"
+    if one.taken_first:
+        taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
+        yield f"    matching, but taken first: {counted(one.taken_first.total(), 'letter')} ({taken})"
+    if one.errs:
+        yield f"    held, since it cannot be asked: {counted(one.errs, 'letter')} ({one.trouble})"
+    if one.shown:
+        yield f"    such as {', '.join(one.shown)}"
+
+
+def _states(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {state}" for state, n in sorted(counts.items()))
+
+
+def in_json(found: Preview, *, days: int) -> dict[str, Any]:
+    """A preview for programs."""
+    return {
+        "days": days,
+        "letters": found.letters,
+        "unmatched": found.unmatched,
+        "rules": [
+            {
+                "rule": one.name,
+                "action": one.action,
+                "would_act_on": one.acts,
+                "by_state": dict(one.would_act_on),
+                "under_way": one.under_way,
+                "finished": dict(one.matched_before),
+                "message_ids": one.shown,
+                "errs": one.errs,
+                "trouble": one.trouble or None,
+                "taken_first": dict(one.taken_first),
+            }
+            for one in found.shares
+        ],
+    }
+
+
+def of_rule(one: Standing) -> dict[str, Any]:
+    """A rule that holds, for programs."""
+    return {
+        "name": one.name,
+        "action": one.action,
+        "dlq": one.dlq,
+        "hits": one.hits,
+        "last_hit_at": one.last_hit_at,
+        "stopped": one.stopped,
+        "errs": one.errs,
+        "asked": one.asked,
+        "errs_too_often": one.errs_too_often,
+        "trouble": one.trouble or None,
+    }
+
+
+def standing(rule: Mapping[str, Any]) -> Iterable[str]:
+    """The same for people."""
+    where = f" of {rule['dlq']}" if rule["dlq"] else ""
+    last = f", the last at {when(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
+    stops = f"; {counted(rule['stopped'], 'letter')} stopped by it" if rule["stopped"] else ""
+    yield f"rule {rule['name']}{where} ({rule['action']}): {counted(rule['hits'], 'letter')} decided{last}{stops}"
+    if rule["errs"]:
+        word = "ERRS" if rule["errs_too_often"] else "errs"
+        of = f"{rule['errs']:,} of {counted(rule['asked'] or 0, 'letter')}, which it holds"
+        yield f"  {word}: it could not be asked about {of}: {rule['trouble']}"
+        yield f"  correct it with add_rule {rule['name']}, or disable_rule {rule['name']}"
