@@ -59,11 +59,11 @@ UPDATE redrive_breaker b
        ramp_at = CASE WHEN m.state = 'closed' THEN k.now ELSE b.ramp_at END,
        ramp_why = CASE WHEN m.state = 'closed' THEN 'from its start: the breaker has closed' ELSE b.ramp_why END
   FROM clock k,
-       unnest(%(ids)b::bigint[], %(was)b::text[], %(epochs)b::bigint[], %(counted)b::int[], %(slots)b::timestamptz[],
+       unnest(%(ids)b::bigint[], %(was)b::text[], %(epochs)b::bigint[], %(slots)b::timestamptz[],
               %(states)b::text[], %(rests)b::float8[], %(untils)b::timestamptz[], %(successes)b::int[],
               %(whys)b::text[])
-       AS m(id, was, epoch, counted, slot, state, rest, until, successes, why)
- WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch AND b.successes = m.counted
+       AS m(id, was, epoch, slot, state, rest, until, successes, why)
+ WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch
    AND (m.state = 'open' OR b.canary_until IS NOT DISTINCT FROM m.slot)
 RETURNING b.id
 """
@@ -201,7 +201,6 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
         "ids": [one.row.id for one in wanted],
         "was": [one.row.state for one in wanted],
         "epochs": [one.row.epoch for one in wanted],
-        "counted": [one.row.successes for one in wanted],
         "slots": [one.row.canary_until for one in wanted],
         "states": [one.state.value for one in wanted],
         "rests": [one.rest for one in wanted],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.models import Attempt, Breaker, RateClass, breakers
+from reprocessing.models import Attempt, Breaker, RateClass, breakers, resets
 from reprocessing.models.breakers import Moved
 from reprocessing.models.lanes import clock as now
 from tests.race.abreast import together
@@ -72,7 +72,7 @@ class Bench(Stock):
         return self.breaker.state, self.breaker.epoch
 
 
-def close(attempts: Sequence[Attempt], fate: str) -> None:
+def close(attempts: Iterable[Attempt], fate: str) -> None:
     Attempt.objects.filter(pk__in=[one.pk for one in attempts]).update(**FATES[fate], closed_at=now())
 
 
@@ -221,6 +221,10 @@ def test_only_the_canary_of_this_very_epoch_decides() -> None:
     bench.send("o")
     close(before, "x")
     assert (bench.look(), bench.stands()) == ([], ("half_open", 2))
+    bench.send("x", breaker_epoch=0)  # committed before it opened, numbered after
+    assert (bench.look(), bench.stands()) == ([], ("half_open", 2))
+    close(Attempt.objects.filter(breaker_epoch=2), "x")
+    assert bench.look() == [("half_open", "open", "the canary failed after a rest of 30 s")]
 
 
 def test_a_canary_from_which_nothing_follows_frees_its_slot() -> None:
@@ -383,18 +387,53 @@ def test_of_two_who_climb_one_takes_the_step(clock: Clock) -> None:
     assert bench.breaker.ramp == 0.2
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_move_that_came_too_late_looks_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between reading and moving, another has kept the canary's slot for longer: its outcome counts all the same."""
+Meanwhile = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Between reading and moving of the next look, this happens."""
+    move = breakers._move
+
+    def plan(happens: Callable[[], object]) -> None:
+        def late(wanted: Any) -> set[int]:  # noqa: ANN401  those of _move
+            monkeypatch.setattr(breakers, "_move", move)
+            happens()
+            return move(wanted)
+
+        monkeypatch.setattr(breakers, "_move", late)
+
+    return plan
+
+
+def test_a_canary_counts_also_when_its_slot_was_kept_for_longer_meanwhile(meanwhile: Meanwhile) -> None:
     bench = Bench(closes_after=1)
     bench.half_open()
     bench.send("v")
-    move = breakers._move
-
-    def late(wanted: Any) -> set[int]:  # noqa: ANN401  those of _move
-        monkeypatch.undo()
-        bench.set(canary_until=now() + timedelta(hours=1))
-        return move(wanted)
-
-    monkeypatch.setattr(breakers, "_move", late)
+    meanwhile(lambda: bench.set(canary_until=now() + timedelta(hours=1)))
     assert bench.look() == [("half_open", "closed", "the canary went well")]
+
+
+@pytest.mark.parametrize("fate", ["v", "x", "-"])
+def test_a_canary_whose_place_was_taken_meanwhile_decides_nothing(meanwhile: Meanwhile, fate: str) -> None:
+    bench = Bench()
+    bench.half_open()
+    bench.send(fate)
+    meanwhile(bench.half_open)
+    assert bench.look() == []
+    assert (bench.stands(), bench.breaker.successes, bench.breaker.canary_until is None) == (("half_open", 2), 0, False)
+
+
+def test_a_canary_that_was_counted_meanwhile_is_not_counted_again(meanwhile: Meanwhile) -> None:
+    bench = Bench(closes_after=2)
+    bench.half_open()
+    bench.send("v")
+    meanwhile(bench.look)
+    assert (bench.look(), bench.stands(), bench.breaker.successes) == ([], ("half_open", 1), 1)
+
+
+def test_what_was_reset_meanwhile_is_not_opened(meanwhile: Meanwhile) -> None:
+    bench = Bench()
+    bench.send("xxxxx")
+    meanwhile(lambda: resets.reset([bench.target.pk], to="closed", by="ann", reason="mended"))
+    assert (bench.look(), bench.stands()) == ([], ("closed", 1))
