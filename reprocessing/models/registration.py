@@ -80,7 +80,9 @@ BRAKES: Mapping[str, str] = {
     "breaker_threshold": "threshold",
     "breaker_ratio": "ratio",
     "breaker_cooldown": "cooldown",
+    "breaker_closes_after": "closes_after",
     "ramp_from": "ramp_from",
+    "ramp_every": "ramp_every",
 }
 
 #: What a letter's place is read by: captured letters are placed again when one of these changes.

@@ -13,6 +13,7 @@ from django.core.validators import validate_slug
 from reprocessing import conf
 from reprocessing.domain.errors import SelectorIsUnclear
 from reprocessing.domain.identity import Selector, Source
+from reprocessing.management.brake_options import add_brakes
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, number, whole
 from reprocessing.models import DeadLetterQueue, captures, registration
 from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
@@ -25,7 +26,7 @@ from reprocessing.pipeline.examine import Examination, Finding, Wanted
 _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
-    "interval", "crontab", "message_type", "tenant",
+    "interval", "crontab", "message_type", "tenant", "waves", "wave_success",
 )  # fmt: skip
 _TARGET = ("proof", "advance", "rate", "burst", "window", *registration.BRAKES)
 _OFF = "off"
@@ -48,7 +49,7 @@ class Command(Console):
         _add_keys(parser)
         _add_attempts(parser)
         _add_outcome(parser)
-        _add_brakes(parser)
+        add_brakes(parser)
         _add_schedule(parser)
         add_person(parser, reason="add_dlq")
         add_confirm(parser)
@@ -165,25 +166,6 @@ def _add_outcome(parser: CommandParser) -> None:
     parser.add_argument(
         "--burst", type=or_off(number(1, FASTEST)), metavar="N",
         help='letters at once; default ("off"): one second of rate',
-    )  # fmt: skip
-
-
-def _add_brakes(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--ramp-from", type=or_off(number(0.001, 1)), metavar="SHARE",
-        help='the share of the rate that it begins with, and climbs from while letters go well; default: 0.1; "off": 1',
-    )  # fmt: skip
-    parser.add_argument(
-        "--breaker-threshold", type=whole(1, 1_000), metavar="N",
-        help="letters that fail in a row, after which nothing goes to a target until it has rested; default: 5",
-    )  # fmt: skip
-    parser.add_argument(
-        "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
-        help="the share of the last letters, 20 or more, whose failure does the same; default: 0.5",
-    )  # fmt: skip
-    parser.add_argument(
-        "--breaker-cooldown", type=number(0.1, FORTNIGHT), metavar="SECONDS",
-        help="how long it rests, twice as long after each try that fails; default: 30, at most 600 or this",
     )  # fmt: skip
 
 

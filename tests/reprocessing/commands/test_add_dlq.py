@@ -166,6 +166,7 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
         "50", "--parking-url", lot.url, "--at-once", "--every", "7", "--mode", "automatic", "--delete-when", "captured",
         "--outcome", "absence", "--advance", "accepted", "--rate", "off", "--burst", "3", "--window", "12.5",
         "--breaker-threshold", "7", "--breaker-ratio", "0.25", "--breaker-cooldown", "1.5", "--ramp-from", "0.02",
+        "--breaker-closes-after", "2", "--ramp-every", "0.5", "--no-waves", "--wave-success", "0.9",
     )  # fmt: skip
     assert {name: getattr(row, name) for name in ("ordering_key", "sequence", "idempotency_key", "missing_key")} == {
         "ordering_key": "body:order.account",
@@ -188,7 +189,8 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
     )
     breaker = target.breakers.get()
     assert (breaker.threshold, breaker.ratio, breaker.cooldown, breaker.cooldown_cap) == (7, 0.25, 1.5, 600)
-    assert (breaker.ramp_from, breaker.ramp) == (0.02, 0.02)
+    assert (breaker.ramp_from, breaker.ramp, breaker.ramp_every, breaker.closes_after) == (0.02, 0.02, 0.5, 2)
+    assert (row.waves, row.wave_success) == (False, 0.9)
 
 
 def test_where_letters_carry_type_and_tenant_is_remembered_and_has_the_rules_asked_anew(ask: Ask, shop: Shop) -> None:
@@ -241,6 +243,7 @@ def test_a_ramp_that_has_climbed_is_not_put_back(ask: Ask, shop: Shop, ramp: flo
     [
         ("--breaker-threshold", "0"), ("--breaker-threshold", "2.5"), ("--breaker-ratio", "0"),
         ("--breaker-ratio", "1.1"), ("--breaker-cooldown", "0"), ("--breaker-cooldown", "1209601"),
+        ("--breaker-closes-after", "0"), ("--ramp-every", "0"), ("--wave-success", "1.1"),
         ("--ramp-from", "0"), ("--ramp-from", "2"), ("--ramp-from", "nan"), ("--breaker-cooldown", "on"),
     ],
 )  # fmt: skip
