@@ -424,12 +424,21 @@ def test_a_canary_whose_place_was_taken_meanwhile_decides_nothing(meanwhile: Mea
     assert (bench.stands(), bench.breaker.successes, bench.breaker.canary_until is None) == (("half_open", 2), 0, False)
 
 
-def test_a_canary_that_was_counted_meanwhile_is_not_counted_again(meanwhile: Meanwhile) -> None:
-    bench = Bench(closes_after=2)
+def test_the_slot_of_a_canary_that_was_counted_meanwhile_is_not_kept_nor_is_it_counted_again(
+    meanwhile: Meanwhile,
+) -> None:
+    bench = Bench()
     bench.half_open()
-    bench.send("v")
-    meanwhile(bench.look)
-    assert (bench.look(), bench.stands(), bench.breaker.successes) == ([], ("half_open", 1), 1)
+    canary = bench.send("o", taken_at=now(), deadline=now() + timedelta(minutes=2))
+
+    def counted() -> None:
+        close(canary, "v")
+        bench.look()
+
+    meanwhile(counted)
+    for _ in range(2):
+        assert (bench.look(), bench.stands()) == ([], ("half_open", 1))
+        assert (bench.breaker.successes, bench.breaker.canary_until) == (1, None)
 
 
 def test_what_was_reset_meanwhile_is_not_opened(meanwhile: Meanwhile) -> None:
