@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from reprocessing import tasks
-from reprocessing.models import DeadLetterQueue, Lane, Pulse, checks, lanes
+from reprocessing.models import DeadLetterQueue, Lane, Pulse, amendments, checks, lanes
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
 from reprocessing.pipeline import check, gather, replay
@@ -357,3 +357,20 @@ def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: py
 @pytest.mark.parametrize("task", [tasks.tick, tasks.check_health, tasks.promote, tasks.recover, tasks.purge])
 def test_a_task_bears_arguments_that_a_later_version_sends(task: Any, post: Post) -> None:  # noqa: ANN401
     task(since="a later version")
+
+
+def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew(post: Post, clock: Clock) -> None:
+    bench = _buried("a1", mode="manual")
+    said = {"action": "hold", "conditions": [], "enabled": True, "valid_until": lanes.clock() + timedelta(minutes=1)}
+    amendments.put("wait", said, by="anna", reason="a test")
+    bench.enlist()
+    bench.replay()
+    tasks.tick()
+    assert (post.of("wake"), bench.lane().phase) == ([], "held")
+    post.take()
+    clock.advance(MINUTE)
+    tasks.tick()
+    tasks.tick()
+    assert post.of("wake") == [()]
+    tasks.wake()
+    assert bench.lane().phase == "ready"

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Breaker, Custody, DeadLetterQueue, Notice, Run, breakers, lanes, stops
+from reprocessing.models import (
+    Breaker,
+    Custody,
+    DeadLetterQueue,
+    Notice,
+    Run,
+    amendments,
+    breakers,
+    lanes,
+    parking,
+    stops,
+)
 from reprocessing.pipeline import clear, recover
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.rulings import ask_all, rule
+from tests.reprocessing.post import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -128,3 +141,22 @@ def test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_break
     assert Breaker.objects.get().state == "closed"
     recover.dlqs(conf=bench.conf)
     assert Breaker.objects.get().state == "open"
+
+
+def test_what_a_rule_held_is_woken_though_whoever_disabled_it_died_before_the_waking() -> None:
+    bench = Workbench()
+    wait = rule("wait", "hold")
+    ask_all(bench, "x")
+    amendments.switch(wait.pk, enabled=False, by="anna", reason="enough")
+    assert bench.lane().phase == "held"
+    recover.dlqs(conf=bench.conf)
+    assert bench.lane().phase == "ready"
+
+
+def test_a_lane_that_a_rule_holds_is_no_affair_of_the_parking_lot_s() -> None:
+    bench = Workbench()
+    rule("wait", "hold")
+    ask_all(bench, "x")
+    with statements() as sent:
+        parking.let_go(bench.dlq.pk)
+    assert len(sent) == 1

@@ -282,6 +282,30 @@ def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
     assert bench.states() == {"x": "waiting"}
 
 
+def test_what_two_ask_about_at_once_is_written_once() -> None:
+    bench = Workbench()
+    rule("fine", "replay")
+    bench.bury("x")
+    bench.ready()
+    standings, book = leased(), Book.load()
+    loaded = routes.load([bench.letter().pk], bodies=False)
+    ask(standings, book)
+    again = [routes.Decided(one.letter_id, one.route_version, "hold", rule_id=None) for one in loaded]
+    assert routes.write(again, [one.lane_id for one in standings], version=book.version, owned=True) == []
+    assert bench.letter().route == "replay"
+
+
+def test_a_rule_whose_row_is_gone_has_decided_nothing() -> None:
+    bench = Workbench()
+    bad = rule("bad", "replay")
+    bench.bury("x")
+    bench.ready()
+    standings, book = leased(), Book.load()
+    Rule.objects.filter(pk=bad.pk).delete()
+    assert [one.phase for one in ask(standings, book).standings] == ["leased"]
+    assert (bench.letter().route, bench.letter().route_version) == ("", 0)
+
+
 def test_waking_leaves_a_leased_lane_to_its_owner() -> None:
     bench = Workbench()
     wait = rule("wait", "replay")
