@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from reprocessing.domain.endpoint import AllowList, Denied, Endpoint, allow_list, read
@@ -110,13 +110,14 @@ def test_an_ipv4_address_is_borne_like_every_ipv6_address_that_reaches_it(four: 
 
 
 @given(st.ip_addresses())
+@example(IPv6Address("64:ff9b::1.0.0.0"))
 def test_what_the_standard_library_calls_private_is_never_public(one: IPv4Address | IPv6Address) -> None:
+    assume(one not in IPv6Network("64:ff9b::/96"))  # like the address it reaches, as was just shown
     meant = getattr(one, "ipv4_mapped", None) or one
     if meant.is_private or meant.is_multicast or meant.is_reserved:
         assert not AllowList().bears(one, 80)
 
 
-@given(st.text(max_size=40))
+@given(st.text(alphabet="god127.x0[]:@/\\%#?-_ \r\n\0\u3002\uff0e\uff11\u0661\u00df\u200d\u2100", max_size=40))
 def test_no_text_is_read_as_a_host_that_is_not_listed(text: str) -> None:
-    read(f"http://{text}", AllowList())
     assert isinstance(read(f"http://{text}", AllowList()), Denied)
