@@ -47,7 +47,7 @@ WITH captured AS (
       FROM redrive_letter l
      WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
 ), placed AS (
-    SELECT *, bool_and(wanted OR run_id = %(run)b) OVER (
+    SELECT *, bool_and(wanted OR coalesce(run_id = %(run)b, false)) OVER (
                   PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads,
            min(died_at) OVER (PARTITION BY origin_id, lane) AS first
       FROM captured

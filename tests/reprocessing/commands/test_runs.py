@@ -1,0 +1,252 @@
+"""A run is planned by a dry run, started as it was planned, paused, resumed and aborted by those who say why."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from pytest_django import Settings
+
+from reprocessing.models import Breaker, DeadLetter, Lane, Run, Target, Wave, operations, stops
+from reprocessing.models.lanes import clock
+from reprocessing.pipeline import gather
+from tests.reprocessing.commands.conftest import Ask, AskJson
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WHY = ("--by", "ann", "--reason", "the shop is down")
+
+
+@pytest.fixture(autouse=True)
+def _brisk(settings: Settings) -> None:
+    settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0}
+
+
+@pytest.fixture
+def bench(ask: Ask) -> Workbench:
+    """A dlq with a running run named monday, of two letters, that nobody has worked on."""
+    bench = Workbench()
+    for number in range(2):
+        bench.bury(f"{number}")
+    ask("drain_dlq", bench.name, "--run", "monday", "--enqueue", "--confirm")
+    return bench
+
+
+def monday() -> Run:
+    return Run.objects.get(name="monday")
+
+
+def refusal(*arguments: str) -> str:
+    with pytest.raises(CommandError) as refused:
+        call_command(*arguments, stdout=StringIO(), stderr=StringIO())
+    return str(refused.value)
+
+
+def test_what_a_dry_run_planned_is_what_its_command_sends_and_what_came_later_is_told(
+    ask: Ask, ask_json: AskJson
+) -> None:
+    bench = Workbench()
+    bench.bury("planned")
+    name = ask_json("drain_dlq", bench.name)["run"]
+    bench.bury("later")
+    bench.capture()
+    said = ask("drain_dlq", bench.name, "--run", name)
+    assert "since then      1 letter arrived, which are not part of it" in said
+    assert said.splitlines()[-2:] == [
+        f"{name} is planned. This was a dry run; to go on with it:",
+        f"manage.py drain_dlq {bench.name} --run {name} --confirm",
+    ]
+    told = ask_json("drain_dlq", bench.name, "--run", name, "--confirm")
+    assert (told["run"], told["captured"], told["delivered"]) == (name, 1, 1)
+    assert bench.states() == {"planned": "delivered", "later": "captured"}
+
+
+def test_the_next_dry_run_takes_the_place_of_a_plan_without_an_id(ask_json: AskJson) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    first, second = (ask_json("drain_dlq", bench.name)["run"] for _ in range(2))
+    assert [bench.letter().run] == list(Run.objects.filter(name=second))
+    assert f"{first} was aborted by" in refusal("drain_dlq", bench.name, "--run", first, "--confirm")
+    assert bench.arrivals() == []
+
+
+def test_a_dry_run_with_an_id_is_kept_and_not_taken_from(ask: Ask, ask_json: AskJson) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    ask("drain_dlq", bench.name, "--run", "monday")
+    assert ask_json("drain_dlq", bench.name, "--confirm")["captured"] == 0
+    assert ask_json("drain_dlq", bench.name, "--run", "monday", "--confirm")["delivered"] == 1
+
+
+def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json: AskJson) -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    ids = [bench.bury(f"{number}", key="a", n=f"{number}") for number in range(3)]
+    told = ask_json("drain_dlq", bench.name, "--message-id", ids[0], "--message-id", ids[2])
+    assert (told["letters"], told["behind"], told["behind_ids"]) == (1, 1, [ids[2]])
+    said = ask("drain_dlq", bench.name, "--key", "a", "--died-before", "2020-01-01")
+    assert "all letters that died before 2020-01-01T00:00:00+00:00 with the ordering key a were asked for" in said
+    assert Run.objects.filter(state="planned").count() == 0
+    told = ask_json("drain_dlq", bench.name, "--origin", bench.origin_url.rpartition("/")[2], "--confirm")
+    assert told["delivered"] == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--origin", "nowhere"), "can have died in nowhere. Its origins: t-"),
+        (("--died-after", "2026-01-02", "--died-before", "2026-01-01"), "turn them round"),
+        (("--died-after", "noon"), "'noon' is no moment; 2026-03-01T08:00:00Z is one"),
+    ],
+)
+def test_a_selection_that_means_nothing_is_refused_in_a_sentence(options: tuple[str, ...], why: str) -> None:
+    bench = Workbench()
+    assert why in refusal("drain_dlq", bench.name, *options)
+
+
+@pytest.mark.parametrize("verb", ["pause_run", "abort_run"])
+def test_without_confirm_it_only_tells(bench: Workbench, ask: Ask, verb: str) -> None:
+    assert "this was a dry run. monday is" in ask(verb, "monday", *WHY)
+    assert (monday().state, stops.stopped(bench.dlq.pk)) == ("running", None)
+
+
+def test_a_paused_run_sends_nothing_until_it_is_resumed_by_somebody_who_hears_why_it_was(
+    bench: Workbench, ask: Ask, ask_json: AskJson
+) -> None:
+    assert ask_json("pause_run", "monday", *WHY, "--confirm")["state"] == "paused"
+    assert (bench.replay().taken, bench.states()) == (0, {"0": "waiting", "1": "waiting"})
+    said = refusal("rerun", "monday", "--confirm")
+    assert said == (
+        'monday was paused by ann ("the shop is down"). To go on: manage.py resume_run monday --reason WHY --confirm'
+    )
+    assert "resume_run monday" in ask("rerun", "monday")
+    assert "It was paused by ann: the shop is down" in ask("resume_run", "monday", *WHY)
+    assert monday().state == "paused"
+    said = ask("resume_run", "monday", *WHY, "--confirm")
+    assert "It was paused by ann: the shop is down" in said
+    assert "Here it goes on with: manage.py rerun monday --confirm" in said
+    assert bench.replay().taken == 2
+
+
+def test_an_aborted_run_stops_its_dlq_and_its_letters_go_along_with_the_next(
+    bench: Workbench, ask: Ask, ask_json: AskJson
+) -> None:
+    said = ask("abort_run", "monday", *WHY, "--confirm")
+    assert f"What is left of it goes along with the next run: manage.py drain_dlq {bench.name}" in said
+    assert f"manage.py resume_redrive {bench.name} --reason WHY --confirm" in said
+    assert (bench.replay().taken, monday().state) == (0, "aborted")
+    ask("resume_redrive", bench.name, *WHY, "--confirm")
+    assert (bench.replay().taken, set(bench.states().values())) == (0, {"waiting"})
+    assert ask_json("drain_dlq", bench.name)["returned"] == 2
+    assert ask_json("drain_dlq", bench.name, "--confirm")["delivered"] == 2
+
+
+def test_an_abort_may_leave_the_dlq_alone(bench: Workbench, ask: Ask) -> None:
+    ask("abort_run", "monday", *WHY, "--keep-dlq", "--confirm")
+    assert stops.stopped(bench.dlq.pk) is None
+
+
+def test_a_plan_is_given_up(ask: Ask) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    ask("drain_dlq", bench.name, "--run", "monday")
+    said = ask("abort_run", "monday", *WHY, "--confirm")
+    assert said.splitlines() == ["monday was not started, and is given up: its letters are free again."]
+    assert (bench.letter().run, stops.stopped(bench.dlq.pk)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("verb", "why"),
+    [("resume_run", "monday is running; only one that is paused can be resumed."),
+     ("abort_run", "monday is running; only one that is")],
+)  # fmt: skip
+def test_a_run_that_stands_elsewhere_is_said_to(bench: Workbench, ask: Ask, verb: str, why: str) -> None:
+    if verb == "abort_run":
+        ask(verb, "monday", *WHY, "--confirm")
+        why = "monday is aborted; only one that is planned or running or paused can be aborted; it was aborted by ann"
+    assert bench.states()
+    assert why in refusal(verb, "monday", *WHY, "--confirm")
+
+
+def test_a_standing_run_is_paused_and_never_aborted(ask: Ask) -> None:
+    bench = Workbench(fields={"mode": "automatic"})
+    run = gather.standing_run(bench.dlq)
+    assert f"manage.py pause_run {run.name} --reason WHY --confirm" in refusal("abort_run", run.name, *WHY, "--confirm")
+    ask("pause_run", run.name, *WHY, "--confirm")
+    bench.bury("letter")
+    bench.capture()
+    assert (bench.replay().taken, bench.states()) == (0, {"letter": "waiting"})
+    ask("resume_run", run.name, *WHY, "--confirm")
+    assert bench.replay().taken == 1
+
+
+def test_an_unknown_run_is_answered_with_those_there_are(bench: Workbench) -> None:
+    assert bench.states()
+    assert 'No run has the id "tuesday". The last ones: monday.' in refusal("pause_run", "tuesday", *WHY)
+
+
+def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
+    Target.objects.filter(pk=bench.target.pk).update(rate=0.5)
+    Breaker.objects.filter(target=bench.target).update(ramp=0.1, ramp_from=0.1)
+    bench.bury("later")
+    bench.capture()
+    (told,) = ask_json("show_runs", bench.name)["runs"]
+    assert (told["run"], told["state"], told["selected"], told["waiting"], told["arrived"]) == (
+        "monday", "running", 2, 2, 1,
+    )  # fmt: skip
+    assert (told["forecast_seconds"], told["targets"][0]["rate_now"], told["done"]) == (40.0, 0.05, 0.0)
+    said = ask("show_runs")
+    assert f"monday  ({bench.name}, drain, running)" in said
+    assert "2 letters to be sent, 0.05 of 0.5 letters/s now" in said
+    assert "ends      in about 40 seconds at the earliest" in said
+    assert f"meanwhile 1 letter more captured in {bench.name}; not part of this run" in said
+
+
+def test_a_paused_run_is_shown_with_who_and_why_and_without_an_end(
+    bench: Workbench, ask: Ask, ask_json: AskJson
+) -> None:
+    operations.pause(monday().pk, by="ann", reason="the shop is down")
+    assert ask_json("show_runs", "--run", "monday")["runs"][0]["forecast_seconds"] is None
+    said = ask("show_runs", bench.name)
+    assert "by ann: the shop is down" in said
+    assert "ends" not in said
+
+
+def test_where_there_is_no_run_it_says_so(ask: Ask) -> None:
+    assert ask("show_runs") == "There is no run. See drain_dlq.\n"
+
+
+def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_go_on(
+    ask: Ask, ask_json: AskJson
+) -> None:
+    bench = Workbench(fields={"waves": True, "max_attempts": 9, "backoff_base": 600, "backoff_jitter": "none"})
+    for _ in range(40):
+        bench.bury("broken")
+    with bench.refusing("broken"):
+        said = refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
+    assert "3 waves of one letter failed in a row" in said
+    assert "manage.py resume_run monday --reason WHY --confirm" in said
+    run = monday()
+    assert (run.state, run.stopped_by) == ("paused", "the service")
+    assert DeadLetter.objects.filter(attempts__gt=0).count() == 3
+    assert ask_json("show_runs")["runs"][0]["waves"][-1]["failed"] == 1
+    ask("resume_run", "monday", "--reason", "mended", "--confirm")
+    DeadLetter.objects.filter(state="waiting").update(due_at=None)
+    Lane.objects.filter(phase="ready").update(due_at=clock())
+    assert ask_json("rerun", "monday", "--confirm")["delivered"] == 40
+
+
+def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> None:
+    bench = Workbench(fields={"waves": True})
+    for number in range(13):
+        bench.bury(f"{number}")
+    assert "waves           one letter first, then 10, then 100, then all" in ask("drain_dlq", bench.name)
+    assert ask_json("drain_dlq", bench.name, "--confirm", "--run", "monday")["delivered"] == 13
+    assert list(Wave.objects.order_by("no").values_list("size", "touched", "failed")) == [
+        (1, 1, 0), (10, 10, 0), (100, 2, 0),
+    ]  # fmt: skip
+    bench.bury("more")
+    ask("drain_dlq", bench.name, "--confirm", "--run", "tuesday", "--no-waves")
+    assert Wave.objects.filter(run__name="tuesday").count() == 0

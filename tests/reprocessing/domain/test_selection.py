@@ -1,0 +1,39 @@
+"""A selection is stored with its run and read again as it was."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reprocessing.domain.selection import ALL, Selection
+
+TEXTS = st.none() | st.text(min_size=1)
+TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
+
+
+@given(
+    st.builds(
+        Selection, st.none() | st.integers(1), TEXTS, TIMES, TIMES, TEXTS, st.lists(st.text(min_size=1)).map(tuple)
+    )
+)
+@settings(max_examples=30)
+def test_what_is_stored_is_read_again_as_it_was(selection: Selection) -> None:
+    assert Selection.read(json.loads(json.dumps(selection.stored("orders")))) == selection
+
+
+def test_what_was_stored_before_there_was_more_than_a_limit_is_read() -> None:
+    assert Selection.read({"dlq": "orders", "limit": 5}) == Selection(limit=5)
+    assert ALL.stored("orders") == {"dlq": "orders", "limit": None}
+
+
+def test_it_is_told_in_words() -> None:
+    at = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    told = Selection(limit=5, origin="shop", died_after=at, died_before=at, key="anna", message_ids=("a", "b"))
+    assert str(ALL) == "all letters"
+    assert str(told) == (
+        "5 letters that died in shop that died at 2026-03-01T08:00:00+00:00 or later that died before "
+        "2026-03-01T08:00:00+00:00 with the ordering key anna of 2 message ids"
+    )
