@@ -12,7 +12,7 @@ CREATE TRIGGER target_gets_a_breaker AFTER INSERT ON redrive_target
 INSERT INTO redrive_breaker (target_id) SELECT id FROM redrive_target ORDER BY id;
 """
 
-# As before, with what an attempt knows since: the breaker and the wave it was sent under, and what it says of the target.
+# As before, with what an attempt knows since: breaker and wave it was sent under, and what it says of the target.
 WRITE_ONCE = """
 CREATE OR REPLACE FUNCTION redrive_attempts_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

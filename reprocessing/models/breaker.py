@@ -46,7 +46,7 @@ class RateClass(models.Model):
                 condition=Q(backoff_base=None, backoff_cap=None, backoff_jitter=None)
                 | Q(
                     backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
-                    backoff_jitter__isnull=False,
+                    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
                 ),
                 name="a_class_has_a_whole_backoff_or_none",
             ),
@@ -109,7 +109,14 @@ class Breaker(models.Model):
                 name="a_breaker_rests_between_its_cooldown_and_its_cap",
             ),
             models.CheckConstraint(
-                condition=Q(ramp_from__gt=0, ramp_from__lte=1, ramp__gt=0, ramp__lte=1, ramp_every__gt=0),
+                condition=Q(
+                    ramp_from__gt=0,
+                    ramp_from__lte=1,
+                    ramp__gt=0,
+                    ramp__lte=1,
+                    ramp_every__gt=0,
+                    ramp_every__lte=FORTNIGHT,
+                ),
                 name="a_ramp_is_a_share_of_the_rate",
             ),
             models.CheckConstraint(

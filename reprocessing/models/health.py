@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from reprocessing.models.target import Target
+from reprocessing.models.target import FORTNIGHT, Target
 
 
 class CheckKind(models.TextChoices):
@@ -51,11 +51,12 @@ class HealthCheck(models.Model):
             models.UniqueConstraint(fields=["target", "kind", "subject"], name="a_target_is_asked_one_thing_once"),
             models.CheckConstraint(
                 condition=Q(kind__in=["http", "alarm"], ceiling=None) & ~Q(subject="")
-                | Q(kind__in=["depth", "age"], ceiling__gte=0, subject=""),
+                | Q(kind__in=["depth", "age"], ceiling__isnull=False, ceiling__gte=0, subject=""),
                 name="a_check_says_what_it_asks",
             ),
             models.CheckConstraint(
-                condition=Q(every__gt=0, max_age__gte=F("every")), name="a_check_is_repeated_before_it_is_stale"
+                condition=Q(every__gt=0, max_age__gte=F("every"), max_age__lte=FORTNIGHT),
+                name="a_check_is_repeated_before_it_is_stale",
             ),
             models.CheckConstraint(
                 condition=~Q(verdict=Health.HEALTHY.value) | Q(checked_at__isnull=False),

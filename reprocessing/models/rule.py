@@ -55,7 +55,7 @@ class Rule(models.Model):
         db_table = "redrive_rule"
         constraints = [
             models.CheckConstraint(
-                condition=Q(action=_NEEDS_DELAY, delay__gt=0, delay__lte=FORTNIGHT)
+                condition=Q(action=_NEEDS_DELAY, delay__isnull=False, delay__gt=0, delay__lte=FORTNIGHT)
                 | (~Q(action=_NEEDS_DELAY) & Q(delay=None)),
                 name="a_delay_says_how_long",
             ),
@@ -74,7 +74,7 @@ class Rule(models.Model):
                 condition=Q(backoff_base=None, backoff_cap=None, backoff_jitter=None)
                 | Q(
                     backoff_base__gte=0, backoff_base__lte=FORTNIGHT, backoff_cap__gte=0, backoff_cap__lte=FORTNIGHT,
-                    backoff_jitter__isnull=False,
+                    backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
                 ),
                 name="a_rule_has_a_whole_backoff_or_none",
             ),

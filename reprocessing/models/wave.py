@@ -31,10 +31,13 @@ class Wave(models.Model):
             models.CheckConstraint(condition=Q(size=None) | Q(size__gte=1), name="a_wave_has_letters"),
             models.CheckConstraint(
                 condition=Q(settled_at=None, touched=None, failed=None)
-                | Q(settled_at__isnull=False, touched__gte=F("failed"), failed__gte=0),
+                | Q(
+                    settled_at__isnull=False, touched__isnull=False, failed__isnull=False, touched__gte=F("failed"),
+                    failed__gte=0,
+                ),
                 name="a_settled_wave_says_how_it_went",
             ),
-        ]
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return f"wave {self.no} of {self.run_id}"
