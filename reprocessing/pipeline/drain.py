@@ -19,6 +19,7 @@ from reprocessing.models.operations import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay
+from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.capture import Captured
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, depth
@@ -223,8 +224,10 @@ class _Beside(threading.Thread):
 class _Checks(_Beside):
     """Looks at health, rules, breakers, waves; by itself, since a capture may take longer than a verdict holds."""
 
+    _book: Book | None = None
+
     def _look(self) -> None:
-        recover.fleet()
+        self._book = recover.fleet(self._book)
         check.targets(conf=self._hands.conf)
 
 

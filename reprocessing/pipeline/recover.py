@@ -35,13 +35,18 @@ def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
         sweep(dlq, conf=conf)
 
 
-def fleet() -> None:
-    """See to what belongs to no dlq: looks that died with their worker, rules that begin or end, runs, plans."""
+def fleet(book: route.Book | None = None) -> route.Book:
+    """See to what belongs to no dlq: looks that died with their worker, rules that begin or end, runs, plans.
+
+    Returns:
+        The rules as they are now; what others stopped is not looked for again under the book that is handed in.
+    """
     breakers.sweep()
     waves.sweep()
-    route.keep_up(lanes.clock())
+    book = route.keep_up(lanes.clock(), book)
     progress.finish_runs()
     operations.sweep()
+    return book
 
 
 def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:

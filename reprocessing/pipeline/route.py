@@ -96,13 +96,16 @@ def wake(book: Book) -> int:
     return done
 
 
-def keep_up(now: datetime) -> int:
-    """See to rules that have begun or ended by now, and to what they stopped; how many letters were asked anew about.
+def keep_up(now: datetime, known: Book | None = None) -> Book:
+    """See to rules that have begun or ended by now, and to what they stopped; the book as it is now.
 
-    Whoever changed a rule and died before the waking is made up for, too.
+    Whoever changed a rule and died before the waking is made up for, too. Nothing is woken under a book that is known.
     """
     rules.turn_over(now)
-    return wake(Book.load()) if rules.version() else 0
+    book = Book.load(known)
+    if book is not known and book.version:
+        wake(book)
+    return book
 
 
 def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:

@@ -105,6 +105,19 @@ def test_lifting_a_rule_wakes_what_it_held() -> None:
     assert set(_routes(bench).values()) == {("", None)}
 
 
+def test_who_keeps_up_with_the_rules_wakes_once_a_version() -> None:
+    bench = Workbench()
+    held = rule("wait", "hold")
+    ask_all(bench, "x")
+    book = route.keep_up(lanes.clock())
+    DeadLetter.objects.update(route_version=0)
+    assert route.keep_up(lanes.clock(), book) is book
+    assert bench.letter().route_version == 0
+    amendments.switch(held.pk, enabled=False, by="anna", reason="enough")
+    assert route.keep_up(lanes.clock(), book).version == 2
+    assert (bench.letter().route_version, bench.lane().phase) == (2, "ready")
+
+
 def test_what_still_is_held_stays_held_when_another_rule_changes() -> None:
     bench = Workbench()
     rule("wait", "hold")
