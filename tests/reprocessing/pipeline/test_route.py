@@ -185,6 +185,21 @@ def test_a_letter_goes_to_the_target_that_its_rule_says_and_back_to_its_origin_s
     assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
 
 
+def test_diverted_letters_arrive_as_they_were_in_the_queue_of_their_own_and_nowhere_else() -> None:
+    bench = Workbench()
+    url = bench.queue(f"{bench.name}-own")
+    own = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    rule("elsewhere", "divert", "body:kind equals bad", target=own)
+    for body in ('{"kind": "bad"}', '{"kind": "good"}'):
+        bench.bury(body, colour="red")
+    bench.ready()
+    assert bench.replay().taken == 2
+    ((diverted,), (delivered,)) = bench.delivered(url), bench.delivered()
+    assert (diverted["Body"], delivered["Body"]) == ('{"kind": "bad"}', '{"kind": "good"}')
+    assert diverted["MessageAttributes"]["colour"]["StringValue"] == "red"
+    assert set(bench.states().values()) == {"delivered"}
+
+
 def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> None:
     bench = Workbench()
     Breaker.objects.filter(target=bench.target).update(threshold=7, cooldown=11, ramp_from=0.25, state="open",
