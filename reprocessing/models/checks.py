@@ -74,13 +74,13 @@ class Told:
 
 
 # A target is asked while a dlq that sends to it, by an origin or by a rule, has lanes that come due; one that no origin
-# names, while any has.
+# names, while any has. Of each run its first lane is asked for alone, by the index.
 _WANTED: Final[LiteralString] = f"""
 WITH busy AS (
     SELECT DISTINCT r.dlq_id FROM redrive_run r
-     WHERE r.id IN ({ACTIVE_RUNS})
-       AND EXISTS (SELECT FROM redrive_lane n
-                    WHERE n.run_id = r.id AND n.due_at <= redrive_now() + make_interval(secs => %(soon)b::float8))
+     WHERE r.id IN ({ACTIVE_RUNS}) AND EXISTS (SELECT FROM redrive_health_check WHERE next_at <= redrive_now())
+       AND (SELECT n.due_at FROM redrive_lane n WHERE n.run_id = r.id AND n.due_at IS NOT NULL
+             ORDER BY n.due_at LIMIT 1) <= redrive_now() + make_interval(secs => %(soon)b::float8)
 ), wanted AS (
     SELECT o.target_id FROM redrive_origin o JOIN busy USING (dlq_id)
     UNION SELECT u.target_id FROM redrive_rule u JOIN busy ON u.dlq_id IS NULL OR u.dlq_id = busy.dlq_id
