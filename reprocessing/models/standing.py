@@ -111,7 +111,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """A run that has not ended, and how far it is."""
+    """A run that has not ended, and how far it is.
+
+    `why`: who stopped it and why. `wave`: the number of the wave it is in, None without any; that lets `wave_size`
+    letters go (None: all), of which `touched` have been sent.
+    """
 
     dlq_id: int
     name: str
@@ -120,6 +124,10 @@ class Working:
     asked_by: str
     started_at: datetime | None
     unfinished: int
+    why: str
+    wave: int | None
+    wave_size: int | None
+    touched: int
 
 
 _WATCHES = """
@@ -177,8 +185,10 @@ SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.proof, t.advance, t.rate,
 _WORKING = """
 SELECT r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
        (SELECT count(*) FROM redrive_letter l
-         WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')) AS unfinished
-  FROM redrive_run r
+         WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')) AS unfinished,
+       r.why, w.no AS wave, w.size AS wave_size,
+       (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) AS touched
+  FROM redrive_run r LEFT JOIN redrive_wave w ON w.run_id = r.id AND w.settled_at IS NULL
  WHERE r.state NOT IN ('finished', 'aborted') AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
  ORDER BY r.dlq_id, r.id
 """

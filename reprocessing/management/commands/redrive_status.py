@@ -193,6 +193,8 @@ def _of_run(one: Working) -> Told:
         "asked_by": one.asked_by,
         "started_at": one.started_at,
         "unfinished": one.unfinished,
+        "why": one.why or None,
+        "wave": one.wave and {"no": one.wave, "size": one.wave_size, "touched": one.touched},
     }
 
 
@@ -236,7 +238,9 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
         which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
         left = counted(run["unfinished"], "letter")
-        yield f"  run       {which} is {run['state']}: {left} unfinished"
+        yield f"  run       {which} is {run['state']}: {left} unfinished{_wave(run['wave'])}"
+        if run["why"]:
+            yield f"            {run['why']}"
     yield f"  capture   {_capture(dlq['capture'])}"
 
 
@@ -250,6 +254,14 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
         which = f" ({breaker['rate_class']})" if breaker["rate_class"] else ""
         yield f"  breaker{which}   {brake_words.standing(breaker, now)}"
         yield f"            {brake_words.allowed(breaker)}"
+
+
+def _wave(wave: Told | None) -> str:
+    if wave is None:
+        return ""
+    if wave["size"] is None:
+        return f"; in its last wave, {counted(wave['touched'], 'letter')} sent"
+    return f"; in a wave of {wave['size']:,}, {counted(wave['touched'], 'letter')} sent"
 
 
 def _stopped(stop: Told) -> str:

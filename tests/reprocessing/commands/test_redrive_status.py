@@ -16,6 +16,7 @@ from pytest_django import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import (
+    Attempt,
     Breaker,
     Custody,
     DeadLetter,
@@ -24,6 +25,7 @@ from reprocessing.models import (
     RateClass,
     Rule,
     Sighting,
+    Wave,
     amendments,
     evidence,
     stops,
@@ -215,6 +217,29 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         "target    shop: outcome absence",
     ):
         assert part in said
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(10, "; in a wave of 10, 1 letter sent"), (None, "; in its last wave, 1 letter sent")]
+)
+def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
+    ask: Ask, ask_json: AskJson, origin: Origin, size: int | None, said: str
+) -> None:
+    run = Run.objects.create(
+        name="monday", dlq=origin.dlq, state=RunState.PAUSED, stopped_by="the service", why="It stopped itself: rain."
+    )
+    Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
+    wave = Wave.objects.create(run=run, no=2, size=size)
+    letter = add_letter(origin, LetterState.SENDING, lane=add_lane(origin, LanePhase.LEASED), attempts=1)
+    Attempt.objects.create(
+        letter=letter, lane=letter.lane, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(), holds_lane=True,
+        run=run, wave=wave,
+    )  # fmt: skip
+    (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
+    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "It stopped itself: rain.")
+    assert f"monday (drain) is paused: 0 letters unfinished{said}\n            It stopped itself: rain." in ask(
+        "redrive_status"
+    )
 
 
 def test_before_any_dlq_it_says_how_to_begin(ask: Ask) -> None:
