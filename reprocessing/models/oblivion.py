@@ -38,6 +38,13 @@ DELETE FROM redrive_lane n
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id)
 """
 
+# A standing run begins anew every now and then: its settled waves go when their attempts have gone.
+_WAVES = """
+DELETE FROM redrive_wave w
+ WHERE w.settled_at < redrive_now() - make_interval(secs => %(history)b::float8)
+   AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
@@ -63,3 +70,8 @@ def forget(*, history: float, limit: int) -> int:
                 rows.execute(statement, {"ids": ids})
             rows.execute(_LANES, {"lanes": [one.lane_id for one in lanes]})
     return len(ids)
+
+
+def forget_waves(*, history: float) -> int:
+    """Forget waves that were settled so many seconds ago and whose attempts are forgotten; how many."""
+    return rows.execute(_WAVES, {"history": history})

@@ -22,4 +22,5 @@ def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
         purged += found
         if found < _GROUP:
             break
+    oblivion.forget_waves(history=conf.history.total_seconds())
     return purged

@@ -8,7 +8,19 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from reprocessing.models import Attempt, Claim, Custody, DeadLetter, Lane, Notice, Payload, Review, lanes, oblivion
+from reprocessing.models import (
+    Attempt,
+    Claim,
+    Custody,
+    DeadLetter,
+    Lane,
+    Notice,
+    Payload,
+    Review,
+    Wave,
+    lanes,
+    oblivion,
+)
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock
 
@@ -170,3 +182,18 @@ def test_what_cannot_be_forgotten_whole_is_not_forgotten_at_all(clock: Clock, mo
         _forget()
     connection.close()
     assert (_is_there(letter), Payload.objects.filter(letter=letter).exists()) == (True, True)
+
+
+def test_waves_are_forgotten_after_their_attempts(clock: Clock) -> None:
+    stock = Stock()
+    settled = {"run": stock.run, "settled_at": lanes.clock(), "touched": 1, "failed": 0}
+    waves = [Wave.objects.create(no=no, **settled) for no in (1, 2)]
+    Wave.objects.create(run=stock.run, no=3)
+    Attempt.objects.create(
+        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=lanes.clock(),
+        holds_lane=False, wave=waves[1],
+    )  # fmt: skip
+    assert oblivion.forget_waves(history=HISTORY) == 0
+    clock.advance(HISTORY + 1)
+    assert oblivion.forget_waves(history=HISTORY) == 1
+    assert list(Wave.objects.order_by("no").values_list("no", flat=True)) == [2, 3]

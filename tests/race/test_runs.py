@@ -1,0 +1,56 @@
+"""A pause or an abort against an intent: what was not committed before is not sent after."""
+
+from __future__ import annotations
+
+import pytest
+from django.db.models import Count, Max
+
+from reprocessing.models import Attempt, DeadLetter, Run, lanes, operations
+from reprocessing.models.intent import intend
+from tests.conditions import eventually
+from tests.race.abreast import elsewhere
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LETTERS, RATE = 20, 20.0
+
+
+def _end(run: Run, deed: str) -> None:
+    if deed == "a pause":
+        operations.pause(run.pk, by="anna", reason="the consumer is broken")
+    else:
+        operations.abort(run, by="anna", reason="the consumer is broken", stop_dlq=False)
+
+
+@pytest.mark.parametrize("deed", ["a pause", "an abort"])
+def test_lanes_that_were_leased_before_send_nothing_after(deed: str) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    run = bench.ready()
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    _end(run, deed)
+    letter = DeadLetter.objects.get()
+    assert intend([lane.lane_id], [lane.fence], [letter.pk], margin=2, hold=8) == []
+    assert (bench.letter().state, bench.letter().attempts, bench.history()) == ("waiting", 0, [])
+
+
+def test_two_seconds_after_an_abort_nothing_is_sent_any_more_and_nothing_is_lost() -> None:
+    bench = Workbench(target_fields={"rate": RATE, "burst": 1})
+    for number in range(LETTERS):
+        bench.bury(f"{number}")
+    run = bench.ready()
+    with elsewhere() as begin:
+        replaying = begin(lambda: bench.replay(seconds=30))
+        eventually(lambda: Attempt.objects.count() >= 3, within=20)
+        _end(run, "an abort")
+        report = replaying.result(30)
+    ended = Run.objects.get(pk=run.pk).changed_at
+    last = Attempt.objects.aggregate(last=Max("opened_at"))["last"]
+    assert ended is not None
+    assert (last - ended).total_seconds() < 2
+    counts = dict(DeadLetter.objects.values_list("state").annotate(Count("id")))
+    assert counts == {"delivered": report.taken, "waiting": LETTERS - report.taken}
+    assert 3 <= report.taken < LETTERS
+    assert not Attempt.objects.filter(closed_at=None).exists()
+    assert len(bench.delivered()) == report.taken

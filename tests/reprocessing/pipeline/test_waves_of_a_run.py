@@ -1,0 +1,94 @@
+"""A run goes one letter, ten, a hundred, all; and stops itself after eleven letters at most when the consumer fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.db.models import F
+
+from reprocessing.domain.verdict import Refused
+from reprocessing.models import Breaker, DeadLetter, Run, Wave, operations
+from reprocessing.models.intent import Intended
+from reprocessing.pipeline import deliver, drain
+from tests.reprocessing.pipeline.bench import Outcomes, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WAVES: dict[str, Any] = {"waves": True, "max_attempts": 9, "backoff_base": 3_600, "backoff_jitter": "none"}
+LETTERS = 150
+
+
+def _bury(bench: Workbench, letters: int) -> None:
+    for first in range(0, letters, 10):
+        entries = [{"Id": f"{number}", "MessageBody": f"{number}"} for number in range(first, min(first + 10, letters))]
+        bench.sqs.send_message_batch(QueueUrl=bench.dlq_url, Entries=entries)
+
+
+def _waves() -> list[tuple[int | None, int | None, int | None]]:
+    return list(Wave.objects.order_by("no").values_list("size", "touched", "failed"))
+
+
+def test_a_run_ends_through_all_of_its_waves() -> None:
+    bench = Workbench(fields=WAVES)
+    _bury(bench, LETTERS)
+    bench.capture()
+    drain.begin(bench.dlq, name="monday", asked_by="ann")
+    assert bench.replay().taken == LETTERS
+    assert _waves() == [(1, 1, 0), (10, 10, 0), (100, 100, 0), (None, None, None)]
+
+
+def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all that it was sent it took the first one alone."""
+    bench = Workbench(fields=WAVES)
+    _bury(bench, LETTERS)
+    bench.capture()
+    run = drain.begin(bench.dlq, name="monday", asked_by="ann")
+    post, trips = deliver.letters, list[int]()
+
+    def breaking(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
+        trips.append(len(intended))
+        if len(trips) == 1:
+            return post(intended, *rest, **options)
+        return {one.attempt_id: Refused("Busy", "not now") for one in intended}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(deliver, "letters", breaking)
+        bench.replay()
+    run.refresh_from_db()
+    touched = DeadLetter.objects.filter(attempts__gt=0).count()
+    assert trips[0] == 1
+    assert (run.state, run.stopped_by, touched <= 11) == ("paused", "the service", True)
+    assert "letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
+    assert bench.replay().taken == 0
+    operations.resume(run.pk, by="ann", reason="mended")
+    Breaker.objects.update(state="closed", retry_at=None, epoch=F("epoch") + 1)
+    bench.replay()
+    assert DeadLetter.objects.filter(state="delivered").count() == LETTERS - (touched - 1)
+
+
+def test_a_standing_run_begins_with_one_letter_again_when_it_had_nothing_left() -> None:
+    bench = Workbench(fields={**WAVES, "mode": "automatic"})
+    _bury(bench, 3)
+    bench.capture()
+    assert Run.objects.get().waves
+    bench.replay()
+    assert _waves() == [(1, 1, 0), (10, None, None)]
+    bench.bury("more")
+    bench.capture()
+    bench.capture()
+    assert _waves() == [(1, 1, 0), (10, 2, 0), (1, None, None)]
+    bench.replay()
+    assert _waves()[-2:] == [(1, 1, 0), (10, None, None)]
+
+
+def test_a_dlq_that_goes_without_waves_any_more_has_its_standing_run_do_so() -> None:
+    bench = Workbench(fields={**WAVES, "mode": "automatic"})
+    bench.bury("letter")
+    bench.capture()
+    type(bench.dlq).objects.update(waves=False)
+    _bury(bench, 12)
+    bench.capture()
+    assert (Run.objects.get().waves, _waves()) == (False, [(1, 0, 0)])
+    assert bench.replay().taken == 13
