@@ -29,16 +29,18 @@ class Consumer(threading.Thread):
                 QueueUrl=self.url, MaxNumberOfMessages=10, WaitTimeSeconds=1, MessageAttributeNames=["All"],
                 MessageSystemAttributeNames=["All"],
             ).get("Messages", [])  # fmt: skip
-            for one in found:
-                good = self.handles(one)
-                self.seen.append((one["Body"], good))
-                if good:
-                    self.done.append(one)
-                    sqs.delete_message(QueueUrl=self.url, ReceiptHandle=one["ReceiptHandle"])
-                else:
-                    sqs.change_message_visibility(
-                        QueueUrl=self.url, ReceiptHandle=one["ReceiptHandle"], VisibilityTimeout=0
-                    )
+            good = [one for one in found if self._is_well(one)]
+            bad = [one for one in found if one not in good]
+            self.done += good
+            if good:
+                sqs.delete_message_batch(QueueUrl=self.url, Entries=_entries(good))
+            if bad:
+                sqs.change_message_visibility_batch(QueueUrl=self.url, Entries=_entries(bad, VisibilityTimeout=0))
+
+    def _is_well(self, one: dict[str, Any]) -> bool:
+        good = self.handles(one)
+        self.seen.append((one["Body"], good))
+        return good
 
     def __enter__(self) -> Self:
         self.start()
@@ -47,3 +49,7 @@ class Consumer(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self.join()
+
+
+def _entries(found: list[dict[str, Any]], **more: object) -> list[dict[str, Any]]:
+    return [{"Id": str(place), "ReceiptHandle": one["ReceiptHandle"], **more} for place, one in enumerate(found)]
