@@ -8,7 +8,8 @@ import pytest
 from django.db import transaction
 from django.db.models import F
 
-from reprocessing.models import DeadLetter, Lane
+from reprocessing.domain.selection import ALL, Selection
+from reprocessing.models import DeadLetter, Lane, Run, selection
 from reprocessing.pipeline import plan
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
@@ -47,3 +48,22 @@ def test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters
             waits_for_us()
             assert list(Lane.objects.select_for_update(skip_locked=True).order_by("id")) == [low, high]
         assert enlisting.result(20).lanes == 2
+
+
+def test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    for number in "123":
+        bench.bury(number, key="a", n=number)
+    bench.ready(limit=0)
+    first, second = (Run.objects.create(name=name, dlq=bench.dlq) for name in ("first", "second"))
+
+    def select() -> selection.Selected:
+        with transaction.atomic():
+            return selection.select(bench.dlq.pk, second.pk, ALL)
+
+    with elsewhere() as begin:
+        with transaction.atomic():
+            assert selection.select(bench.dlq.pk, first.pk, Selection(limit=1)).selected == 1
+            selecting = begin(select)
+            waits_for_us()
+        assert selecting.result(20) == selection.Selected(0, 2)

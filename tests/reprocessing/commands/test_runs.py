@@ -143,6 +143,13 @@ def test_an_aborted_run_stops_its_dlq_and_its_letters_go_along_with_the_next(
     assert ask_json("drain_dlq", bench.name, "--confirm")["delivered"] == 2
 
 
+def test_a_drain_does_not_wait_for_a_run_that_is_paused(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
+    ask("pause_run", "monday", *WHY, "--confirm")
+    bench.bury("letter")
+    assert ask_json("drain_dlq", bench.name, "--confirm")["delivered"] == 1
+    assert sorted(bench.states().values()) == ["delivered", "waiting", "waiting"]
+
+
 def test_an_abort_may_leave_the_dlq_alone(bench: Workbench, ask: Ask) -> None:
     ask("abort_run", "monday", *WHY, "--keep-dlq", "--confirm")
     assert stops.stopped(bench.dlq.pk) is None

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError, connection
 
-from reprocessing.models import DeadLetterQueue, Origin, Payload, Review, Run, Target, parking
+from reprocessing.models import (
+    DeadLetter,
+    DeadLetterQueue,
+    Origin,
+    Payload,
+    Review,
+    Run,
+    Target,
+    lanes,
+    operations,
+    parking,
+)
 from reprocessing.pipeline import park
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -145,3 +156,15 @@ def test_a_letter_that_says_where_it_died_goes_nowhere_else() -> None:
 def test_a_letter_of_unknown_origin_can_be_discarded() -> None:
     bench = _of_unknown_origin()
     assert park.discard([bench.letter().pk], by="anna", reason="no use").done == (bench.letter().pk,)
+
+
+def test_a_letter_released_into_a_paused_run_waits_for_that_one_to_go_on() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    run = bench.ready()
+    DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
+    operations.pause(run.pk, by="anna", reason="the consumer is broken")
+    assert park.release([bench.letter().pk], by="ben", reason="mended").done
+    assert (bench.letter().run_id, Run.objects.count(), bench.replay().taken) == (run.pk, 1, 0)
+    operations.resume(run.pk, by="anna", reason="mended")
+    assert bench.replay().taken == 1
