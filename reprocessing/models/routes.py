@@ -99,6 +99,7 @@ _CAPTURED = f"""
 
 # A delay that is over, or that a letter has had from this very rule, begins no second time. The claim of a target that
 # the letter leaves is free for others. A rule whose row is gone meanwhile has decided nothing; nor has an old book.
+# The lane is asked for in words that no index answers to: the planner would read all letters of a long lane.
 _WRITE = """
 WITH asked AS (
     SELECT * FROM unnest(%(letters)b::bigint[], %(was)b::bigint[], %(routes)b::text[], %(rules)b::bigint[],
@@ -110,7 +111,7 @@ WITH asked AS (
     SELECT l.id, l.target_id AS old_target, l.rule_id AS old_rule, l.route AS old_route, a.*
       FROM asked a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_lane n ON n.id = l.lane_id
      WHERE l.state = 'waiting' AND l.route_version = a.was AND (%(owned)b::bool OR n.phase <> 'leased')
-       AND l.lane_id = ANY(%(lanes)b::bigint[])
+       AND coalesce(l.lane_id, 0) = ANY(%(lanes)b::bigint[])
        AND (a.rule_id IS NULL OR a.rule_id IN (SELECT id FROM there))
        AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) = %(version)b
      ORDER BY l.id FOR UPDATE OF l
@@ -181,7 +182,8 @@ SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)
 _LOOK_AGAIN = """
 UPDATE redrive_lane n SET breaker_id = NULL
   FROM (SELECT n.id FROM redrive_lane n
-         WHERE n.phase = 'ready' AND n.due_at <= redrive_now()
+         WHERE EXISTS (SELECT FROM redrive_breaker WHERE state <> 'closed')
+           AND n.phase = 'ready' AND n.due_at <= redrive_now()
            AND n.breaker_id IN (SELECT id FROM redrive_breaker WHERE state <> 'closed')
            AND (SELECT l.route_version <> %(version)b AND (%(rules)b::bool OR l.rule_id IS NOT NULL)
                   FROM redrive_letter l

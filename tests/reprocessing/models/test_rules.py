@@ -105,3 +105,18 @@ def test_a_removed_rule_is_erased_with_its_traces_in_letters() -> None:
     amendments.erase(row.pk)
     stock.letter.refresh_from_db()
     assert (Rule.objects.count(), stock.letter.rule_id) == (0, None)
+
+
+def test_two_who_see_that_a_rule_has_begun_at_once_raise_the_version_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = lanes.clock()
+    _put(valid_from=now + HOUR)
+    lock = rules.lock
+
+    def late() -> Rulebook:
+        monkeypatch.setattr(rules, "lock", lock)
+        assert rules.turn_over(now + HOUR) is True
+        return lock()
+
+    monkeypatch.setattr(rules, "lock", late)
+    assert rules.turn_over(now + HOUR) is False
+    assert rules.version() == 2
