@@ -13,6 +13,8 @@ import redis
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.pq import Conninfo
 
+from reprocessing.domain.endpoint import Denied, allow_list
+
 Mode = Literal["production", "sandbox"]
 QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
@@ -40,6 +42,7 @@ class Environment:
     queue_urls: dict[str, str]
     region: str
     behind_proxy: bool
+    health_hosts: tuple[str, ...]
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -59,6 +62,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         region=(region := reader.region()),
         queue_urls=reader.queue_urls(region),
         behind_proxy=reader.yes_or_no("BEHIND_TLS_PROXY"),
+        health_hosts=reader.health_hosts(),
     )
     if reader.problems:
         problems = "\n".join(f"  - {problem}" for problem in reader.problems)
@@ -128,6 +132,14 @@ class _Reader:
         elif not all(part and part.netloc for part in parts):
             self.problems.append(f"CSRF_TRUSTED_ORIGINS holds something else than https://HOST. {cure}")
         return origins
+
+    def health_hosts(self) -> tuple[str, ...]:
+        hosts = self.words("REDRIVE_HEALTH_HOSTS")
+        listed = allow_list(hosts)
+        if isinstance(listed, Denied):
+            cure = "List host names, addresses or networks: status.example.com, 10.1.2.3:8080"
+            self.problems.append(f"REDRIVE_HEALTH_HOSTS cannot be used: {listed.why}. {cure}")
+        return hosts
 
     def database(self) -> dict[str, Any]:
         cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"

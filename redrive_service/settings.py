@@ -109,7 +109,10 @@ LOGGING = {
 
 # What holds for every dlq (reprocessing/conf.py has the names and the defaults). The local SQS counts without delay and
 # answers at once; on AWS the defaults stand.
-REDRIVE: dict[str, Any] = {} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 1}
+REDRIVE: dict[str, Any] = {
+    "HEALTH_HOSTS": ENVIRONMENT.health_hosts,
+    **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 1}),
+}
 
 globals().update(celery_settings(queue_urls=ENVIRONMENT.queue_urls, region=ENVIRONMENT.region))
 CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"

@@ -100,7 +100,7 @@ def _addresses(asked: Endpoint, allowed: AllowList, net: Net, until: float) -> S
     if len(good) < len(found):
         return Unknown(
             f"{asked.authority} stands for an address that is not public. "
-            "List that address or its network in settings.REDRIVE, HEALTH_HOSTS, if it is meant"
+            "List that address or its network in REDRIVE_HEALTH_HOSTS, if it is meant"
         )
     return good[:_MOST_ADDRESSES]
 

@@ -140,7 +140,7 @@ def read(url: str, allowed: AllowList) -> Endpoint | Denied:
     path = parts["path"] or "/"
     endpoint = Endpoint(scheme, host, port or _PORTS[scheme], path if path.startswith("/") else f"/{path}")
     if not allowed.admits(endpoint):
-        return Denied(f"{endpoint.authority} is not listed in settings.REDRIVE, HEALTH_HOSTS")
+        return Denied(f"{endpoint.authority} is not listed in REDRIVE_HEALTH_HOSTS")
     return endpoint
 
 

@@ -132,6 +132,12 @@ UNUSABLE = [
     ("CSRF_TRUSTED_ORIGINS", "https://redrive\n.example.com", f"CSRF_TRUSTED_ORIGINS holds {INVISIBLE}"),
     ("REDRIVE_MODE", "debug", "REDRIVE_MODE is neither production (the default) nor sandbox"),
     ("BEHIND_TLS_PROXY", "perhaps", "BEHIND_TLS_PROXY must be yes or no"),
+    (
+        "REDRIVE_HEALTH_HOSTS",
+        "https://status.example.com",
+        "REDRIVE_HEALTH_HOSTS cannot be used: 'https://status.example.com': it is no network; write one such as 10.1.0.0/16, "
+        "with nothing set behind its length",
+    ),
 ]
 
 
@@ -152,7 +158,7 @@ def test_a_refusal_does_not_repeat_the_secret(name: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["REDRIVE_MODE", "BEHIND_TLS_PROXY", "CSRF_TRUSTED_ORIGINS"])
+@pytest.mark.parametrize("name", ["REDRIVE_MODE", "BEHIND_TLS_PROXY", "CSRF_TRUSTED_ORIGINS", "REDRIVE_HEALTH_HOSTS"])
 def test_what_is_optional_may_be_empty(name: str) -> None:
     assert read({**COMPLETE, name: ""}) == read(COMPLETE)
 
@@ -169,6 +175,7 @@ def test_what_is_optional_may_be_empty(name: str) -> None:
         ("AWS_DEFAULT_REGION", "eu-west-1"),
         ("REDRIVE_CONTROL_QUEUE_URL", "http://sqs:9324/000000000000/redrive-control"),
         ("CSRF_TRUSTED_ORIGINS", "https://redrive.example.com, https://*.example.com"),
+        ("REDRIVE_HEALTH_HOSTS", "status.example.com, 10.1.0.0/16, [fd00::1]:8080"),
     ],
 )
 def test_what_can_be_used_is_not_refused(name: str, value: str) -> None:

@@ -138,7 +138,7 @@ def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQue
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("--http", "http://169.254.169.254/"), "169.254.169.254 is not listed in settings.REDRIVE, HEALTH_HOSTS"),
+        (("--http", "http://169.254.169.254/"), "169.254.169.254 is not listed in REDRIVE_HEALTH_HOSTS"),
         (("--http", "http://a@b/"), "it carries credentials"),
         (("--http", "http://127.0.0.1/", "--alarm", "x"), "not allowed with argument"),
         (("--max-depth", "-1"), "not a whole number"),

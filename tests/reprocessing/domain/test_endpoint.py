@@ -59,7 +59,7 @@ def test_a_listed_host_is_found_however_it_is_written(url: str, endpoint: Endpoi
 def test_what_is_not_listed_is_named_with_the_setting(url: str) -> None:
     denied = read(url, listed(*LISTED))
     assert isinstance(denied, Denied)
-    assert denied.why.endswith("is not listed in settings.REDRIVE, HEALTH_HOSTS")
+    assert denied.why.endswith("is not listed in REDRIVE_HEALTH_HOSTS")
 
 
 @pytest.mark.parametrize(

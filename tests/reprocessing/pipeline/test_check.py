@@ -106,7 +106,7 @@ def test_an_alarm_that_rings_is_not_well(cloudwatch: Any) -> None:  # noqa: ANN4
 def test_a_url_that_the_settings_do_not_list_is_unknown() -> None:
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    why = "it may not be asked: 127.0.0.1:1 is not listed in settings.REDRIVE, HEALTH_HOSTS"
+    why = "it may not be asked: 127.0.0.1:1 is not listed in REDRIVE_HEALTH_HOSTS"
     assert looked(bench) == {"http": ("unknown", why)}
 
 
