@@ -14,7 +14,7 @@ from reprocessing.domain.identity import LetterFacts, Selector, Source
 from reprocessing.domain.routing import Erred, Matched, Routed, Routes, Rule, Unmatched, compiled
 from reprocessing.models import DeadLetterQueue, rules
 from reprocessing.models.routes import Asked
-from reprocessing.models.rules import Bound
+from reprocessing.models.rules import Bound, InForce
 
 #: Seconds between two words about one rule.
 WORD_EVERY = 60.0
@@ -55,11 +55,19 @@ class Book:
 
     @classmethod
     def load(cls, known: Book | None = None) -> Book:
-        """The rules that hold now: the book that is known, as long as its version is the current one."""
+        """The rules that hold now: the book that is known, as long as its version is the current one.
+
+        A process prepares the same rules once, and counts in one place what they err on.
+        """
         if known is not None and known.version == rules.version():
             return known
         found = rules.in_force()
-        return cls(found.version, found.rules)
+        latest = _LATEST.get(found)
+        if latest is None:
+            latest = cls(found.version, found.rules)
+            _LATEST.clear()
+            _LATEST[found] = latest
+        return latest
 
     def reads_bodies(self, dlqs: Collection[int]) -> bool:
         """Whether a rule for letters of these dlqs reads their bodies."""
@@ -110,6 +118,9 @@ class Book:
         its = [one.rule for one in self.rules if one.dlq_id in {None, dlq_id}]
         kind, tenant = _selector(row.message_type), _selector(row.tenant)
         return _Dlq(row.name, kind, tenant, compiled(its), _reads_bodies(its, kind, tenant))
+
+
+_LATEST: dict[InForce, Book] = {}
 
 
 def _selector(text: str) -> Selector | None:
