@@ -21,6 +21,8 @@ _ASK = 1.0
 _FULL = 10
 #: Polls whose messages may wait to be written; beyond that the receivers wait.
 _AHEAD = 30
+#: Seconds after which a receiver that is done looks whether the others were told to end.
+_PATIENCE = 0.1
 
 
 class Listening:
@@ -60,7 +62,8 @@ class Listening:
         self._since_full = self._asked_at = time.monotonic()
         self._left_nothing = False
         self._arrived = self._handed_over = self._settled = 0
-        self._guard = threading.Lock()
+        self._guard = threading.Condition()
+        self._polling = 0
         self._threads = [threading.Thread(target=self._listen, args=(number,)) for number in range(receivers)]
 
     def __enter__(self) -> Self:
@@ -95,7 +98,7 @@ class Listening:
             return []
 
     def _listen(self, number: int) -> None:
-        while not self._over.is_set() and not self._all_quiet():
+        while self._begins():
             hidden = self._address.fifo and self._settled < self._arrived
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
@@ -105,8 +108,22 @@ class Listening:
                 return
             with self._guard:
                 self._note(number, len(arrived), hidden=hidden)
+                self._polling -= 1
+                self._guard.notify_all()
             if arrived:
                 self._heard.put(arrived)
+
+    def _begins(self) -> bool:
+        """Whether there is another poll to be made, which begins then.
+
+        The last polls of the others may still break a silence; nobody who has left would ever hear it again.
+        """
+        with self._guard:
+            while self._all_quiet() and self._polling and not self._over.is_set():
+                self._guard.wait(_PATIENCE)
+            going_on = not self._over.is_set() and not self._all_quiet()
+            self._polling += going_on
+        return going_on
 
     def _note(self, number: int, arrived: int, *, hidden: bool) -> None:
         self._arrived += arrived

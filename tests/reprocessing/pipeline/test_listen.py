@@ -16,6 +16,7 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline import listen
 from reprocessing.pipeline.listen import Listening
 from reprocessing.sqs import Depth, QueueAddress, receive
+from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,6 +114,33 @@ def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(listen, "depth", depth)
     captured = bench.capture().captured
     assert (len(asked), captured.trouble, captured.drained) == (2, "", True)
+
+
+def test_a_message_that_breaks_the_silence_as_it_begins_is_followed_by_silence_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first receiver has heard nothing often enough when the last poll of the second one brings a message."""
+    polls, last_poll, late = [0, 0], threading.Event(), object()
+    listening = Listening(
+        QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
+        receivers=2, wait=0, visibility=30, seconds=5, stop=lambda: False,
+    )  # fmt: skip
+
+    def some(_: QueueAddress, **__: int) -> list[Any]:
+        number = listening._threads.index(threading.current_thread())
+        polls[number] += 1
+        if number == 1 and polls[1] == listen.QUIET_POLLS + 1:
+            last_poll.set()
+            eventually(lambda: listening._quiet[0] == listen.QUIET_POLLS, within=5)
+            return [late]
+        if number == 0 and polls[0] == listen.QUIET_POLLS:
+            last_poll.wait(5)
+        return []
+
+    monkeypatch.setattr(listen, "receive", some)
+    with listening:
+        arrived = [one for some in listening for one in some]
+    assert (arrived, listening.silent) == ([late], True)
 
 
 def test_a_full_answer_begins_the_wait_for_silence_anew() -> None:
