@@ -99,7 +99,8 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE OF n
 """
 
-# The head decides the lane; what may not go now is not kept. While any letter of it is with the target, and holds it,
+# The head decides the lane; what may not go now is not kept,
+# unless rules are still to be asked about it. While any letter of it is with the target, and holds it,
 # it awaits that one's outcome: a head may have come back, or been released, in the meantime. With `fence` NULL the
 # caller is no owner, and a leased lane is left to whoever is.
 _NEXT = f"""
@@ -133,7 +134,9 @@ WITH mine AS (
             AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))
 ), judged AS (
     SELECT *, %(keep)b::bool AND my_fence IS NOT NULL AND coalesce(due_at <= redrive_now(), true)
-              AND run_id IN ({ACTIVE_RUNS}) AND {MAY_GO} AS kept
+              AND run_id IN ({ACTIVE_RUNS})
+              AND (SELECT {MAY_GO} FROM (
+                    SELECT head.run_id, CASE WHEN head.routed THEN head.breaker_id END AS breaker_id) asked) AS kept
       FROM head
 ), moved AS (
     UPDATE redrive_lane n

@@ -393,3 +393,18 @@ def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
             ask(standings, book)
         counts.append(len(sent))
     assert counts[0] == counts[1]
+
+
+def test_a_rule_acts_on_letters_that_an_open_breaker_keeps_back() -> None:
+    bench = Workbench(fields={"tenant": "attribute:tenant"})
+    bench.bury("bad", tenant="acme")
+    bench.bury("good", tenant="other")
+    bench.ready()
+    Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(hours=1), rest=3600)
+    bench.replay()
+    assert set(bench.states().values()) == {"waiting"}
+    rule("acme", "quarantine", "tenant equals acme")
+    route.keep_up(lanes.clock())
+    bench.replay()
+    assert bench.states() == {"bad": "parked", "good": "waiting"}
+    assert lanes.lease("nobody", limit=9, lease=8) == []  # the other one was asked, and waits for the breaker
