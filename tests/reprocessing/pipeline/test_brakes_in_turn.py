@@ -1,0 +1,114 @@
+"""What a breaker lets through, from the first failure to the last canary, one turn after another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reprocessing.models import Attempt, Breaker, DeadLetter
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+POLICY: dict[str, Any] = {"threshold": 3, "cooldown": 30, "cooldown_cap": 100, "closes_after": 2}
+
+
+def test_to_a_target_that_refuses_goes_one_group_then_one_canary_a_rest_until_it_takes_letters(clock: Clock) -> None:
+    bench = _bench(25, intent_size=10)
+    with bench.refusing("letter"):
+        bench.replay()
+        assert _sent() == {0: 10}
+        for rest, canaries in ((30, 1), (60, 2), (100, 3)):
+            clock.advance(rest - 1)
+            bench.replay()
+            assert Attempt.objects.count() == 10 + canaries - 1
+            clock.advance(1.5)
+            bench.replay()
+            assert Attempt.objects.count() == 10 + canaries
+            assert Breaker.objects.get().state == "open"
+        assert Breaker.objects.get().why == "the canary failed after a rest of 100 s"
+    clock.advance(100.5)
+    bench.replay()
+    assert _sent() == {0: 10, 2: 1, 4: 1, 6: 1, 8: 1, 9: 1, 10: 23}
+    assert _states() == {"delivered": 25}
+    assert Breaker.objects.get().state == "closed"
+    assert sum(DeadLetter.objects.values_list("attempts", flat=True)) == 25 + 13
+
+
+def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_known_what_became_of_the_one_before(
+    clock: Clock,
+) -> None:
+    bench = _bench(8, max_unsettled=4)
+    bench.judge_by_absence(window=5)
+    bench.replay()
+    assert _sent() == {0: 4}
+    _fail(bench, bench.delivered())
+    bench.replay()
+    assert (_sent(), Breaker.objects.get().why) == ({0: 4}, "4 letters in a row failed")
+    clock.advance(31)
+    for _ in range(2):
+        bench.replay()
+        assert _sent() == {0: 4, 2: 1}
+    _fail(bench, bench.delivered())
+    clock.advance(59)
+    bench.replay()
+    assert _sent() == {0: 4, 2: 1}
+    clock.advance(2)
+    for number in (1, 2):
+        bench.replay()
+        assert _sent() == {0: 4, 2: 1} | {3 + one: 1 for one in range(1, number + 1)}
+        assert _arrive(bench, clock) == 1
+    assert Breaker.objects.get().state == "closed"
+    while bench.replay().taken:
+        _arrive(bench, clock)
+    assert _states() == {"delivered": 8}
+    assert _sent() == {0: 4, 2: 1, 4: 1, 5: 1, 6: 6}
+
+
+def test_what_is_captured_while_it_is_open_goes_when_it_closes(clock: Clock) -> None:
+    bench = _bench(3)
+    with bench.refusing("letter"):
+        bench.replay()
+    for _ in range(5):
+        bench.bury("late")
+    bench.ready()
+    assert (bench.replay().taken, _states()) == (0, {"waiting": 8})
+    clock.advance(31)
+    assert bench.replay().taken == 8
+
+
+def _bench(letters: int, **conf: Any) -> Workbench:  # noqa: ANN401  # those of Conf
+    bench = Workbench(conf=replace(BRISK, **conf), fields={"max_attempts": 9})
+    Breaker.objects.update(**POLICY)
+    for _ in range(letters):
+        bench.bury("letter")
+    bench.ready()
+    return bench
+
+
+def _states() -> dict[str, int]:
+    return Counter(DeadLetter.objects.values_list("state", flat=True))
+
+
+def _sent() -> dict[int, int]:
+    """How many attempts of each of the breaker's epochs there are."""
+    return dict(sorted(Counter(Attempt.objects.values_list("breaker_epoch", flat=True)).items()))
+
+
+def _fail(bench: Workbench, sent: list[dict[str, Any]]) -> None:
+    """What the target took comes back, and is captured."""
+    for one in sent:
+        bench.come_back(one)
+    bench.capture()
+
+
+def _arrive(bench: Workbench, clock: Clock) -> int:
+    """What the target took is consumed, and does not come back; how many letters were presumed delivered."""
+    bench.delivered()
+    bench.promote()
+    clock.advance(6)
+    bench.capture()
+    return bench.promote()
