@@ -1,4 +1,4 @@
-"""What a breaker does now, told: shared by the commands that show one, or move one."""
+"""What breakers do and health checks say now, told: shared by the commands that show them, or move them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from reprocessing.management.console import when
+from reprocessing.models import checks
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.breaker import BreakerState
 
@@ -46,6 +47,27 @@ def allowed(breaker: Told) -> str:
         return "no limit of rate"
     of = f" of {most:g}" if most is not None and rate < most else ""
     return f"{rate:g}{of} letters/s allowed now ({breaker['ramp_why']})"
+
+
+def checked(one: checks.Told) -> Told:
+    """A health check for a program. `lets_go`: what was found is well, and fresh."""
+    return {
+        "check": f"{one.kind} {one.subject}".strip(),
+        "ceiling": one.ceiling,
+        "verdict": one.verdict,
+        "detail": one.detail or None,
+        "checked_at": one.checked_at,
+        "age_seconds": one.age,
+        "lets_go": one.lets_go,
+    }
+
+
+def health(check: Told) -> str:
+    """For people: what was found, how long ago, and that nothing goes while it is not well."""
+    age = "never looked at" if check["age_seconds"] is None else f"{check['age_seconds']:.0f} s ago"
+    detail = f": {check['detail']}" if check["detail"] else ""
+    shut = "" if check["lets_go"] else "; nothing goes until it is healthy"
+    return f"{check['check']} is {check['verdict']} ({age}){detail}{shut}"
 
 
 def _ramp_why(one: Bearing) -> str:

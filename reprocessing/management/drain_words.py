@@ -99,7 +99,7 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
     lanes = f"{counted(ahead.lanes, 'lane')}; the longest lane has {ahead.longest:,}"
     yield f"  to be replayed  {ahead.letters:,}, on {lanes}"
     if ahead.returned:
-        yield f"  along with them {counted(ahead.returned, 'letter')} that came back to runs that have ended"
+        yield f"  along with them {counted(ahead.returned, 'letter')} left by runs that have ended"
     for one in outlook.objections:
         yield f"  not eligible    {one.letters:,}: {_why(one.reason)} A run parks them at once."
     for share in outlook.shares:
@@ -242,7 +242,7 @@ def end(run: str, dlq: str, own: Tally, along: Mapping[str, Tally]) -> Iterable[
     tally = together([own, *along.values()])
     if tally.held:
         held = f"{counted(tally.held, 'letter')} of them {_verb(tally.held)}"
-        yield f"{held} behind a parked one until a person decides about that."
+        yield f"{held} behind a parked one or a rule, until a person decides about that: see redrive_status {dlq}."
     if tally.parked:
         yield f"Parked letters wait for a person: release_parked {dlq}, discard_parked {dlq}, or the parking lot."
 

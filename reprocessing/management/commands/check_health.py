@@ -57,7 +57,9 @@ class Command(Console):
         add_name(parser)
         parser.add_argument("--target", type=words, metavar="QUEUE", help="one of its targets: a queue's name, or ARN")
         change = parser.add_mutually_exclusive_group()
-        change.add_argument("--http", type=words, metavar="URL", help="this URL answers; REDRIVE_HEALTH_HOSTS lists its host")
+        change.add_argument(
+            "--http", type=words, metavar="URL", help="this URL answers; its host is in REDRIVE_HEALTH_HOSTS"
+        )
         change.add_argument("--alarm", type=words, metavar="NAME", help="this CloudWatch alarm is in OK")
         change.add_argument("--max-depth", type=whole(0), metavar="N", help="the target holds at most N messages")
         change.add_argument(

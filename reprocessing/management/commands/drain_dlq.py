@@ -94,9 +94,9 @@ class Command(Drainer):
         planned = run.state == RunState.PLANNED
         outlook = look_ahead(run) if planned else None
         refused = drain_words.too_slow(outlook) if outlook and outlook.late else ""
-        if not options["json"]:
-            self.say("\n".join(drain_words.plan(outlook, 0) if outlook else []))
-            if planned and (since := progress.arrived(run.pk)):
+        if outlook and not options["json"]:
+            self.say("\n".join(drain_words.plan(outlook, 0)))
+            if since := progress.arrived(run.pk):
                 self.say(f"  since then      {drain_words.counted(since, 'letter')} arrived, which are not part of it")
         if refused:
             raise CommandError(refused)

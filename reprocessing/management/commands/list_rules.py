@@ -57,8 +57,10 @@ def _told(row: Rule, *, holds: bool) -> Iterable[str]:
     yield f"{row.position:>4}  {row.name} ({standing}{where})"
     yield f"      when  {' and '.join(str(one) for one in row.conditions) or 'every letter'}"
     yield f"      then  {in_words(row)}"
-    if row.valid_from or row.valid_until:
-        yield f"      from {when(row.valid_from)} until {when(row.valid_until)}"
+    begins = f"from {when(row.valid_from)}" if row.valid_from else ""
+    ends = f"until {when(row.valid_until)}" if row.valid_until else ""
+    if begins or ends:
+        yield f"      {' '.join(filter(None, [begins, ends]))}"
     last = f", the last at {when(row.last_hit_at)}" if row.last_hit_at else ""
     yield f"      decided about {counted(row.hits, 'letter')}{last}"
     if row.errs:

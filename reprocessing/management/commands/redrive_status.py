@@ -90,7 +90,7 @@ def status(key: int | None = None) -> Told:
                 **_of_letters([one for one in letters if one.dlq_id == watch.id], now),
                 **_until(expiry.get(watch.id), now),
                 **_of_lanes([one for one in lanes if one.dlq_id == watch.id]),
-                "targets": [_of_target(one, brakes, now) for one in evidence if one.dlq_id == watch.id],
+                "targets": [_of_target(one, brakes, health, now) for one in evidence if one.dlq_id == watch.id],
                 "runs": [_of_run(one) for one in runs if one.dlq_id == watch.id],
             }
             for watch in standing.watches(key)
@@ -170,7 +170,7 @@ def _why(one: Lanes) -> str:
             return "their head rests until it is due"
 
 
-def _of_target(one: Evidence, brakes: list[Bearing], now: datetime) -> Told:
+def _of_target(one: Evidence, brakes: list[Bearing], health: list[checks.Told], now: datetime) -> Told:
     return {
         "origin": one.origin,
         "outcome": one.proof,
@@ -182,6 +182,7 @@ def _of_target(one: Evidence, brakes: list[Bearing], now: datetime) -> Told:
         "unsettled": one.unsettled,
         "waits_for": standing.awaited(one) or None,
         "breakers": [brake_words.told(brake, now) for brake in brakes if brake.target_id == one.target_id],
+        "checks": [brake_words.checked(check) for check in health if check.target_id == one.target_id],
     }
 
 
@@ -250,6 +251,8 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
     yield f"  target    {target['origin'].rpartition(':')[2]}: outcome {target['outcome']}, {rate}{unsettled}"
     if target["waits_for"]:
         yield f"            waits for: {target['waits_for']}"
+    for check in target["checks"]:
+        yield f"  health    {brake_words.health(check)}"
     for breaker in target["breakers"]:
         which = f" ({breaker['rate_class']})" if breaker["rate_class"] else ""
         yield f"  breaker{which}   {brake_words.standing(breaker, now)}"

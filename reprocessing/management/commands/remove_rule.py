@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 
 from reprocessing.management import ruling
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.drain_words import counted
 from reprocessing.models import amendments
 
 
@@ -36,5 +37,6 @@ class Command(Console):
             self.say(f"{row.name} is removed.")
         else:
             self.say(
-                f"This was a dry run: {row.name} is removed with --confirm. It has decided about {row.hits:,} letters."
+                f"This was a dry run: {row.name} is removed with --confirm. It has decided about "
+                f"{counted(row.hits, 'letter')}."
             )

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from reprocessing import conf
 from reprocessing.management import run_words
 from reprocessing.management.console import Console, add_json, find, whole
+from reprocessing.management.operating import find_run
 from reprocessing.management.run_words import Seen
 from reprocessing.models import Run
 from reprocessing.models.run import RunState
@@ -34,7 +35,7 @@ class Command(Console):
         if options["name"]:
             runs = runs.filter(dlq=find(options["name"]))
         if options["run"]:
-            runs = runs.filter(name=options["run"])
+            runs = runs.filter(pk=find_run(options["run"]).pk)
         ended = runs.filter(state__in=_ENDED)[: options["last"]]
         chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda one: one.pk)
         lag = conf.current().count_lag.total_seconds()
