@@ -5,6 +5,6 @@ Claims and custody have composite keys, which the admin cannot register: a lette
 
 from __future__ import annotations
 
-from reprocessing.admin import letters, parking_lot, queues, records, rules
+from reprocessing.admin import brakes, letters, parking_lot, queues, records, rules
 
-__all__ = ["letters", "parking_lot", "queues", "records", "rules"]
+__all__ = ["brakes", "letters", "parking_lot", "queues", "records", "rules"]

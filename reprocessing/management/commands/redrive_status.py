@@ -16,7 +16,7 @@ from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
 from reprocessing.management import brake_words, rule_words
 from reprocessing.management.console import Console, add_json, find, number, when
 from reprocessing.management.drain_words import counted
-from reprocessing.models import Custody, bearings, rules, standing, stops
+from reprocessing.models import Custody, bearings, checks, rules, standing, stops
 from reprocessing.models import lanes as lanes_of
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.custody import CustodyState
@@ -80,6 +80,7 @@ def status(key: int | None = None) -> Told:
     lag, expiry = conf.current().count_lag.total_seconds(), _expiry(key)
     evidence, runs = standing.evidence(key, count_lag=lag), standing.working(key)
     brakes = bearings.bearings([one.target_id for one in evidence])
+    health = checks.told([one.target_id for one in evidence])
     return {
         "now": now,
         "stopped": halt and _stop(halt.since, halt.by, halt.reason),

@@ -19,6 +19,7 @@ from reprocessing.models import (
     Act,
     DeadLetter,
     Halt,
+    HealthCheck,
     Notice,
     Payload,
     Pulse,
@@ -26,6 +27,7 @@ from reprocessing.models import (
     Review,
     Run,
     Sighting,
+    Wave,
     amendments,
 )
 from reprocessing.models.lanes import clock
@@ -49,12 +51,14 @@ def rows() -> None:
     """Three rows of whatever there is."""
     for number in range(3):
         letter = parked(dlq(f"dlq-{number}"), key=f"key-{number}")
-        Run.objects.create(name=f"run-{number}", dlq=letter.dlq)
+        run = Run.objects.create(name=f"run-{number}", dlq=letter.dlq)
+        Wave.objects.create(run=run, no=1, size=1)
         Notice.objects.create(letter=letter, news="parked")
         Pulse.beat(f"queue-{number}")
         Review.objects.create(act=Act.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
         assert letter.target
         Sighting.objects.create(target=letter.target, seen_at=clock())
+        HealthCheck.objects.create(target=letter.target, kind="alarm", subject="shop")
     Halt.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
     amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")

@@ -21,6 +21,7 @@ from reprocessing.models import (
     Custody,
     DeadLetter,
     DeadLetterQueue,
+    HealthCheck,
     Origin,
     RateClass,
     Rule,
@@ -232,8 +233,8 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     wave = Wave.objects.create(run=run, no=2, size=size)
     letter = add_letter(origin, LetterState.SENDING, lane=add_lane(origin, LanePhase.LEASED), attempts=1)
     Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(), holds_lane=True,
-        run=run, wave=wave,
+        letter=letter, lane_id=letter.lane_id, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(),
+        holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
     assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "It stopped itself: rain.")
@@ -297,3 +298,15 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     assert "rule bad (hold): 1 letter decided; 1 letter stopped by it" in lines
     assert "  ERRS: it could not be asked about 2 of 2 letters, which it holds: body:kind: it was odd" in lines
     assert f"waiting   1 lane: {why}" in lines
+
+
+def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson, origin: Origin) -> None:
+    check = HealthCheck.objects.create(target=origin.target, kind="alarm", subject="shop-errors")
+    assert "health    alarm shop-errors is unknown (never looked at); nothing goes until it is healthy" in ask(
+        "redrive_status", "orders"
+    )
+    HealthCheck.objects.filter(pk=check.pk).update(verdict="healthy", detail="OK", checked_at=ago(seconds=7))
+    said = ask("redrive_status", "orders")
+    assert "health    alarm shop-errors is healthy (7 s ago): OK\n" in said
+    (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["checks"]
+    assert (told["check"], told["verdict"], told["lets_go"]) == ("alarm shop-errors", "healthy", True)
