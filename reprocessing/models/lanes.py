@@ -136,7 +136,8 @@ WITH mine AS (
     SELECT *, %(keep)b::bool AND my_fence IS NOT NULL AND coalesce(due_at <= redrive_now(), true)
               AND run_id IN ({ACTIVE_RUNS})
               AND (SELECT {MAY_GO} FROM (
-                    SELECT head.run_id, CASE WHEN head.routed THEN head.breaker_id END AS breaker_id) asked) AS kept
+                    SELECT head.run_id, CASE WHEN head.routed THEN head.breaker_id END AS breaker_id,
+                           CASE WHEN NOT head.never_sent THEN head.lane_id END AS id) asked) AS kept
       FROM head
 ), moved AS (
     UPDATE redrive_lane n

@@ -152,7 +152,7 @@ class Slice:
         """Whether the rules are to be asked about a head: they have changed since, and there are, or were, some."""
         if self.book is None or one.route_version == self.book.version:
             return False
-        return bool(self.book.rules) or one.rule_id is not None
+        return bool(self.book.rules) or bool(one.route_version)
 
     def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
         """The heads that may go; the others are closed, or their lanes handed back until they may."""
@@ -219,11 +219,12 @@ class Slice:
             self._clear()
 
     def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
-        """Breakers hear of failures and of canaries, ramps when a step is due, waves of every letter of theirs."""
+        """Breakers hear of failures and of canaries, ramps when a step is due, waves of first tries and later ones."""
         failed = {one.breaker_id for one in intended if not isinstance(outcomes.get(one.attempt_id), Taken)}
         on_trial = {one.breaker_id for one in self._brakes.values() if one.on_trial}
         sent = {one.breaker_id for one in intended}
-        tell.outcomes(of_breakers=failed | (on_trial & sent), of_runs=[one.run_id for one in intended if one.wave_id])
+        of_waves = [one.run_id for one in intended if one.wave_id or one.no > 1]
+        tell.outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
         tell.ramps([one.breaker_id for one in self._brakes.values() if one.step_due and one.breaker_id in sent])
 
     def _count(self, outcomes: Mapping[int, Outcome]) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import F
 
-from reprocessing.domain.verdict import Refused
+from reprocessing.domain.verdict import NotSent, Refused
 from reprocessing.models import Breaker, DeadLetter, Run, Wave, operations
+from reprocessing.models.brakes import MAY_GO
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, drain
-from tests.reprocessing.pipeline.bench import Outcomes, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,3 +94,44 @@ def test_a_dlq_that_goes_without_waves_any_more_has_its_standing_run_do_so() -> 
     bench.capture()
     assert (Run.objects.get().waves, _waves()) == (False, [(1, 0, 0)])
     assert bench.replay().taken == 13
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_a_wave_whose_worker_is_killed_goes_on_with_the_same_letter(clock: Clock, *, sent: bool) -> None:
+    bench = Workbench(fields={**WAVES, "backoff_base": 0})
+    _bury(bench, 15)
+    bench.capture()
+    drain.begin(bench.dlq, name="monday", asked_by="ann")
+    bench.replay_and_die(sent=sent)
+    clock.advance(9)  # the dead worker's lease
+    bench.replay()
+    assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
+
+
+def test_a_wave_whose_letter_could_not_be_sent_in_time_goes_on_with_the_same_letter(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench(fields={**WAVES, "backoff_base": 0})
+    _bury(bench, 15)
+    bench.capture()
+    drain.begin(bench.dlq, name="monday", asked_by="ann")
+    with monkeypatch.context() as patch:
+        patch.setattr(deliver, "letters", lambda some, *_, **__: {one.attempt_id: NotSent("late") for one in some})
+        bench.replay(seconds=0.2)
+    assert {outcome for _, outcome, _ in bench.history()} == {"not_sent"}
+    clock.advance(9)
+    bench.replay()
+    assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
+
+
+def test_the_letters_of_the_last_wave_are_not_counted_to_see_whether_it_is_full() -> None:
+    bench = Workbench(fields=WAVES)
+    _bury(bench, 12)
+    bench.capture()
+    run = drain.begin(bench.dlq, name="monday", asked_by="ann")
+    Wave.objects.filter(run=run).update(size=None)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT id FROM redrive_lane WHERE {MAY_GO}")
+        read = [line for (line,) in cursor.fetchall() if "redrive_attempt" in line]
+    assert read
+    assert [line for line in read if "never executed" not in line] == []
