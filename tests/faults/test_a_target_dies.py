@@ -30,7 +30,7 @@ from tests.stories.scene import Witness
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(300)]
 
-LETTERS, FEWER, KEYS, LATE = 10_000, 2_000, 1_000, 40
+LETTERS, FEWER, KEYS, LATE = 10_000, 1_000, 1_000, 40
 UNSETTLED = 2_000
 WORKERS, SLICES = 4, 2  # eight processes
 THRESHOLD, CLOSES_AFTER = 5, 3
@@ -52,7 +52,7 @@ def _fleet(folder: Path, *, workers: int = WORKERS, **more: str) -> Iterator[lis
             stack.callback(one.close)
         for one in some:
             one.await_ready()
-        stack.enter_context(Beat())
+        stack.enter_context(Beat(every=1.0))
         yield some
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reprocessing.models import Breaker
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Message, Witness, dead, drained, lettered
@@ -41,6 +42,7 @@ def test_a_letter_that_fails_at_once_is_a_new_message_to_the_queue_that_had_it_b
     witness = Witness()
     bench = Workbench(fifo=True, fields=POLICY)
     bench.judge_by_absence(window=1)
+    Breaker.objects.update(threshold=9)  # eight fail in a row
     dead(bench, bench.origin_url, _letters(8, 3))
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
     failed: set[str] = set()

@@ -50,7 +50,7 @@ def test_the_rest_of_the_tenant_is_quarantined_within_a_cycle_and_all_the_others
         for number in range(2):
             stack.enter_context(Worker(tmp_path, f"worker-{number}"))
         _rule("hold", WAITS, enable=True)
-        stack.enter_context(Beat())
+        stack.enter_context(Beat(every=1.0))
         eventually(lambda: Attempt.objects.filter(letter__in=_letters(POISON)).count() >= EACH // 5, within=90)
         _rule("quarantine", POISON)
         share = _preview("quarantine")
