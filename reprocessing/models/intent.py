@@ -18,7 +18,8 @@ _CANARY = 4
 # Lanes still mine with enough lease left; what brakes let go; claims won (from the past by a person's word alone);
 # letters to sending, counted; attempts opened. Whether the run is active is asked after the lanes were found: asked
 # with them, the planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its
-# slot. Towards a wave's size count the letters that were never sent in their run before.
+# slot. Towards a wave's size count the letters that were never sent in their run before. Whatever delayed a letter is
+# over.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id
@@ -84,7 +85,8 @@ WITH mine AS (
             OR (b.state = 'half_open' AND (b.canary_until IS NULL OR b.canary_until <= redrive_now())))
     RETURNING r.id AS letter_id, b.epoch
 ), moved AS (
-    UPDATE redrive_letter l SET state = 'sending', attempts = l.attempts + 1, due_at = NULL
+    UPDATE redrive_letter l SET state = 'sending', attempts = l.attempts + 1, due_at = NULL,
+           route = CASE l.route WHEN 'delay' THEN 'replay' ELSE l.route END
       FROM ready r LEFT JOIN canaries k ON k.letter_id = r.id
      WHERE l.id = r.id AND l.state = 'waiting' AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
     RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence,

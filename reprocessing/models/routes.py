@@ -12,7 +12,7 @@ from reprocessing.models import rows
 
 #: Letters, or lanes, of one statement.
 GROUP = 500
-#: Bytes of bodies that are loaded at a time.
+#: Bytes of letters that are loaded at a time: their attributes weigh as much as bodies may.
 CHUNK = 16 * 1024 * 1024
 
 
@@ -79,7 +79,7 @@ _LOAD = f"""
           FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l
   JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
- WHERE NOT %(bodies)b::bool OR l.before < %(chunk)b::int
+ WHERE l.before < %(chunk)b::int
  ORDER BY l.id
 """  # noqa: S608  # the inserted text is a constant
 
@@ -93,13 +93,14 @@ _CAPTURED = f"""
          ORDER BY id DESC LIMIT 1000) l
   JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
- WHERE l.captured_at >= %(since)b AND (NOT %(bodies)b::bool OR l.before < %(chunk)b::int)
+ WHERE l.captured_at >= %(since)b AND l.before < %(chunk)b::int
  ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
-# A delay that is over, or that a letter has had from this very rule, begins no second time. The claim of a target that
-# the letter leaves is free for others. A rule whose row is gone meanwhile has decided nothing; nor has an old book.
-# The lane is asked for in words that no index answers to: the planner would read all letters of a long lane.
+# A delay that a letter has, or has had, from this very rule begins no second time: a letter that was sent is no longer
+# delayed (see INTENT), and rests as its backoff says. The claim of a target that the letter leaves is free for others.
+# A rule whose row is gone meanwhile has decided nothing; nor has an old book. The lane is asked for in words that no
+# index answers to: the planner would read all letters of a long lane.
 _WRITE = """
 WITH asked AS (
     SELECT * FROM unnest(%(letters)b::bigint[], %(was)b::bigint[], %(routes)b::text[], %(rules)b::bigint[],
@@ -108,7 +109,9 @@ WITH asked AS (
 ), there AS (
     SELECT id FROM redrive_rule WHERE id = ANY(%(rules)b::bigint[]) ORDER BY id FOR KEY SHARE
 ), found AS (
-    SELECT l.id, l.target_id AS old_target, l.rule_id AS old_rule, l.route AS old_route, a.*
+    SELECT l.id, l.target_id AS old_target, l.rule_id AS old_rule, l.route AS old_route, a.*,
+           coalesce(a.delay IS NOT NULL AND l.rule_id = a.rule_id AND l.route = 'replay'
+                    AND l.attempts + l.not_sent > l.earlier, false) AS had
       FROM asked a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_lane n ON n.id = l.lane_id
      WHERE l.state = 'waiting' AND l.route_version = a.was AND (%(owned)b::bool OR n.phase <> 'leased')
        AND coalesce(l.lane_id, 0) = ANY(%(lanes)b::bigint[])
@@ -117,13 +120,13 @@ WITH asked AS (
      ORDER BY l.id FOR UPDATE OF l
 ), moved AS (
     UPDATE redrive_letter l
-       SET route = f.route, rule_id = f.rule_id, route_version = %(version)b,
+       SET route = CASE WHEN f.had THEN 'replay' ELSE f.route END, rule_id = f.rule_id, route_version = %(version)b,
            target_id = CASE WHEN f.keeps THEN l.target_id ELSE coalesce(f.target_id, l.target_id) END,
            rate_class_id = CASE WHEN f.keeps THEN l.rate_class_id ELSE f.rate_class_id END,
-           due_at = CASE WHEN f.delay IS NULL THEN CASE WHEN f.old_route <> 'delay' THEN l.due_at END
+           due_at = CASE WHEN f.had OR (f.delay IS NULL AND f.old_route <> 'delay') THEN l.due_at
+                         WHEN f.delay IS NULL THEN NULL
                          WHEN f.old_route = 'delay' AND f.old_rule = f.rule_id
-                         THEN CASE WHEN l.due_at IS NOT NULL
-                                   THEN least(l.due_at, redrive_now() + make_interval(secs => f.delay)) END
+                         THEN least(l.due_at, redrive_now() + make_interval(secs => f.delay))
                          ELSE greatest(l.due_at, redrive_now() + make_interval(secs => f.delay)) END
       FROM found f WHERE l.id = f.id
     RETURNING l.id, l.dlq_id, l.idempotency_key, l.target_id, f.old_target, f.old_rule, f.old_route, l.rule_id, l.route
@@ -185,7 +188,7 @@ UPDATE redrive_lane n SET breaker_id = NULL
          WHERE EXISTS (SELECT FROM redrive_breaker WHERE state <> 'closed')
            AND n.phase = 'ready' AND n.due_at <= redrive_now()
            AND n.breaker_id IN (SELECT id FROM redrive_breaker WHERE state <> 'closed')
-           AND (SELECT l.route_version <> %(version)b AND (%(rules)b::bool OR l.rule_id IS NOT NULL)
+           AND (SELECT l.route_version <> %(version)b AND (%(rules)b::bool OR l.route_version > 0)
                   FROM redrive_letter l
                  WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
                  ORDER BY l.sequence, l.message_id LIMIT 1)
@@ -281,19 +284,9 @@ def look_again(version: int, *, rules: bool) -> int:
 
     Args:
         version: the rulebook's.
-        rules: some hold; else only heads that a rule decided about are to be asked.
+        rules: some hold; else only heads that were asked before are to be asked.
     """
     done = 0
     while some := rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         done += some
     return done
-
-
-@dataclass(frozen=True, slots=True)
-class _Dlq:
-    id: int
-
-
-def dlqs() -> list[int]:
-    """Every dlq."""
-    return [one.id for one in rows.fetch(_Dlq, "SELECT id FROM redrive_dlq ORDER BY id", {})]

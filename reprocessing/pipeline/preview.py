@@ -9,7 +9,7 @@ from datetime import datetime
 
 from reprocessing.domain.lifecycle import FINISHED, LetterState
 from reprocessing.domain.routing import Erred, Matched, Routed, Unmatched
-from reprocessing.models import routes
+from reprocessing.models import DeadLetterQueue, routes
 from reprocessing.models.routes import Asked
 from reprocessing.models.rules import Bound
 from reprocessing.pipeline.ask import Book
@@ -89,7 +89,7 @@ def letters(
 
 
 def _dlqs(dlq: int | None) -> Iterable[int]:
-    return routes.dlqs() if dlq is None else [dlq]
+    return DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
 
 
 def _add(preview: Preview, shares: dict[int, Share], letter: Asked, routed: Routed, alone: Routed | None) -> None:

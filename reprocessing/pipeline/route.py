@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
-from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
 from reprocessing.domain.routing import Action, Erred, Matched, Routed, Rule, Unmatched
 from reprocessing.models import lanes, routes, rows, rules
 from reprocessing.models.lanes import Standing
@@ -75,7 +75,17 @@ def heads(standings: Sequence[Standing], book: Book, *, lease: float) -> Turned:
         [one.lane_id for one in asked], [one.fence for one in asked], [one.letter_id or 0 for one in asked],
         {one.dlq_id for one in asked if one.dlq_id is not None},
     )  # fmt: skip
-    return _route(lot, book, lease=lease)
+    turned = _route(lot, book, lease=lease)
+    if any(one.phase != LanePhase.LEASED for one in turned.standings):
+        _make_up_for_changes(lot, book)
+    return turned
+
+
+def _make_up_for_changes(lot: _Lot, book: Book) -> None:
+    """Whoever changed the rules before this was committed looked for what they stopped too early to see it."""
+    while rules.version() != book.version:
+        book = Book.load()
+        _route(replace(lot, fences=[None] * len(lot.lanes)), book, lease=0.0)
 
 
 def wake(book: Book) -> int:

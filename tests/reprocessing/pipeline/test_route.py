@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -12,10 +12,12 @@ from reprocessing.domain.facts import BODY_LIMIT
 from reprocessing.domain.identity import key_hash
 from reprocessing.models import Breaker, Claim, DeadLetter, Lane, RateClass, Rule, Target, amendments, lanes, routes
 from reprocessing.models import rules as rules_of
+from reprocessing.models.lanes import HandedBack
 from reprocessing.pipeline import park, route
 from reprocessing.pipeline.route import Book
+from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock, Workbench
-from tests.reprocessing.pipeline.rulings import BY_KEY, ask, ask_all, leased, rule
+from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, leased, rule
 from tests.reprocessing.post import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -154,6 +156,35 @@ def test_a_delay_that_a_rule_no_longer_says_ends_at_once(clock: Clock) -> None:
     assert (bench.letter().due_at, bench.replay().taken) == (None, 1)
 
 
+def _delayed_and_refused(clock: Clock) -> tuple[Workbench, Rule, datetime | None]:
+    bench = Workbench(fields={"backoff_base": 60 * MINUTE, "backoff_jitter": "none"})
+    later = rule("later", "delay", delay=MINUTE)
+    ask_all(bench, "x")
+    clock.advance(MINUTE + LEASE)
+    with bench.refusing("x"):
+        assert bench.replay().failed == 1
+    return bench, later, bench.letter().due_at
+
+
+def test_a_letter_that_was_delayed_and_refused_rests_as_its_backoff_says_whatever_becomes_of_the_rules(
+    clock: Clock,
+) -> None:
+    bench, later, due = _delayed_and_refused(clock)
+    rule("other", "discard", "body:kind equals never", position=1)
+    route.wake(Book.load())
+    assert bench.letter().due_at == due
+    amendments.switch(later.pk, enabled=False, by="anna", reason="enough")
+    route.wake(Book.load())
+    assert (bench.letter().due_at, rules_of.standing()[0].stopped) == (due, 0)
+
+
+def test_a_letter_that_was_delayed_and_refused_is_not_delayed_again_by_the_same_rule(clock: Clock) -> None:
+    bench, _, _ = _delayed_and_refused(clock)
+    clock.advance(61 * MINUTE)
+    rule("other", "discard", "body:kind equals never", position=1)
+    assert bench.replay().taken == 1
+
+
 def test_a_shorter_delay_acts_on_what_waits_already() -> None:
     bench = Workbench()
     rule("later", "delay", delay=60 * MINUTE)
@@ -198,6 +229,16 @@ def test_diverted_letters_arrive_as_they_were_in_the_queue_of_their_own_and_nowh
     assert (diverted["Body"], delivered["Body"]) == ('{"kind": "bad"}', '{"kind": "good"}')
     assert diverted["MessageAttributes"]["colour"]["StringValue"] == "red"
     assert set(bench.states().values()) == {"delivered"}
+
+
+def test_what_a_rule_that_is_gone_would_have_diverted_goes_home_though_no_other_rule_is_left() -> None:
+    bench = Workbench()
+    ways = rule("elsewhere", "divert", target=_target("other"))
+    lanes.hand_back([HandedBack(one.lane_id, one.fence) for one in ask_all(bench, "x").standings])
+    amendments.remove(ways.pk, by="anna", reason="a mistake")
+    route.wake(Book.load())
+    amendments.erase(ways.pk)
+    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
 
 
 def test_a_rate_class_has_a_breaker_of_its_own_with_its_target_s_policy() -> None:
@@ -299,6 +340,30 @@ def test_what_an_older_book_says_is_not_written() -> None:
     assert Book.load(current) is current
 
 
+def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    wait = rule("wait", "hold")
+    bench.bury("x")
+    bench.ready()
+    standings, note = leased(), routes.note
+
+    def lift() -> int:
+        amendments.switch(wait.pk, enabled=False, by="anna", reason="a mistake")
+        return route.wake(Book.load())
+
+    def late(whys: dict[int, str]) -> None:
+        monkeypatch.setattr(routes, "note", note)
+        with elsewhere() as begin:  # whoever lifts it sees nothing to wake yet
+            assert begin(lift).result(20) == 0
+        note(whys)
+
+    monkeypatch.setattr(routes, "note", late)
+    ask(standings)
+    assert (bench.lane().phase, bench.replay().taken) == ("ready", 1)
+
+
 def test_a_lane_that_was_lost_is_left_to_its_new_owner() -> None:
     bench = Workbench()
     rule("bad", "quarantine")
@@ -377,6 +442,18 @@ def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(routes, "CHUNK", 9)
     ask_all(bench, *(f'{{"n": {number}}}' for number in range(5)))
     assert set(bench.states().values()) == {"parked"}
+
+
+def test_attributes_alone_are_loaded_in_chunks_of_bounded_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    for _ in range(3):
+        bench.bury("x", colour="red")
+    bench.ready()
+    monkeypatch.setattr(routes, "CHUNK", 1)
+    every = list(DeadLetter.objects.values_list("pk", flat=True))
+    since = lanes.clock() - timedelta(days=1)
+    assert len(routes.load(every, bodies=False)) == 1
+    assert len(routes.captured(since=since, dlq=None, below=None, bodies=False)) == 1
 
 
 def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:
