@@ -36,6 +36,8 @@ def shares(found: Preview, *, days: int) -> Iterable[str]:
         yield from _share(one)
     if len(found.shares) != 1:
         yield f"  {counted(found.unmatched, 'letter')}: no rule matches"
+    if found.older:
+        yield f"  not asked about, though not finished: {counted(found.older, 'letter')} captured before; see --days"
 
 
 def _share(one: Share) -> Iterable[str]:
@@ -45,11 +47,15 @@ def _share(one: Share) -> Iterable[str]:
         yield f"    finished before: {counted(one.matched_before.total(), 'letter')} ({_states(one.matched_before)})"
     if one.under_way:
         yield f"    with their target, and asked about when they come back: {counted(one.under_way, 'letter')}"
+    if one.objected:
+        yield f"    parked for another reason before it is asked: {counted(one.objected, 'letter')}"
+    if one.released:
+        yield f"    released from it, and let through: {counted(one.released, 'letter')}"
     if one.taken_first:
         taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
         yield f"    matching, but taken first: {counted(one.taken_first.total(), 'letter')} ({taken})"
     if one.errs:
-        yield f"    held, since it cannot be asked: {counted(one.errs, 'letter')} ({one.trouble})"
+        yield f"    cannot be asked about, and holds while they wait: {counted(one.errs, 'letter')} ({one.trouble})"
     if one.shown:
         yield f"    such as {', '.join(one.shown)}"
 
@@ -64,12 +70,15 @@ def in_json(found: Preview, *, days: int) -> dict[str, Any]:
         "days": days,
         "letters": found.letters,
         "unmatched": found.unmatched,
+        "older": found.older,
         "rules": [
             {
                 "rule": one.name,
                 "action": one.action,
                 "would_act_on": one.acts,
                 "by_state": dict(one.would_act_on),
+                "objected": one.objected,
+                "released": one.released,
                 "under_way": one.under_way,
                 "finished": dict(one.matched_before),
                 "message_ids": one.shown,

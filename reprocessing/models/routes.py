@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 
 from reprocessing.domain.facts import BODY_LIMIT
+from reprocessing.domain.routing import Action, Rule
 from reprocessing.models import rows
 
 #: Letters, or lanes, of one statement.
@@ -23,6 +24,7 @@ class Asked:
     Attributes:
         origin: ARN of the queue it died in; empty if nobody knows.
         home: the target of its origin, where it goes when no rule says otherwise.
+        objection: why it is parked before it is anybody's turn to ask about it; else empty.
         released: a person released it.
         size: bytes of its body.
         body: empty when it was not asked for, or is larger than rules read.
@@ -38,11 +40,16 @@ class Asked:
     route: str
     rule_id: int | None
     route_version: int
+    objection: str
     released: bool
     size: int
     body: bytes
     attributes: bytes
     system: dict[str, Any]
+
+    def is_released_from(self, rule: Rule) -> bool:
+        """Whether a person released it when this rule had quarantined it, and no other has decided since."""
+        return self.released and (self.rule_id, self.route) == (rule.id, Action.QUARANTINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +75,8 @@ class Decided:
 # By chunks of bounded bytes; what rules do not read stays where it is.
 _COLUMNS: Final[LiteralString] = """
 SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS origin,
-       o.target_id AS home, l.route, l.rule_id, l.route_version, l.released_by IS NOT NULL AS released,
-       octet_length(p.body) AS size, p.attributes, p.system,
+       o.target_id AS home, l.route, l.rule_id, l.route_version, l.objection,
+       l.released_by IS NOT NULL AS released, octet_length(p.body) AS size, p.attributes, p.system,
        CASE WHEN %(bodies)b::bool AND octet_length(p.body) <= %(limit)b::int THEN p.body ELSE ''::bytea END AS body
 """
 
@@ -96,6 +103,12 @@ _CAPTURED = f"""
  WHERE l.captured_at >= %(since)b AND l.before < %(chunk)b::int
  ORDER BY l.id DESC
 """  # noqa: S608  # as above
+
+_OLDER = """
+SELECT count(*) AS n FROM redrive_letter
+ WHERE captured_at < %(since)b AND state IN ('captured', 'waiting', 'sending', 'awaiting')
+   AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+"""
 
 # A delay that a letter has, or has had, from this very rule begins no second time: a letter that was sent is no longer
 # delayed (see INTENT), and rests as its backoff says. The claim of a target that the letter leaves is free for others.
@@ -207,6 +220,16 @@ def captured(*, since: datetime, dlq: int | None, below: int | None, bodies: boo
     """Letters captured since then, the newest first, below an id; none: there are no more."""
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(Asked, _CAPTURED, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    n: int
+
+
+def older(*, since: datetime, dlq: int | None) -> int:
+    """How many letters that are not finished were captured before that."""
+    return rows.fetch(_Count, _OLDER, {"since": since, "dlq": dlq})[0].n
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reprocessing.domain.lifecycle import FINISHED, LetterState
-from reprocessing.domain.routing import Erred, Matched, Routed, Unmatched
+from reprocessing.domain.routing import Action, Erred, Matched, Routed, Unmatched
 from reprocessing.models import DeadLetterQueue, routes
 from reprocessing.models.routes import Asked
 from reprocessing.models.rules import Bound
@@ -24,6 +24,8 @@ class Share:
 
     Attributes:
         would_act_on: letters that wait or are captured, by state: they get it as soon as it is their turn.
+        objected: captured letters that are parked for another reason before they are asked about.
+        released: letters that it had quarantined and a person released: it lets them through.
         under_way: letters that are with their target: they get it if they come back.
         matched_before: letters that are finished, by state: it would have decided about them.
         shown: message ids of the newest that it would act on.
@@ -35,6 +37,8 @@ class Share:
     name: str
     action: str
     would_act_on: Counter[str] = field(default_factory=Counter)
+    objected: int = 0
+    released: int = 0
     under_way: int = 0
     matched_before: Counter[str] = field(default_factory=Counter)
     shown: list[str] = field(default_factory=list)
@@ -50,11 +54,15 @@ class Share:
 
 @dataclass(slots=True)
 class Preview:
-    """What rules would do to `letters` letters, of which none matches `unmatched`; in the order of the rules."""
+    """What rules would do to `letters` letters, of which none matches `unmatched`; in the order of the rules.
+
+    `older` letters, captured before those and not finished, were not asked about; they will be when it is their turn.
+    """
 
     shares: list[Share]
     letters: int = 0
     unmatched: int = 0
+    older: int = 0
 
 
 def letters(
@@ -77,7 +85,7 @@ def letters(
     book = Book(0, rules)
     alone = Book(0, [one for one in rules if one.rule.id == focus]) if focus is not None else None
     shares = {one.rule.id: Share(one.rule.name, one.rule.action) for one in book.rules if focus in {None, one.rule.id}}
-    preview = Preview(list(shares.values()))
+    preview = Preview(list(shares.values()), older=routes.older(since=since, dlq=dlq))
     bodies = any(book.reads_bodies([one]) for one in _dlqs(dlq))
     below: int | None = None
     while chunk := routes.captured(since=since, dlq=dlq, below=below, bodies=bodies):
@@ -110,6 +118,10 @@ def _decide(share: Share, letter: Asked, routed: Matched | Erred) -> None:
         return
     if letter.state in FINISHED:
         share.matched_before[letter.state] += 1
+    elif letter.objection:
+        share.objected += 1
+    elif routed.rule.action is Action.QUARANTINE and letter.is_released_from(routed.rule):
+        share.released += 1
     elif letter.state in {LetterState.WAITING, LetterState.CAPTURED}:
         share.would_act_on[letter.state] += 1
         if len(share.shown) < SHOWN:

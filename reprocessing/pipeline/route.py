@@ -178,8 +178,8 @@ def _matched(letter: Asked, rule: Rule) -> _Answer:
             return _Answer(decided, why=f"rule {rule.name} delays it")
         case Action.HOLD:
             return _Answer(decided, why=f"rule {rule.name} holds it")
-        case Action.QUARANTINE if letter.released and (letter.rule_id, letter.route) == (rule.id, rule.action):
-            return _Answer(decided)  # a person released it from this very rule
+        case Action.QUARANTINE if letter.is_released_from(rule):
+            return _Answer(decided)
         case Action.QUARANTINE:
             quarantined = Closing(letter.letter_id, LetterState.PARKED, ParkedReason.QUARANTINED, detail=rule.name)
             return _Answer(decided, quarantined)

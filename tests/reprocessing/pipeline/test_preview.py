@@ -8,7 +8,7 @@ import pytest
 
 from reprocessing.models import DeadLetter, Rule, amendments, lanes, routes, rules
 from reprocessing.models.rules import Bound
-from reprocessing.pipeline import preview
+from reprocessing.pipeline import park, plan, preview
 from reprocessing.pipeline.preview import Share
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import BY_KEY, rule
@@ -88,6 +88,24 @@ def test_finished_letters_and_those_under_way_are_told_apart() -> None:
     assert (dict(seen.would_act_on), seen.under_way, dict(seen.matched_before)) == ({"waiting": 1}, 1, {"delivered": 1})
 
 
+def test_letters_that_it_would_not_get_are_told_apart() -> None:
+    bench = Workbench(fields={**BY_KEY, "missing_key": "park"})
+    mine = rule("mine", "quarantine")
+    bench.bury("meant", key="a")
+    bench.ready()
+    bench.replay()
+    park.release([bench.letter().pk], by="anna", reason="it is meant")
+    bench.bury("no key")
+    bench.capture()
+    plan.places(bench.dlq)
+    seen = _look(mine)
+    assert (seen.acts, seen.shown, seen.released, seen.objected) == (0, [], 1, 1)
+    bench.enlist()
+    bench.replay()
+    assert bench.states() == {"meant": "delivered", "no key": "parked"}
+    assert bench.letter(state="parked").reason == "no_ordering_key"
+
+
 def test_it_looks_back_as_far_as_it_is_told_and_at_the_dlq_it_is_told(clock: Clock) -> None:
     one, other = Workbench(), Workbench()
     for bench in (one, other):
@@ -99,6 +117,11 @@ def test_it_looks_back_as_far_as_it_is_told_and_at_the_dlq_it_is_told(clock: Clo
         bench.capture()
     mine = rule("mine", "discard", enabled=False)
     assert (_look(mine).acts, _look(mine, days=10).acts, _look(mine, dlq=one.dlq.pk).acts) == (2, 4, 1)
+    last = [lanes.clock() - timedelta(days=days) for days in (7, 10)]
+    assert [preview.letters([], since=since).older for since in last] == [2, 0]
+    assert preview.letters([], since=last[0], dlq=one.dlq.pk).older == 1
+    DeadLetter.objects.update(state="discarded", finished_at=lanes.clock())
+    assert preview.letters([], since=last[0]).older == 0
 
 
 def test_it_asks_about_letters_in_chunks_of_bounded_bytes_and_tells_how_far_it_is(
