@@ -1,0 +1,114 @@
+"""The consumer is as broken as it was: a run that goes in waves finds out with few letters, stops itself, says why."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django_celery_beat.models import IntervalSchedule
+
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Review, Run, Wave
+from reprocessing.pipeline import drain
+from tests.conditions import eventually
+from tests.faults.fleet import Beat, Worker
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.stories.consumer import Consumer
+from tests.stories.scene import Witness, drained, hands, in_a_thread, lettered, published
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(300)]
+
+KEYS = 2_500
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 9, "waves": True}
+WHO: dict[str, Any] = {"by": "a test", "reason": "the consumer is mended", "confirm": True}
+
+
+class Broken:
+    """Handles so many letters, and no other one before it is mended."""
+
+    def __init__(self, well: int) -> None:
+        self._left, self._lock = well, threading.Lock()
+        self.mended = threading.Event()
+
+    def handles(self, _: dict[str, Any]) -> bool:
+        with self._lock:
+            self._left -= 1
+            return self.mended.is_set() or self._left >= 0
+
+
+def test_a_drain_stops_itself_after_eleven_letters_says_why_and_goes_on_when_it_is_told_to() -> None:
+    letters = 5_000
+    witness = Witness()
+    bench = _bench(letters)
+    broken = Broken(well=1)
+    with Consumer(bench.origin_url, broken.handles), ThreadPoolExecutor(1) as pool:
+        tally = pool.submit(in_a_thread, lambda: drained(bench, "the-run")).result(timeout=120)
+        _has_stopped_itself(letters)
+        assert (tally.letters, tally.open) == (letters, letters - 1)
+        broken.mended.set()
+        call_command("resume_run", "the-run", **WHO)
+        run = Run.objects.get()
+        work = pool.submit(in_a_thread, lambda: drain.work(run, hands(bench), told=lambda _: None))
+        tally = work.result(timeout=200)
+    assert (tally.presumed, tally.open, Run.objects.get().state) == (letters, 0, "finished")
+    _is_clean(witness, bench, letters)
+    sizes = list(Wave.objects.order_by("no").values_list("size", flat=True))
+    assert sizes == [1, 10, 1, 10, 100, None]
+
+
+def test_an_automatic_dlq_stops_itself_after_a_few_letters_and_goes_on_when_it_is_told_to(tmp_path: Path) -> None:
+    letters = 300
+    witness = Witness()
+    bench = _bench(letters)
+    broken = Broken(well=1)
+    with ExitStack() as stack:
+        stack.enter_context(Consumer(bench.origin_url, broken.handles))
+        for number in range(2):
+            stack.enter_context(Worker(tmp_path, f"worker-{number}"))
+        stack.enter_context(Beat(every=1.0))
+        every, _ = IntervalSchedule.objects.get_or_create(every=1, period="seconds")
+        DeadLetterQueue.objects.update(mode="automatic", interval=every, next_poll_at=None)
+        eventually(lambda: Run.objects.filter(state="paused").exists(), within=90)
+        _has_stopped_itself(letters)
+        broken.mended.set()
+        call_command("resume_run", Run.objects.get().name, **WHO)
+        eventually(lambda: DeadLetter.objects.filter(state="delivered").count() == letters, within=120)
+        eventually(lambda: bench.left() == 0, within=60, every=0.5)
+    assert Run.objects.get().state == "running"
+    _is_clean(witness, bench, letters)
+
+
+def _bench(letters: int) -> Workbench:
+    """Letters in a dlq whose origin is judged by absence, and buries what its consumer fails."""
+    bench = Workbench(fields=KEYED)
+    Breaker.objects.update(cooldown=1, cooldown_cap=2)
+    published(
+        bench.sqs, bench.dlq_url,
+        (lettered(f"{n}", key=f"k{n % KEYS}", n=f"{n // KEYS}", event=f"{n}") for n in range(letters)),
+    )  # fmt: skip
+    policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    bench.judge_by_absence(window=1)
+    return bench
+
+
+def _has_stopped_itself(letters: int) -> None:
+    run = Run.objects.get()
+    assert (run.state, run.stopped_by) == ("paused", "the service")
+    assert "of the 10 letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
+    assert f"manage.py resume_run {run.name}" in run.why
+    assert list(Review.objects.filter(act="paused").values_list("by", "reason")) == [("the service", run.why)]
+    assert Attempt.objects.values("letter").distinct().count() <= 11
+    assert DeadLetter.objects.count() == letters
+
+
+def _is_clean(witness: Witness, bench: Workbench, letters: int) -> None:
+    """Nothing is lost, reordered or repeated, by what the queues saw."""
+    assert bench.left() == 0
+    judgement = witness.judges(bench, identity="event", ordering="key", sequence="n", advance="settled", max_attempts=9)
+    assert (judgement.findings, judgement.counts()["delivered"]) == ((), letters)
