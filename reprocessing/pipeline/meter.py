@@ -30,21 +30,57 @@ class Metered:
 def heads(
     going: Sequence[Standing], *, targets: Mapping[int, Target], brakes: Mapping[int, Brake], rates: Rates
 ) -> Metered:
-    """Those of the heads that have a token of their class, where that has a rate, and one of their target's."""
+    """Those of the heads that have a token of their class, where that has a rate, and one of their target's.
+
+    Of a class no more tokens are taken than the target will match: what dies here is lacking elsewhere.
+    """
     metered = Metered()
     pauses: list[float] = []
     for target_id, some in _by_target(going):
-        target = targets[target_id]
-        left, until = _of_classes(some, brakes, rates, pauses)
-        if left and target.rate is not None:
-            ramp = min(brakes[one.breaker_id or 0].ramp for one in left)
-            burst = None if target.burst is None else max(1.0, target.burst * ramp)
-            left, until = _cut(left, until, target_id, target.rate * ramp, burst, rates, pauses)
+        pace = _pace(targets[target_id], some, brakes)
+        room = len(some) if pace is None or not _in_classes(some, brakes) else _there(pace, rates, pauses)
+        left, until = _of_classes(some, room, brakes, rates, pauses)
+        if left and pace is not None:
+            left, until = _cut(left, until, pace, rates, pauses)
         metered.heads += left
         if left and until is not None:
             metered.until[target_id] = until
     metered.pause = min(pauses, default=0.0)
     return metered
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Whose rate it is, letters a second, and letters at once (None: one second of it)."""
+
+    key: int | str
+    rate: float
+    burst: float | None
+
+
+def _pace(target: Target, some: Sequence[Standing], brakes: Mapping[int, Brake]) -> _Pace | None:
+    """The rate that a target's ramps allow, the least of them; None: no limit."""
+    if target.rate is None:
+        return None
+    ramp = min(brakes[one.breaker_id or 0].ramp for one in some)
+    return _Pace(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
+
+
+def _in_classes(some: Sequence[Standing], brakes: Mapping[int, Brake]) -> bool:
+    return any(brakes[one.breaker_id or 0].class_rate is not None for one in some)
+
+
+def _there(pace: _Pace, rates: Rates, pauses: list[float]) -> int:
+    """How many tokens there are; none is taken."""
+    try:
+        found = rates.peek(pace.key, pace.rate, pace.burst)
+    except RateIsUnknown as error:
+        logger.warning("%s", error)
+        pauses.append(RATE_IS_UNKNOWN_FOR)
+        return 0
+    if not found.count:
+        pauses.append(found.retry_after)
+    return found.count
 
 
 def _by_target(going: Iterable[Standing]) -> Iterable[tuple[int, list[Standing]]]:
@@ -55,32 +91,30 @@ def _by_target(going: Iterable[Standing]) -> Iterable[tuple[int, list[Standing]]
 
 
 def _of_classes(
-    some: Sequence[Standing], brakes: Mapping[int, Brake], rates: Rates, pauses: list[float]
+    some: Sequence[Standing], room: int, brakes: Mapping[int, Brake], rates: Rates, pauses: list[float]
 ) -> tuple[list[Standing], float | None]:
-    """Those of one target's heads whose classes let them go; a class's rate holds over all targets."""
+    """Those of one target's heads whose classes let them go, `room` at most; a class's rate holds over all targets."""
     left: list[Standing] = []
     until: float | None = None
     by_class: dict[int | None, list[Standing]] = {}
     for one in some:
         by_class.setdefault(one.rate_class_id, []).append(one)
-    for rate_class, those in by_class.items():
-        brake = brakes.get(those[0].breaker_id or 0)
-        if rate_class is None or brake is None or brake.class_rate is None:
-            left += those
-        else:
-            key = f"class:{rate_class}"
-            found, until = _cut(those, until, key, brake.class_rate, brake.class_burst, rates, pauses)
-            left += found
+    for rate_class, every in by_class.items():
+        brake = brakes[every[0].breaker_id or 0]
+        those = every[: room - len(left)]
+        if those and rate_class is not None and brake.class_rate is not None:
+            pace = _Pace(f"class:{rate_class}", brake.class_rate, brake.class_burst)
+            those, until = _cut(those, until, pace, rates, pauses)
+        left += those
     return left, until
 
 
-def _cut(  # noqa: PLR0913, PLR0917  # each by its place, twice above
-    some: list[Standing], until: float | None, key: int | str, rate: float, burst: float | None, rates: Rates,
-    pauses: list[float],
-) -> tuple[list[Standing], float | None]:  # fmt: skip
+def _cut(
+    some: list[Standing], until: float | None, pace: _Pace, rates: Rates, pauses: list[float]
+) -> tuple[list[Standing], float | None]:
     """As many of the heads as there are tokens, and until when the first of all tokens dies."""
     try:
-        token: Granted = rates.take(key, len(some), rate, burst)
+        token: Granted = rates.take(pace.key, len(some), pace.rate, pace.burst)
     except RateIsUnknown as error:
         logger.warning("%s", error)
         pauses.append(RATE_IS_UNKNOWN_FOR)

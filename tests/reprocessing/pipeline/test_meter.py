@@ -1,0 +1,111 @@
+"""The rates of heads that may go: their classes' and their targets', as far as the ramp allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.models import Target
+from reprocessing.models.brakes import Brake
+from reprocessing.models.lanes import Standing
+from reprocessing.pipeline import meter
+from reprocessing.pipeline.meter import RATE_IS_UNKNOWN_FOR, Metered
+from reprocessing.rate import Granted
+
+SHOP, BANK = 1, 2
+PLAIN, CLASSED, BANKED = 11, 12, 22
+NEWSLETTER = 7
+
+
+@dataclass
+class Rates:
+    """So many tokens of each key; those of `lost` Redis does not tell. Who gets none is to wait for two seconds."""
+
+    tokens: dict[int | str, int]
+    lost: set[int | str] = field(default_factory=set)
+    granted_at: dict[int | str, float] = field(default_factory=dict)
+    asked: list[tuple[int | str, int, float, float | None]] = field(default_factory=list)
+
+    def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
+        found = self.peek(key, rate, burst)
+        self.asked.append((key, wanted, rate, burst))
+        count = min(wanted, found.count)
+        self.tokens[key] -= count
+        return Granted(count, 0.0 if count == wanted else 2.0, found.granted_at)
+
+    def peek(self, key: int | str, _rate: float, _burst: float | None = None) -> Granted:
+        if key in self.lost:
+            raise RateIsUnknown("gone")
+        count = self.tokens[key]
+        return Granted(count, 0.0 if count else 2.0, self.granted_at.get(key, 100.0))
+
+
+def _head(lane: int, breaker: int = PLAIN) -> Standing:
+    target = BANK if breaker == BANKED else SHOP
+    return Standing(
+        lane, 1, "leased", lane, 1, target, attempts=0, max_attempts=3, never_sent=True, stale=False,
+        stale_policy="park", released=False, receives=None, receive_ceiling=None, claim_state=None, claim_letter=None,
+        claim_same_body=None, breaker_id=breaker, rate_class_id=None if breaker == PLAIN else NEWSLETTER,
+    )  # fmt: skip
+
+
+def _brake(breaker: int, ramp: float = 1.0, class_rate: float | None = 5.0) -> Brake:
+    of_class = None if breaker == PLAIN else NEWSLETTER
+    rate = None if breaker == PLAIN else class_rate
+    return Brake(
+        breaker, SHOP, of_class, "closed", None, 0, ramp, 0.0, step_due=False, class_rate=rate, class_burst=None
+    )
+
+
+def _metered(some: list[Standing], rates: Rates, *, burst: float | None = None, **ramps: float) -> Metered:
+    targets = {pk: Target(pk=pk, rate=10.0, burst=burst) for pk in (SHOP, BANK)}
+    brakes = {
+        PLAIN: _brake(PLAIN, ramps.get("plain", 1.0)),
+        CLASSED: _brake(CLASSED, ramps.get("classed", 1.0)),
+        BANKED: _brake(BANKED),
+    }
+    return meter.heads(some, targets=targets, brakes=brakes, rates=rates)  # type: ignore[arg-type]
+
+
+def test_no_more_heads_go_than_there_are_tokens_and_no_longer_than_these_live() -> None:
+    rates = Rates({SHOP: 2})
+    metered = _metered([_head(1), _head(2), _head(3)], rates)
+    assert [one.lane_id for one in metered.heads] == [1, 2]
+    assert metered.until == {SHOP: 100.25}
+
+
+def test_a_target_s_rate_and_burst_are_cut_to_the_least_ramp_of_what_goes_there() -> None:
+    rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 9})
+    _metered([_head(1), _head(2, CLASSED)], rates, burst=20, plain=0.5, classed=0.1)
+    assert rates.asked[-1] == (SHOP, 2, 1.0, 2.0)
+    _metered([_head(1)], rates, burst=4, plain=0.1)
+    assert rates.asked[-1] == (SHOP, 1, 1.0, 1.0)  # a letter fits in any burst
+
+
+def test_a_letter_of_a_class_needs_a_token_of_that_too_and_the_first_that_dies_counts() -> None:
+    rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 1}, granted_at={f"class:{NEWSLETTER}": 99.0})
+    metered = _metered([_head(1, CLASSED), _head(2, CLASSED), _head(3)], rates)
+    assert [one.lane_id for one in metered.heads] == [1, 3]
+    assert metered.until == {SHOP: 99.25}
+    assert rates.asked == [(f"class:{NEWSLETTER}", 2, 5.0, None), (SHOP, 2, 10.0, None)]
+
+
+def test_a_class_spends_no_token_on_a_target_that_has_none() -> None:
+    rates = Rates({SHOP: 0, BANK: 3, f"class:{NEWSLETTER}": 3})
+    metered = _metered([*(_head(lane, CLASSED) for lane in range(1, 9)), _head(9, BANKED)], rates)
+    assert [one.lane_id for one in metered.heads] == [9]
+    assert rates.tokens == {SHOP: 0, BANK: 2, f"class:{NEWSLETTER}": 2}
+
+
+@pytest.mark.parametrize("lost", [SHOP, f"class:{NEWSLETTER}"])
+def test_what_redis_does_not_tell_lets_nothing_go_and_is_asked_again(lost: int | str) -> None:
+    rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 9}, lost={lost})
+    metered = _metered([_head(1, CLASSED)], rates)
+    assert (metered.heads, metered.pause) == ([], RATE_IS_UNKNOWN_FOR)
+
+
+def test_the_pause_is_that_of_the_first_who_may_go_on() -> None:
+    metered = _metered([_head(1), _head(2, BANKED)], Rates({SHOP: 0, f"class:{NEWSLETTER}": 9}, lost={BANK}))
+    assert (metered.heads, metered.pause) == ([], RATE_IS_UNKNOWN_FOR)
