@@ -111,7 +111,7 @@ LOGGING = {
 # answers at once; on AWS the defaults stand.
 REDRIVE: dict[str, Any] = {
     "HEALTH_HOSTS": ENVIRONMENT.health_hosts,
-    **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 1}),
+    **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 0}),
 }
 
 globals().update(celery_settings(queue_urls=ENVIRONMENT.queue_urls, region=ENVIRONMENT.region))
@@ -119,7 +119,7 @@ CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "tick": {
         "task": "reprocessing.tick",
-        "schedule": 2.0,
+        "schedule": 2.0 if IN_PRODUCTION else 1.0,  # who watches a sandbox waits for it
         # SQS would keep a tick for days; nobody has a use for an old one.
         "options": {"queue": "redrive-control", "expire_seconds": 5},
     },

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.incident import Incident, Summary
+from redrive_service.sandbox.incident import Incident, Service, Summary
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 from redrive_service.sandbox.stack import Stack
 from redrive_service.sandbox.stopping import heed
@@ -42,11 +42,13 @@ class Demo:
         self._manage("migrate", "--verbosity", "0")
         self._make_admin()
         with ExitStack() as unwinding:
-            web, worker, beat = (self._start(unwinding, name, command) for name, command in self._commands().items())
-            for server in (web, worker, beat):
+            servers = [self._start(unwinding, name, command) for name, command in self._commands().items()]
+            web, worker, replayer, beat = servers
+            for server in servers:
                 unwinding.callback(server.ask_to_stop)  # all at once, before any is waited for
             web.await_ready(lambda: self._web_is_ready(web))
             worker.await_ready(lambda: self._a_tick_was_consumed(since=began) or beat.has_ended())
+            replayer.await_ready(lambda: " ready." in replayer.log_since_start())
             beat.await_ready(lambda: not beat.has_ended())
             self._exit = unwinding.pop_all()
         self.say(f"Web, worker and beat work together after {time.monotonic() - began:.1f} s:")
@@ -72,15 +74,22 @@ class Demo:
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
         seed = int.from_bytes(os.urandom(4))  # queues of its own: an earlier incident's are another's
-        incident = Incident(self.stack.folder, self.stack.environment(), manage=self._manage, say=self.say, seed=seed)
+        service = Service(manage=self._manage, watch=self._watch)
+        incident = Incident(self.stack.folder, self.stack.environment(), service=service, say=self.say, seed=seed)
         return incident.run(letters)
 
     def _commands(self) -> dict[str, list[str]]:
         python = [sys.executable, "-m"]
         celery = [*python, "celery", "-A", "redrive_service"]
         web = [*python, "gunicorn", "redrive_service.wsgi", *self._web_options()]
-        worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"]
-        return {"web": web, "worker": worker, "beat": [*celery, "beat", "--loglevel", "INFO"]}
+        worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO", "--queues"]
+        return {
+            "web": web,
+            "worker": [*worker, "redrive-control,redrive-capture"],
+            # Apart, since a replay that waits for its rate keeps its slot: what comes back is to be noticed meanwhile.
+            "replayer": [*worker, "redrive-replay"],
+            "beat": [*celery, "beat", "--loglevel", "INFO"],
+        }
 
     def _web_options(self) -> list[str]:
         # gunicorn's control socket would lie in the home folder, one for all.
@@ -122,6 +131,13 @@ class Demo:
         if done.returncode != 0:
             raise SandboxError(f"manage.py {arguments[0]} failed:\n{done.stderr.decode(errors='replace').strip()}")
         return done.stdout.decode()
+
+    def _watch(self, *arguments: str) -> RunningServer:
+        """A command of manage.py that goes on until it is stopped; what it writes is in its log."""
+        command, log = [sys.executable, str(PROJECT / "manage.py"), *arguments], self.stack.folder / "watch.log"
+        return RunningServer(
+            Server(name=f"manage.py {arguments[0]}", command=command, log=log, environment=self._environment)
+        )
 
     def _run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, str(PROJECT / "manage.py"), *arguments]

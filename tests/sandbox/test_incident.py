@@ -13,34 +13,48 @@ import pytest
 from django.core.management.base import CommandError
 
 from redrive_service.sandbox import incident
-from redrive_service.sandbox.incident import Incident, TheyAreNotBack, books_of
-from redrive_service.sandbox.judge import Books
+from redrive_service.sandbox.brakes import Brakes
+from redrive_service.sandbox.incident import Incident, Service, Summary, TheServiceIsSilent, TheyAreNotBack, books_of
+from redrive_service.sandbox.judge import Books, Experiment, Shut, judge
 from redrive_service.sandbox.management.commands.sandbox import refuse_what_does_not_fit
 from redrive_service.sandbox.stack import LOOPBACK
 
 LETTERS = 20
 
 
-class Service:
+class Told:
     """Takes every letter out of the dlq and says of each that it is in the state it was told to say."""
 
-    def __init__(self, state: str) -> None:
+    def __init__(self, state: str, *, falls_silent: bool = False) -> None:
         self.state = state
+        self.falls_silent = falls_silent
         self.asked: list[Sequence[str]] = []
         self.letters: set[str] = set()
+        self.looks = ""
+        self.stopped = False
 
     def manage(self, *arguments: str) -> str:
         self.asked.append(arguments)
         if arguments[0] == "add_dlq":
             self.empty(arguments[arguments.index("--url") + 1])
-        finished = self.state in ("parked", "delivered")
-        told: dict[str, object] = {
-            "letters": {"captured": 0, self.state: len(self.letters)},
-            "unfinished": 0 if finished else len(self.letters),
-        }
-        if "--letters" in arguments:
-            told["states"] = dict.fromkeys(self.letters, self.state)
-        return json.dumps({"dlqs": [told]})
+        return json.dumps({"dlqs": [{"states": dict.fromkeys(self.letters, self.state)}]})
+
+    def watch(self, *arguments: str) -> Told:
+        self.asked.append(arguments)
+        return self
+
+    def log_since_start(self) -> str:
+        unfinished = 0 if self.state in ("parked", "delivered") else len(self.letters)
+        counts = {"captured": 0, self.state: len(self.letters)}
+        look = {"letters": counts, "unfinished": unfinished, "runs": [], "targets": [], "parked": {}}
+        self.looks += "a warning\n" + json.dumps({"dlqs": [look]}) + "\n"
+        return self.looks + '{"dlqs": [{"half a li'
+
+    def has_ended(self) -> bool:
+        return self.falls_silent
+
+    def stop(self) -> None:
+        self.stopped = True
 
     def empty(self, url: str) -> None:
         client = boto3.client("sqs")
@@ -54,24 +68,30 @@ class Service:
 seeds = count(1)
 
 
-def incident_with(service: Service, folder: Path, said: list[str]) -> Incident:
-    return Incident(folder, os.environ, manage=service.manage, say=said.append, seed=next(seeds))
+def incident_with(told: Told, folder: Path, said: list[str]) -> Incident:
+    service = Service(manage=told.manage, watch=told.watch)
+    return Incident(folder, os.environ, service=service, say=said.append, seed=next(seeds))
 
 
 def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -> None:
     said: list[str] = []
-    service = Service("parked")
-    summary = incident_with(service, tmp_path, said).run(LETTERS)
+    told = Told("parked")
+    summary = incident_with(told, tmp_path, said).run(LETTERS)
     assert summary.kept
     figures = summary.figures()
     assert (figures["letters"], figures["parked"], figures["lost"]) == (LETTERS, LETTERS, 0)
     assert f"  {LETTERS} parked" in said
-    assert service.asked[0][:2] == ("add_dlq", service.asked[1][1])
-    assert service.asked[-1] == ("redrive_status", service.asked[0][1], "--json", "--letters")
+    name = told.asked[0][1]
+    assert [(one[0], one[1]) for one in told.asked] == [
+        ("add_dlq", name), ("redrive_status", name), ("redrive_status", name),
+    ]  # fmt: skip
+    assert told.asked[1][2:4] == ("--json", "--watch")
+    assert told.asked[2][2:] == ("--json", "--letters")
+    assert told.stopped
 
 
 def test_a_service_that_says_delivered_and_delivered_nothing_is_not_believed(tmp_path: Path) -> None:
-    summary = incident_with(Service("delivered"), tmp_path, []).run(LETTERS)
+    summary = incident_with(Told("delivered"), tmp_path, []).run(LETTERS)
     assert not summary.kept
     assert summary.figures()["lost"] == LETTERS
     assert summary.sentences()[1].startswith(
@@ -84,13 +104,31 @@ def test_letters_that_are_never_finished_are_waited_for_no_longer_than_it_says(
 ) -> None:
     monkeypatch.setattr(incident, "WITHIN", 0.0)
     with pytest.raises(TheyAreNotBack, match=f"not every letter of shop-.* is finished: {LETTERS} waiting"):
-        incident_with(Service("waiting"), tmp_path, []).run(LETTERS)
+        incident_with(Told("waiting"), tmp_path, []).run(LETTERS)
+
+
+def test_a_service_that_says_nothing_more_is_not_waited_for(tmp_path: Path) -> None:
+    told = Told("waiting", falls_silent=True)
+    with pytest.raises(TheServiceIsSilent, match="redrive_status --watch has ended"):
+        list(incident_with(told, tmp_path, [])._looks())
+    assert told.stopped
+
+
+@pytest.mark.parametrize("demanded", [False, True])
+def test_brakes_that_were_not_seen_are_a_failure_where_there_were_letters_enough(*, demanded: bool) -> None:
+    judgement = judge(Experiment(origins=frozenset(), dlqs=frozenset()), [])
+    summary = Summary(judgement, 0, 1.0, Brakes(waves=[1], quarantined=3), demanded=demanded)
+    assert summary.kept is not demanded
+    assert ("  Not seen at work: a ramp that rises." in summary.sentences()) is demanded
+    figures = summary.figures()
+    assert [figures[name] for name in ("opened", "canaries", "quarantined", "waves")] == [0, 0, 3, [1]]
 
 
 def test_a_letters_state_is_what_the_judge_takes_for_the_services_word() -> None:
     states = {"a": "parked", "b": "discarded", "c": "duplicate", "d": "delivered", "e": "captured", "f": "awaiting"}
-    assert books_of(states) == Books(
-        parked=frozenset("a"), discarded=frozenset("b"), duplicates=frozenset("c"), open=frozenset("ef")
+    shut = (Shut(opened=1.0, closed=2.0),)
+    assert books_of(states, shut) == Books(
+        parked=frozenset("a"), discarded=frozenset("b"), duplicates=frozenset("c"), open=frozenset("ef"), shut=shut
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from redrive_service.sandbox.judge import (
     MarkIsUnreadable,
     Offence,
     SequenceIsNoNumber,
+    Shut,
     judge,
 )
 from tests.sandbox.call_logs import Story
@@ -29,8 +31,8 @@ ACCEPTED = replace(SHOP, advance="accepted")
 
 
 def judged(story: Story, experiment: Experiment = SHOP, **books: set[str]) -> Judgement:
-    frozen = Books(**{name: frozenset(ids) for name, ids in books.items()})
-    return judge(experiment, story.calls, story.consumed, frozen)
+    frozen: dict[str, Any] = {name: frozenset(ids) for name, ids in books.items()}
+    return judge(experiment, story.calls, story.consumed, Books(**frozen))
 
 
 def offences(story: Story, experiment: Experiment = SHOP, **books: set[str]) -> list[tuple[Offence, str]]:
@@ -91,8 +93,8 @@ def test_a_dead_letter_that_nobody_has_received_is_a_letter_too(story: Story) ->
 def test_the_services_books_account_for_what_no_queue_holds(story: Story, book: str, fate: str) -> None:
     story.die("m1", "e1 anna 1")
     story.settle("m1")
-    books = Books(**{book: frozenset({"m1"})})
-    assert judge(SHOP, story.calls, story.consumed, books).fates == {"m1": fate}
+    told: dict[str, Any] = {book: frozenset({"m1"})}
+    assert judge(SHOP, story.calls, story.consumed, Books(**told)).fates == {"m1": fate}
 
 
 def test_a_letter_closed_as_the_duplicate_of_a_delivered_one_is_accounted_for(story: Story) -> None:
@@ -543,6 +545,79 @@ def test_other_queues_are_nobodys_business(story: Story) -> None:
     assert judged(story).fates == {}
 
 
+# -- brakes
+
+
+WAVES = replace(SHOP, first_wave=1)
+COOLED = replace(SHOP, cooldown=3.0)
+
+
+def test_a_second_letter_beside_the_first_wave_is_found(story: Story) -> None:
+    story.die("m1", "e1 anna 1")
+    story.die("m2", "e2 berta 1")
+    story.redrive("r1", "e1 anna 1", "letter-1:1")
+    story.redrive("r2", "e2 berta 1", "letter-2:1")
+    story.consume("r1")
+    story.consume("r2")
+    assert offences(story, WAVES) == [(Offence.OVER_WAVE, "e2")]
+    assert offences(story, replace(SHOP, first_wave=2)) == []
+    assert offences(story, SHOP) == []
+
+
+@pytest.mark.parametrize("outcome", ["ok", "failed"])
+def test_when_the_outcome_of_the_first_wave_is_known_the_next_may_go(story: Story, outcome: str) -> None:
+    for number in (1, 2, 3):
+        story.die(f"m{number}", f"e{number} account-{number} 1")
+    story.redrive("r1", "e1 account-1 1", "letter-1:1")
+    if outcome == "ok":
+        story.consume("r1")
+    else:
+        story.come_back("r1")
+        story.redrive("r1b", "e1 account-1 1", "letter-1:2")
+        story.consume("r1b")
+    story.redrive_batch(("r2", "e2 account-2 1", "letter-2:1"), ("r3", "e3 account-3 1", "letter-3:1"))
+    story.consume("r2")
+    story.consume("r3")
+    assert offences(story, WAVES) == []
+
+
+def sent_at(story: Story, *moments: float) -> None:
+    for number, at in enumerate(moments):
+        story.die(f"m{number}", f"e{number} account-{number} 1")
+        story.redrive(f"r{number}", f"e{number} account-{number} 1", f"letter-{number}:1", at=at)
+        story.consume(f"r{number}")
+
+
+@pytest.mark.parametrize(
+    ("moments", "found"),
+    [
+        ((100.5, 101.9, 103.1, 109.2, 120.1, 120.2), []),  # let go before; two canaries; after it closed
+        ((103.1, 103.2), [(Offence.OVER_BREAKER, "orders")]),
+        ((102.1,), [(Offence.OVER_BREAKER, "orders")]),
+        ((106.1, 106.2), []),  # two cooldowns have passed
+        ((106.1, 106.2, 106.3), [(Offence.OVER_BREAKER, "orders")]),
+    ],
+)
+def test_while_a_breaker_is_open_one_letter_goes_for_each_cooldown(
+    story: Story, moments: tuple[float, ...], found: list[tuple[Offence, str]]
+) -> None:
+    sent_at(story, *moments)
+    books = Books(shut=(Shut(opened=100, closed=120),))
+    judgement = judge(COOLED, story.calls, story.consumed, books)
+    assert [(one.offence, one.event) for one in judgement.findings] == found
+    assert judgement.canaries == sum(102 < at < 120 for at in moments)
+    assert judge(COOLED, story.calls, story.consumed, Books()).findings == ()
+
+
+def test_a_breaker_that_never_closes_holds_back_to_the_end(story: Story) -> None:
+    sent_at(story, 103.5, 500, 900, 900.1)
+    assert judge(COOLED, story.calls, story.consumed, Books(shut=(Shut(opened=100),))).canaries == 4
+    assert offences(story, replace(COOLED, cooldown=300.0)) == []
+    books = Books(shut=(Shut(opened=100),))
+    findings = judge(replace(COOLED, cooldown=300.0), story.calls, story.consumed, books).findings
+    assert [one.offence for one in findings] == [Offence.OVER_BREAKER] * 4
+
+
 def test_the_figures_name_every_fate_and_every_offence(story: Story) -> None:
     story.die("m1", "e1 anna 1")
     story.redrive("r1", "e1 anna 1", "letter-1:1")
@@ -550,4 +625,6 @@ def test_the_figures_name_every_fate_and_every_offence(story: Story) -> None:
     story.settle("m1")
     zero = ("parked", "discarded", "closed_as_duplicate", "waiting", "lost", "duplicates", "order_violations")
     more = ("overlaps", "over_rate", "over_attempts", "altered", "astray", "returns", "swallowed", "redelivered")
-    assert judged(story).counts() == {"letters": 1, "delivered": 1, "sends": 1, **dict.fromkeys((*zero, *more), 0)}
+    brakes = ("over_breaker", "over_wave", "canaries")
+    rest = dict.fromkeys((*zero, *more, *brakes), 0)
+    assert judged(story).counts() == {"letters": 1, "delivered": 1, "sends": 1, **rest}

@@ -27,6 +27,8 @@ class Experiment:
         max_attempts: sends of one letter.
         rate: letters a second, and `burst` more; None: unlimited.
         fifo: the origins are FIFO queues.
+        cooldown: seconds of a breaker's first rest; while it is open one letter may go for each. None: not looked at.
+        first_wave: so many letters go first, and no other before their outcome. None: not looked at.
     """
 
     origins: frozenset[str]
@@ -40,11 +42,21 @@ class Experiment:
     rate: float | None = None
     burst: float = 0
     fifo: bool = False
+    cooldown: float | None = None
+    first_wave: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shut:
+    """From when to when a breaker was not closed: seconds, on the clock of the call log; None: to the end."""
+
+    opened: float
+    closed: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Books:
-    """What the service's own books say of letters, by the message ids under which they died.
+    """What the service's own books say of letters, by the message ids under which they died, and of its breaker.
 
     Attributes:
         parked: they wait for a person.
@@ -52,6 +64,7 @@ class Books:
         duplicates: closed because an equal letter was delivered.
         open: captured and not finished: they are in the service's database.
         released: a person sent them on their way again, so they may go out of order.
+        shut: when the breaker of the origins was open.
     """
 
     parked: frozenset[str] = frozenset()
@@ -59,6 +72,7 @@ class Books:
     duplicates: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
+    shut: tuple[Shut, ...] = ()
 
     @cached_property
     def put_aside(self) -> frozenset[str]:

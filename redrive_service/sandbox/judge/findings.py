@@ -27,6 +27,8 @@ class Offence(StrEnum):
     OVER_RATE = "over_rate"  #: more in one second than rate and burst allow
     OVER_ATTEMPTS = "over_attempts"  #: a letter was sent more often than allowed
     ALTERED = "altered"  #: body or attributes are not what they were
+    OVER_BREAKER = "over_breaker"  #: sent while a breaker was open, beyond its canaries
+    OVER_WAVE = "over_wave"  #: sent beside a first wave whose outcome was open
     ASTRAY = "astray"  #: sent to another queue than the one it died in
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redrive_service.sandbox.judge import consumption, sends
+from redrive_service.sandbox.judge import brakes, consumption, sends
 from redrive_service.sandbox.judge.case import Books, Experiment
 from redrive_service.sandbox.judge.evidence import Evidence, read
 from redrive_service.sandbox.judge.fates import fates, lost
@@ -25,6 +25,7 @@ class Judgement:
         returns: of these, those that died again.
         swallowed: of these, those that a FIFO queue took for one that it had.
         redelivered: messages that the queue handed to the consumer again after a success; nobody's offence.
+        canaries: redrive sends while a breaker was open.
     """
 
     fates: Mapping[str, Fate]
@@ -33,6 +34,7 @@ class Judgement:
     returns: int
     swallowed: int
     redelivered: int
+    canaries: int
 
     @property
     def clean(self) -> bool:
@@ -55,6 +57,7 @@ class Judgement:
             "returns": self.returns,
             "swallowed": self.swallowed,
             "redelivered": self.redelivered,
+            "canaries": self.canaries,
         }
 
 
@@ -89,6 +92,7 @@ def judge(
         returns=sum(send.arrived and send.message is not None and send.message.buried is not None for send in accepted),
         swallowed=sum(send.swallowed for send in accepted),
         redelivered=consumption.redelivered(evidence),
+        canaries=brakes.canaries(evidence, books),
     )
 
 
@@ -105,5 +109,7 @@ def _offences(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
         yield from (finding for finding in heard if finding.event not in known)
     yield from sends.too_fast(evidence, experiment)
     yield from sends.too_often(evidence, experiment)
+    yield from brakes.too_many_canaries(evidence, experiment, books)
+    yield from brakes.beside_the_first_wave(evidence, experiment)
     yield from sends.altered(evidence, experiment)
     yield from sends.astray(evidence)

@@ -1,4 +1,7 @@
-"""What the shop publishes: events of some hundred accounts, a few that nobody can process, and a few twice."""
+"""What the shop publishes: events of some hundred accounts, a few that nobody can process, and a few twice.
+
+One account is spoilt: from some day on its system has sent amounts that are no numbers, all of them.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,15 @@ from dataclasses import dataclass
 from math import ceil
 from random import Random
 
-MOST_OF_AN_ACCOUNT = 6
-_USUAL_OF_AN_ACCOUNT = 5
+MOST_OF_AN_ACCOUNT = 4
+_USUAL_OF_AN_ACCOUNT = 3
 _TYPES = ("order.paid", "order.packed", "order.shipped", "order.delivered", "order.refunded", "invoice.sent")
 _ONE_IN = 200  # is poison, and as many are duplicates
+_LETTERS_FOR_POISON = 10  # where there are so many, at least one is
+
+SPOILT = "account-spoilt"
+OF_SPOILT = 12  # messages
+LETTERS_FOR_SPOILT = 300  # where there are so many, one account is spoilt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +54,21 @@ class ShopEvent:
 
 
 def make_events(letters: int, dice: Random) -> list[ShopEvent]:
-    """Exactly so many messages, in the order of their publication; 2,000 are of 400 accounts.
+    """Exactly so many messages, in the order of their publication; 2,000 are of some 660 accounts.
 
-    An account's messages are in the order of their sequence, at most six of them, and those of all accounts are mixed.
-    One in two hundred is poison and one in two hundred a duplicate, at least one of each from ten letters on.
+    An account's messages are in the order of their sequence, at most four of them, and those of all accounts are mixed.
+    One in two hundred is poison and one in two hundred a duplicate, at least one of each from ten letters on. From
+    three hundred letters on, there are a dozen of the spoilt account besides, all of them poison.
     """
     night = f"{dice.getrandbits(32):08x}"
-    accounts = [f"account-{number:04}" for number in range(ceil(letters / _USUAL_OF_AN_ACCOUNT))]
-    slots = (accounts * _USUAL_OF_AN_ACCOUNT)[:letters]
+    spoilt = [SPOILT] * OF_SPOILT if letters >= LETTERS_FOR_SPOILT else []
+    usual = letters - len(spoilt)
+    accounts = [f"account-{number:04}" for number in range(ceil(usual / _USUAL_OF_AN_ACCOUNT))]
+    slots = (accounts * _USUAL_OF_AN_ACCOUNT)[:usual] + spoilt
     dice.shuffle(slots)
-    few = max(1, letters // _ONE_IN) if letters >= 2 * _USUAL_OF_AN_ACCOUNT else 0
-    poison = set(dice.sample(range(letters), few))
+    few = max(1, letters // _ONE_IN) if letters >= _LETTERS_FOR_POISON else 0
+    poison = set(dice.sample([place for place, account in enumerate(slots) if account != SPOILT], few))
+    poison |= {place for place, account in enumerate(slots) if account == SPOILT}
     repeats = set(dice.sample(_repeatable(slots, poison), few))
     return list(_told(slots, night, poison, repeats, dice))
 
@@ -70,7 +82,7 @@ def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dic
             continue
         number = before.sequence + 1 if before else 1
         latest[account] = ShopEvent(
-            event_id=f"evt-{night}-{account[-4:]}-{number}",
+            event_id=f"evt-{night}-{account.removeprefix('account-')}-{number}",
             account=account,
             sequence=number,
             event_type=dice.choice(_TYPES),

@@ -21,7 +21,7 @@ from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 from redrive_service.sandbox.shop.calls import calls_since, latest_call, plan_faults
 from redrive_service.sandbox.shop.consumer import BROKEN, MENDED, VISIBILITY
-from redrive_service.sandbox.shop.events import ShopEvent, make_events
+from redrive_service.sandbox.shop.events import LETTERS_FOR_SPOILT, ShopEvent, make_events
 from redrive_service.sandbox.stopping import heed
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TheyDidNotDie(SandboxError):
 
 
 class Shop:
-    """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`.
+    """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`; `break_again`.
 
     Entering it waits, up to a minute, where the same queues were emptied a moment ago.
 
@@ -49,6 +49,7 @@ class Shop:
         origin_url, dlq_url: their URLs.
         events: what is published.
         log: the consumer's log.
+        shows_brakes: there are letters enough to show a run's waves, and one account is spoilt.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Shop:
         self._mode = folder / "shop-mode"
         self.log = folder / "shop-consumer.jsonl"
         self._said = folder / "shop-consumer.log"
+        self.shows_brakes = letters >= LETTERS_FOR_SPOILT
         self.events = make_events(letters, Random(seed))  # noqa: S311  # a story, no secret
 
     def __enter__(self) -> Self:
@@ -106,6 +108,10 @@ class Shop:
         """From now on the consumer handles what can be handled."""
         self._mode.write_text(MENDED)
 
+    def break_again(self) -> None:
+        """From now on the consumer, which runs, fails whatever it receives."""
+        self._mode.write_text(BROKEN)
+
     def deliver_twice(self) -> None:
         """Have SQS hand out the messages of the next receive from the dlq, and leave them visible."""
         plan_faults(self._endpoint, {"kind": "duplicate", "queue": self.dlq, "times": 1})
@@ -113,6 +119,10 @@ class Shop:
     def dead(self) -> int:
         """How many messages are in the dlq, visible or in somebody's hands."""
         return self._count(self.dlq_url)
+
+    def is_consumed(self) -> bool:
+        """Whether nothing is in the shop's queue, nor in its consumer's hands."""
+        return self._count(self.origin_url) == 0
 
     def await_dead(self, *, within: float = _DEAD_WITHIN) -> None:
         """Return once every message is in the dlq.
@@ -141,8 +151,8 @@ class Shop:
         """Every call of the local SQS since the queues were opened."""
         return calls_since(self._endpoint, self._since)
 
-    def experiment(self, *, max_attempts: int, rate: float, burst: float) -> Experiment:
-        """What the judge is to know of this incident."""
+    def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
+        """What the judge is to know of this incident, in which one letter goes first."""
         return Experiment(
             origins=frozenset({self.origin}),
             dlqs=frozenset({self.dlq}),
@@ -152,6 +162,8 @@ class Shop:
             max_attempts=max_attempts,
             rate=rate,
             burst=burst,
+            cooldown=cooldown,
+            first_wave=1,
         )
 
     def judged(self, experiment: Experiment, books: Books) -> Judgement:

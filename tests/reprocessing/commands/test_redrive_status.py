@@ -231,9 +231,10 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     )
     Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
     wave = Wave.objects.create(run=run, no=2, size=size)
-    letter = add_letter(origin, LetterState.SENDING, lane=add_lane(origin, LanePhase.LEASED), attempts=1)
+    lane = add_lane(origin, LanePhase.LEASED)
+    letter = add_letter(origin, LetterState.SENDING, lane=lane, attempts=1)
     Attempt.objects.create(
-        letter=letter, lane_id=letter.lane_id, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(),
+        letter=letter, lane=lane, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(),
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]

@@ -6,19 +6,27 @@ from random import Random
 
 import pytest
 
-from redrive_service.sandbox.shop.events import MOST_OF_AN_ACCOUNT, ShopEvent, make_events
+from redrive_service.sandbox.shop.events import MOST_OF_AN_ACCOUNT, OF_SPOILT, SPOILT, ShopEvent, make_events
 
 
 def twice_published(events: list[ShopEvent]) -> int:
     return sum(number - 1 for number in Counter(event.event_id for event in events).values())
 
 
-def test_two_thousand_letters_are_of_four_hundred_accounts_with_poison_and_duplicates_among_them() -> None:
+def test_two_thousand_letters_are_of_many_accounts_with_poison_and_duplicates_among_them() -> None:
     events = make_events(2000, Random(1))
-    assert (len(events), len({event.account for event in events})) == (2000, 400)
-    assert sum(event.poison for event in events) == 10
+    usual = [event for event in events if event.account != SPOILT]
+    assert (len(events), len({event.account for event in usual})) == (2000, 663)
+    assert sum(event.poison for event in usual) == 10
     assert twice_published(events) == 10
-    assert max(Counter(event.account for event in events).values()) <= MOST_OF_AN_ACCOUNT
+    assert max(Counter(event.account for event in usual).values()) <= MOST_OF_AN_ACCOUNT
+
+
+@pytest.mark.parametrize(("letters", "spoilt"), [(299, 0), (300, OF_SPOILT), (2000, OF_SPOILT)])
+def test_where_there_are_letters_enough_one_account_is_poison_alone(letters: int, spoilt: int) -> None:
+    events = [event for event in make_events(letters, Random(letters)) if event.account == SPOILT]
+    assert [event.poison for event in events] == [True] * spoilt
+    assert twice_published(events) == 0
 
 
 @pytest.mark.parametrize("letters", [0, 1, 9, 10, 11, 57, 2399])

@@ -128,7 +128,7 @@ def test_a_careful_redrive_is_found_clean_and_every_letter_accounted_for(shop: S
         lanes[value(letter, "account")].append(letter)
     for lane in lanes.values():
         redrive.replay(lane)
-    judgement = shop.judged(shop.experiment(max_attempts=1, rate=1000, burst=1000), redrive.books())
+    judgement = shop.judged(shop.experiment(max_attempts=1, rate=1000, burst=1000, cooldown=1), redrive.books())
     counts = judgement.counts()
     assert judgement.findings == ()
     assert counts["letters"] == LETTERS == counts["delivered"] + counts["parked"] + counts["closed_as_duplicate"]
@@ -144,9 +144,9 @@ def test_a_careless_redrive_is_found_out(shop: Shop, client: SQSClient) -> None:
     for letter in letters:
         redrive.settle(letter)
     eventually(lambda: len(redrive.outcomes()) >= LETTERS, within=20)
-    judgement = shop.judged(shop.experiment(max_attempts=1, rate=5, burst=5), Books())
+    judgement = shop.judged(shop.experiment(max_attempts=1, rate=5, burst=5, cooldown=1), Books())
     broken = {finding.offence for finding in judgement.findings}
-    assert broken >= {Offence.DUPLICATE, Offence.REORDERED, Offence.OVERLAP, Offence.OVER_RATE}
+    assert broken >= {Offence.DUPLICATE, Offence.REORDERED, Offence.OVERLAP, Offence.OVER_RATE, Offence.OVER_WAVE}
 
 
 def test_sqs_can_be_told_to_deliver_twice(shop: Shop, client: SQSClient) -> None:

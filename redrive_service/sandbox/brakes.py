@@ -1,0 +1,113 @@
+"""The brakes of a redrive as a person sees them: what the service says of waves, ramp, rule and breaker, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from redrive_service.sandbox.judge import Shut
+
+Told = Mapping[str, Any]
+"""What `redrive_status --json` says of one dlq, with one target."""
+
+WAVES = (1, 10, 100, None)
+
+
+@dataclass(slots=True)
+class Brakes:
+    """What was seen of them; `look` takes what the service says now, and gives the sentences that are new.
+
+    Attributes:
+        waves: the sizes of the run's waves, in their order; None: all that is left.
+        rates: the rates that the ramp has allowed, letters a second, in their order.
+        quarantined: letters that a rule has put aside.
+        failed: canaries that failed.
+    """
+
+    waves: list[int | None] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+    quarantined: int = 0
+    failed: int = 0
+    _shut: list[Shut] = field(default_factory=list)
+    _wave: int = 0
+    _since: str = ""
+
+    @property
+    def shut(self) -> tuple[Shut, ...]:
+        """When the breaker was not closed, as the service says."""
+        return tuple(self._shut)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the breaker was not closed when it was looked at last."""
+        return bool(self._shut) and self._shut[-1].closed is None
+
+    def missing(self) -> list[str]:
+        """Which of the four were not seen at work."""
+        seen = {
+            "waves of 1, 10, 100 and all": tuple(dict.fromkeys(self.waves)) == WAVES,
+            "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),
+            "a rule that quarantines": self.quarantined > 0,
+            "a breaker that opens, and closes by itself": any(one.closed is not None for one in self._shut),
+        }
+        return [name for name, was_seen in seen.items() if not was_seen]
+
+    def look(self, dlq: Told) -> Iterator[str]:
+        """What is new."""
+        for run in dlq["runs"]:
+            yield from self._look_at_waves(run)
+        for target in dlq["targets"]:
+            for breaker in target["breakers"]:
+                yield from self._look_at_breaker(breaker)
+                yield from self._look_at_ramp(breaker)
+        yield from self._look_at_parked(dlq["parked"])
+
+    def _look_at_waves(self, run: Told) -> Iterator[str]:
+        wave = run["wave"]
+        if wave is None or wave["no"] <= self._wave or None in self.waves:
+            return  # after the last one the run has nothing left, and begins anew
+        self._wave = wave["no"]
+        self.waves.append(wave["size"])
+        match wave["size"]:
+            case None:
+                yield "wave: the ones before went well, and all that is left may go."
+            case 1:
+                yield "wave: 1 letter may go; all others wait for what becomes of it."
+            case size:
+                yield f"wave: the one before went well; now {size} letters may go."
+
+    def _look_at_ramp(self, breaker: Told) -> Iterator[str]:
+        rate = breaker["allowed_rate"]
+        if breaker["state"] == "closed" and rate not in self.rates[-1:]:
+            self.rates.append(rate)
+            yield f"ramp: {rate:g} of {breaker['rate']:g} letters/s are allowed now ({breaker['ramp_why']})."
+
+    def _look_at_breaker(self, breaker: Told) -> Iterator[str]:
+        if breaker["since"] == self._since:
+            return
+        self._since = breaker["since"]
+        at = datetime.fromisoformat(breaker["since"]).timestamp()
+        match breaker["state"]:
+            case "closed":
+                if self.is_open:
+                    self._shut[-1] = replace(self._shut[-1], closed=at)
+                    yield f"breaker: closed by itself, since {breaker['why']}."
+            case "open":
+                self.failed += self.is_open
+                self._note_open(at)
+                yield f"breaker: OPEN, since {breaker['why']}. Nothing goes before the next canary."
+            case _:
+                self._note_open(at)
+                yield "breaker: half open; one letter goes as the canary, all others wait for what becomes of it."
+
+    def _note_open(self, at: float) -> None:
+        if not self.is_open:
+            self._shut.append(Shut(opened=at))
+
+    def _look_at_parked(self, parked: Mapping[str, int]) -> Iterator[str]:
+        if parked.get("quarantined", 0) > self.quarantined:
+            self.quarantined = parked["quarantined"]
+            yield f"rule: {self.quarantined} letters are quarantined."

@@ -1,0 +1,70 @@
+"""What the call log says of brakes: what went while a breaker was open, and beside a run's first wave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from redrive_service.sandbox.judge.case import Books, Experiment, Shut
+from redrive_service.sandbox.judge.evidence import Event, Evidence, Send
+from redrive_service.sandbox.judge.findings import Finding, Offence
+
+#: Seconds: what was let go before the breaker opened may still be on its way to the queue.
+UNDER_WAY = 2.0
+
+
+def canaries(evidence: Evidence, books: Books) -> int:
+    """How many letters went while a breaker was open."""
+    return sum(len(_sent_while(shut, evidence)) for shut in books.shut)
+
+
+def too_many_canaries(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+    """Letters that went while a breaker was open: more than one for each cooldown that had passed by then."""
+    if experiment.cooldown is None:
+        return
+    for shut in books.shut:
+        for number, send in enumerate(_sent_while(shut, evidence), start=1):
+            if send.at < shut.opened + number * experiment.cooldown:
+                sentence = (
+                    f"{send.queue} took letter {number} {send.at - shut.opened:.1f} s after its breaker opened: "
+                    f"one may go every {experiment.cooldown:g} s."
+                )
+                yield Finding(Offence.OVER_BREAKER, send.queue, sentence, send.call)
+
+
+def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
+    """The first send of a letter that is not of the first wave, if one of that wave was still on its way."""
+    if experiment.first_wave is None:
+        return
+    wave: dict[str, Event] = {}
+    for event, send in _in_time(evidence):
+        if event.name in wave or len(wave) < experiment.first_wave:
+            wave[event.name] = event
+            continue
+        still = next((one for one in wave.values() if _is_on_its_way(one, send)), None)
+        if still is not None:
+            sentence = (
+                f"Call {send.call} sent event {event.name} though event {still.name}, of the first wave of "
+                f"{experiment.first_wave}, was still on its way."
+            )
+            yield Finding(Offence.OVER_WAVE, event.name, sentence, send.call)
+        return
+
+
+def _sent_while(shut: Shut, evidence: Evidence) -> list[Send]:
+    """What a queue was sent while a breaker was open, but for what was let go before; in the order of sending."""
+    sends = [send for _, send in _in_time(evidence)]
+    end = float("inf") if shut.closed is None else shut.closed
+    return [send for send in sends if shut.opened + UNDER_WAY < send.at < end]
+
+
+def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
+    """The redrive's sends, as they came."""
+    sends = [(event, send) for event in evidence.events.values() for send in event.sends]
+    return sorted(sends, key=lambda one: one[1].moment)
+
+
+def _is_on_its_way(event: Event, before: Send) -> bool:
+    return any(
+        send.moment < before.moment and send.message is not None and send.message.on_its_way_at(before.moment)
+        for send in event.arrivals
+    )
