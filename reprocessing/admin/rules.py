@@ -57,7 +57,7 @@ class Switch(SwitchForm):
             )
         if given.get("enabled"):
             try:
-                statements.read(Rule.objects.select_related("target").get(pk=self.instance.pk))
+                amendments.check(Rule.objects.select_related("target").get(pk=self.instance.pk))
             except RuleIsUnclear as error:
                 raise forms.ValidationError({"enabled": str(error)}) from error
         return given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -48,7 +49,8 @@ def read(body: bytes) -> JsonValue | Unreadable:
             return Unreadable(f"its JSON is nested more than {DEPTH} deep")
         value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, InvalidOperation) as error:
-        return Unreadable(_why(error), is_json=not isinstance(error, UnicodeDecodeError | json.JSONDecodeError))
+        is_json = not isinstance(error, UnicodeDecodeError | json.JSONDecodeError) or _is_json_behind_a_mark(body)
+        return Unreadable(_why(error), is_json=is_json)
     if _ESCAPED_SURROGATE.search(text) and any(_SURROGATE.search(part) for part in _strings(value)):
         return Unreadable("its text holds half a surrogate pair, which is no character")
     return value
@@ -68,6 +70,15 @@ def written(number: int | Decimal) -> str:
     if abs(exponent) <= 2 * _QUICK_INTEGER:
         return minus + format(Decimal(f"{stripped}E{exponent}"), "f")
     return f"{minus}{stripped}E{exponent}"
+
+
+def _is_json_behind_a_mark(body: bytes) -> bool:
+    """Whether it is JSON for those who skip a byte order mark."""
+    rest = body.removeprefix(BOM_UTF8)
+    if rest == body or rest.startswith(BOM_UTF8):
+        return False
+    value = read(rest)
+    return not isinstance(value, Unreadable) or value.is_json
 
 
 def _why(error: ValueError | InvalidOperation) -> str:

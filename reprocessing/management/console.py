@@ -160,9 +160,9 @@ def moment(text: str) -> datetime:
     """The type of an argument that is a moment in ISO 8601; one without an offset is UTC."""
     try:
         value = datetime.fromisoformat(text)
-    except ValueError:
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise ArgumentTypeError(f"{text!r} is no moment; 2026-03-01T08:00:00Z is one") from None
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def when(moment: datetime | None) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -14,7 +13,7 @@ from reprocessing import sqs
 from reprocessing.domain.routing import Action
 from reprocessing.management.console import find, number, whole
 from reprocessing.management.rule_words import OFF
-from reprocessing.models import DeadLetterQueue, RateClass, Rule, Target, lanes, rules
+from reprocessing.models import RateClass, Rule, Target, lanes, rules
 from reprocessing.models.dead_letter_queue import Jitter
 from reprocessing.models.rules import Bound
 from reprocessing.models.target import FORTNIGHT, Advance, Proof
@@ -56,15 +55,6 @@ def or_off(read: Any) -> Any:  # noqa: ANN401 - the type of an argument, and wha
     return lambda text: OFF if text == OFF else read(text)
 
 
-def moment(text: str) -> datetime:
-    """The type of an argument that is a moment; in UTC where it does not say."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no moment; 2026-01-31T18:00 is one, in UTC") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
 def find_rule(name: str) -> Rule:
     """The rule of this name.
 
@@ -85,6 +75,8 @@ def said_of_backoff(options: Mapping[str, Any]) -> dict[str, Any]:
     if not given:
         return {}
     if given.get("backoff_base") == OFF:
+        if len(given) > 1:
+            raise CommandError("--backoff-base off takes the whole backoff back. Leave --backoff-cap and --jitter out.")
         return dict.fromkeys(_BACKOFF)
     if "backoff_base" not in given:
         raise CommandError("A backoff begins somewhere: say --backoff-base too.")
@@ -106,24 +98,29 @@ def said_of_rule(options: Mapping[str, Any], known: Rule | None) -> dict[str, An
     if options["then"]:
         fields["action"] = options["then"]
         fields |= _taken_back(Action(options["then"]))
-    if options["when"] or options["every_letter"]:
-        fields["conditions"] = list(options["when"] or [])
-    if options["dlq"]:
-        fields["dlq"] = None if options["dlq"] == OFF else find(options["dlq"])
+    fields |= _conditions(options)
+    for option, (column, found) in {
+        "dlq": ("dlq", find), "rate_class": ("rate_class", _rate_class), "to": ("target", target)
+    }.items():  # fmt: skip
+        if options[option] is not None:
+            fields[column] = None if options[option] == OFF else found(options[option])
     fields |= {one: options[one] for one in ("position", "delay") if options[one] is not None}
     for one in ("valid_from", "valid_until"):
         if options[one] is not None:
             fields[one] = None if options[one] == OFF else options[one]
-    if options["rate_class"]:
-        fields["rate_class"] = None if options["rate_class"] == OFF else _rate_class(options["rate_class"])
     fields |= said_of_backoff(options)
-    if options["to"]:
-        fields["target"] = None if options["to"] == OFF else target(options["to"])
     if options["enable"]:
         fields["enabled"] = True
     if known is None:
         _needs(options)
     return fields
+
+
+def _conditions(options: Mapping[str, Any]) -> dict[str, Any]:
+    if options["when"] and options["every_letter"]:
+        raise CommandError("--every-letter is for letters of any content, --when is not. Say one of them.")
+    said = options["when"] or options["every_letter"]
+    return {"conditions": list(options["when"] or [])} if said else {}
 
 
 def _needs(options: Mapping[str, Any]) -> None:
@@ -158,21 +155,14 @@ def target(text: str) -> Target:
     """The target that is meant by a queue's URL, its ARN, or the name of one that is known; perhaps without a row yet.
 
     Raises:
-        CommandError: no such target is known, or it is a dlq that is watched.
+        CommandError: no such target is known.
         QueueIsOutOfReach: the queue could not be asked.
     """
     if "://" in text:
-        found = _at(QueueAddress.of(text))
-    elif text.startswith("arn:"):
-        found = Target.objects.filter(arn=text).first() or _at(sqs.locate(text))
-    else:
-        found = _named(text)
-    if (watched := DeadLetterQueue.objects.filter(arn=found.arn).first()) is not None:
-        raise CommandError(
-            f"{found} is watched, as {watched.name}: what is sent there would be captured as having failed. Name a "
-            "queue that is not watched."
-        )
-    return found
+        return _at(QueueAddress.of(text))
+    if text.startswith("arn:"):
+        return Target.objects.filter(arn=text).first() or _at(sqs.locate(text))
+    return _named(text)
 
 
 def _at(address: QueueAddress) -> Target:

@@ -18,6 +18,7 @@ from django.db.models import Model
 from reprocessing.domain.errors import RuleIsUnclear
 from reprocessing.models import rows, rules
 from reprocessing.models.breaker import RateClass
+from reprocessing.models.dead_letter_queue import DeadLetterQueue
 from reprocessing.models.registration import Difference
 from reprocessing.models.review import Act, Review
 from reprocessing.models.rule import Rule
@@ -56,7 +57,7 @@ def drafted(name: str, fields: Fields) -> Rule:
     row = Rule(name=name, position=100, enabled=False, conditions=[]) if found is None else found
     for one, value in fields.items():
         setattr(row, one, value)
-    _check(row)
+    check(row)
     return row
 
 
@@ -112,7 +113,7 @@ def switch(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
         if row.enabled == enabled:
             return False
         if enabled:
-            _check(row)
+            check(row)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
         _record(row, Act.CHANGED, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
         rules.bump()
@@ -184,8 +185,19 @@ def plain(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a r
             return value
 
 
-def _check(row: Rule) -> None:
+def check(row: Rule) -> None:
+    """See whether a rule can be asked, and what it says be done.
+
+    Raises:
+        RuleIsUnclear: it cannot; the message says why, and what to write.
+    """
     rules.read(row)
+    watched = row.target and DeadLetterQueue.objects.filter(arn=row.target.arn).first()
+    if watched:
+        raise RuleIsUnclear(
+            f'Rule "{row.name}" is unclear: {row.target} is watched, as {watched.name}: what is sent there would be '
+            "captured as having failed. Name a queue that is not watched."
+        )
     if row.valid_from and row.valid_until and row.valid_until <= row.valid_from:
         raise RuleIsUnclear(f'Rule "{row.name}" is unclear: it ends before it begins. Give it a later end.')
     backoff = (row.backoff_base, row.backoff_cap, row.backoff_jitter)

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from reprocessing.domain.routing import Action
 from reprocessing.management import rule_words, ruling
 from reprocessing.management.commands.add_dlq import name
-from reprocessing.management.console import Console, add_confirm, add_json, add_person, number, whole
+from reprocessing.management.console import Console, add_confirm, add_json, add_person, moment, number, whole
 from reprocessing.models import Rule, amendments, rules
 from reprocessing.models.target import FORTNIGHT
 
@@ -31,12 +31,12 @@ class Command(Console):
         parser.add_argument(
             "--from",
             dest="valid_from",
-            type=ruling.or_off(ruling.moment),
+            type=ruling.or_off(moment),
             metavar="TIME",
             help='holds from then on; "off"',
         )
         parser.add_argument(
-            "--until", dest="valid_until", type=ruling.or_off(ruling.moment), metavar="TIME", help='until then; "off"'
+            "--until", dest="valid_until", type=ruling.or_off(moment), metavar="TIME", help='until then; "off"'
         )
         parser.add_argument("--enable", action="store_true", help="it holds at once; see disable_rule")
         ruling.add_days(parser)

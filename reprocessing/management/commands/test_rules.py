@@ -26,9 +26,9 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        dlq = find(options["dlq"]).pk if options["dlq"] else None
+        dlq = find(options["dlq"]).pk if options["dlq"] is not None else None
         days, focus = options["days"], None
-        if options["rule"]:
+        if options["rule"] is not None:
             row = ruling.find_rule(options["rule"])
             some, focus = ruling.with_rule(row), row.pk
         else:

@@ -9,7 +9,7 @@ from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import Review, Rule, amendments, rules
+from reprocessing.models import DeadLetterQueue, Review, Rule, Target, amendments, rules
 from tests.reprocessing.admin.lot import dlq, person, post
 from tests.reprocessing.commands.stock import add_lane, add_letter
 
@@ -68,6 +68,17 @@ def test_one_that_cannot_be_asked_is_not_enabled() -> None:
     row, client = _rule(), person("ann", *SWITCHES)
     Rule.objects.update(conditions=["body:kind resembles bad"])
     assert "is no condition" in post(client, _address(row), **_form(client, row), enabled="on")
+    row.refresh_from_db()
+    assert row.enabled is False
+
+
+def test_one_whose_queue_is_watched_by_now_is_not_enabled() -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    arn, url = "arn:aws:sqs:eu-west-1:0:own", "http://127.0.0.1:9/0/own"
+    target = Target.objects.create(arn=arn, url=url, region="eu-west-1")
+    Rule.objects.update(action="divert", target=target)
+    DeadLetterQueue.objects.create(name="own", arn=arn, url=url, region="eu-west-1")
+    assert "own is watched, as own" in post(client, _address(row), **_form(client, row), enabled="on")
     row.refresh_from_db()
     assert row.enabled is False
 

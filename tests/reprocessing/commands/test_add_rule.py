@@ -118,6 +118,16 @@ NEW = ("add_rule", "new", *WHY)
             "before it begins",
         ),
         ((*NEW, "--every-letter", "--then", "hold", "--from", "soon"), "'soon' is no moment"),
+        ((*NEW, "--every-letter", "--then", "hold", "--from", "0001-01-01T00:00+14:00"), "is no moment"),
+        ((*NEW, "--every-letter", "--then", "hold", "--until", "9999-12-31T23:59-14:00"), "is no moment"),
+        ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Say one of them."),
+        ((*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"), "takes the whole"),
+        # What a shell makes of a variable that is not set.
+        ((*NEW, "--every-letter", "--then", "hold", "--dlq", ""), 'No dlq is named "".'),
+        ((*NEW, "--every-letter", "--then", "replay", "--rate-class", ""), 'No rate class is named "".'),
+        ((*NEW, "--every-letter", "--then", "replay", "--to", ""), 'No target is named "".'),
+        (("test_rules", "--rule", ""), 'No rule is named "".'),
+        (("test_rules", "--dlq", ""), 'No dlq is named "".'),
         (("enable_rule", "none", *WHY), 'No rule is named "none". None has been made yet: see add_rule.'),
         (("test_rules", "--rule", "none"), 'No rule is named "none".'),
     ],
@@ -161,6 +171,30 @@ def test_disabling_puts_back_what_the_rule_quarantined_when_told_to(ask: Ask, ad
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_rule_whose_queue_is_watched_by_now_is_not_enabled(ask: Ask, add_row: AddRow) -> None:
+    arn, url = "arn:aws:sqs:us-east-1:000000000000:own", "http://127.0.0.1:9/000000000000/own"
+    Target.objects.create(arn=arn, url=url, region="us-east-1")
+    ask("add_rule", "out", "--every-letter", "--then", "divert", "--to", "own", *WHY, "--confirm")
+    add_row("own")
+    assert "own is watched, as own: what is sent there would be captured" in refusal(
+        "enable_rule", "out", *WHY, "--confirm"
+    )
+    assert not Rule.objects.get().enabled
+
+
+def test_the_same_moment_in_another_zone_changes_nothing(ask: Ask) -> None:
+    ask(*BAD, "--until", "2030-01-01T00:00Z", "--confirm")
+    assert ask(*BAD, "--until", "2030-01-01T02:00+02:00", "--confirm").endswith(
+        "bad is as it was: nothing to change.\n"
+    )
+
+
+def test_what_was_captured_before_and_waits_is_told_as_not_asked_about(ask: Ask, add_row: AddRow) -> None:
+    add_letter(add_origin(add_row("orders")), LetterState.WAITING, body=b'{"kind": "bad"}')
+    DeadLetter.objects.update(captured_at=datetime(2020, 1, 1, tzinfo=UTC))
+    assert "  not asked about, though not finished: 1 letter captured before; see --days" in ask(*BAD)
+
+
 def test_a_rule_that_is_removed_leaves_its_reviews_and_its_letters(ask: Ask, add_row: AddRow) -> None:
     origin = add_origin(add_row("orders"))
     ask(*BAD, "--enable", "--confirm")

@@ -138,6 +138,20 @@ def test_what_others_may_read_is_not_missing_but_unreadable(body: bytes, why: st
     assert (read("body:a", body), read("task", body)) == (Unreadable(why), Unreadable(why))
 
 
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b'\xef\xbb\xbf{"a": 1}', "it is not JSON: Unexpected UTF-8 BOM (decode using utf-8-sig) at character 0"),
+        (b"\xef\xbb\xbfhello", None),
+        (b"\xef\xbb\xbf" * 2 + b"{}", None),
+    ],
+)
+def test_json_behind_a_byte_order_mark_is_unreadable_and_other_text_has_no_fields(
+    body: bytes, found: str | None
+) -> None:
+    assert read("body:a", body) == (Missing() if found is None else Unreadable(found))
+
+
 @pytest.mark.parametrize("selector", ["content-hash", "body:a"])
 def test_a_body_is_read_up_to_a_size(selector: str) -> None:
     fits = b'{"a":1}' + b" " * (BODY_LIMIT - 7)
