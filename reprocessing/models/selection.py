@@ -54,7 +54,8 @@ WITH captured AS (
 )
 """
 
-# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters.
+# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters. What a letter must be
+# when it is taken is asked in a CASE: found by that, and not by their ids, all would be read for each one chosen.
 _SELECT = f"""
 {_LEADING}, chosen AS (
     SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
@@ -62,7 +63,7 @@ _SELECT = f"""
 ), taken AS (
     UPDATE redrive_letter l SET run_id = %(run)b FROM chosen c
      WHERE l.id = c.id AND (%(limit)b::bigint IS NULL OR c.place <= %(limit)b::bigint)
-       AND l.state = 'captured' AND l.run_id IS NULL
+       AND CASE l.state WHEN 'captured' THEN l.run_id IS NULL ELSE false END
     RETURNING l.id
 )
 SELECT (SELECT count(*) FROM taken) AS selected, (SELECT count(*) FROM placed WHERE wanted AND NOT leads) AS behind
