@@ -58,10 +58,10 @@ class Selection:
             f"that died at {self.died_after.isoformat()} or later" if self.died_after else "",
             f"that died before {self.died_before.isoformat()}" if self.died_before else "",
             f"with the ordering key {self.key}" if self.key is not None else "",
-            f"of {len(self.message_ids)} message ids" if self.message_ids else "",
+            f"named by message id ({len(self.message_ids)})" if self.message_ids else "",
         ]
         letters = "all letters" if self.limit is None else f"{self.limit} letters"
-        return " ".join([letters, *filter(None, said)])
+        return " ".join([letters, " and ".join(filter(None, said))]).strip()
 
 
 #: Every letter that there is.

@@ -9,6 +9,7 @@ from reprocessing.management.console import when
 from reprocessing.models import checks
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.breaker import BreakerState
+from reprocessing.models.health import Health
 
 Told = dict[str, Any]
 
@@ -66,7 +67,10 @@ def health(check: Told) -> str:
     """For people: what was found, how long ago, and that nothing goes while it is not well."""
     age = "never looked at" if check["age_seconds"] is None else f"{check['age_seconds']:.0f} s ago"
     detail = f": {check['detail']}" if check["detail"] else ""
-    shut = "" if check["lets_go"] else "; nothing goes until it is healthy"
+    old = check["verdict"] == Health.HEALTHY and not check["lets_go"]
+    shut = "; too old to count: it is looked at again as soon as letters wait" if old else ""
+    if not check["lets_go"] and not old:
+        shut = "; nothing goes until it is healthy"
     return f"{check['check']} is {check['verdict']} ({age}){detail}{shut}"
 
 

@@ -96,7 +96,7 @@ def _forecast(seen: Seen) -> Iterable[str]:
         shut = "" if one.breaker == BreakerState.CLOSED else f", its breaker is {one.breaker}"
         yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'letter')} to be sent, {rate}{shut}"
     if seen.seconds is not None and seen.tally.under_way:
-        yield f"  ends      in {in_words(seen.seconds)} at the earliest"
+        yield f"  ends      in {in_words(seen.seconds)}, at the rate of this moment"
 
 
 def in_json(seen: Seen) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reprocessing.models import rows
+from reprocessing.models.brakes import UNWELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +154,23 @@ SELECT dlq_id, state, reason, presumed, count(*) AS n, min(died_at) AS died_at, 
  GROUP BY dlq_id, state, reason, presumed ORDER BY dlq_id, state, reason, presumed
 """
 
-_LANES = """
-SELECT dlq_id, phase, why, coalesce(due_at <= redrive_now(), false) AS due, count(*) AS n, min(due_at) AS due_at
-  FROM redrive_lane
- WHERE phase <> 'idle' AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
- GROUP BY dlq_id, phase, why, due ORDER BY dlq_id, phase, n DESC, why
-"""
+# What a lane was told when it was handed back may be old: what holds it back now is said by run, breaker and target.
+_LANES = f"""
+SELECT n.dlq_id, n.phase, w.why, coalesce(n.due_at <= redrive_now(), false) AS due, count(*) AS n,
+       min(n.due_at) AS due_at
+  FROM redrive_lane n LEFT JOIN redrive_run r ON r.id = n.run_id LEFT JOIN redrive_breaker b ON b.id = n.breaker_id
+ CROSS JOIN LATERAL (
+    SELECT CASE WHEN n.phase <> 'ready' THEN n.why
+                WHEN r.state <> 'running' THEN 'their run ' || r.name || ' is ' || r.state
+                WHEN b.target_id IN ({UNWELL}) THEN 'their target is not known to be well'
+                WHEN b.state = 'open' THEN 'the breaker is open'
+                WHEN b.state = 'half_open' AND b.canary_until > redrive_now()
+                THEN 'the breaker is half open, and a canary is out'
+                WHEN n.why LIKE 'the breaker is %%' OR n.why LIKE 'its target is not well%%' THEN ''
+                ELSE n.why END AS why) w
+ WHERE n.phase <> 'idle' AND (%(dlq)b::bigint IS NULL OR n.dlq_id = %(dlq)b::bigint)
+ GROUP BY n.dlq_id, n.phase, w.why, due ORDER BY n.dlq_id, n.phase, n DESC, w.why
+"""  # noqa: S608  # the inserted text is a constant
 
 # The oldest unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
 _EVIDENCE = """

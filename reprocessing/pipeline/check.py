@@ -13,7 +13,7 @@ from typing import Final
 from reprocessing import web
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.health import Finding, Unknown, within
+from reprocessing.domain.health import Finding, Healthy, Unknown, within
 from reprocessing.models import checks
 from reprocessing.models.checks import Check
 from reprocessing.models.health import CheckKind
@@ -107,6 +107,8 @@ def _ages(some: list[Check]) -> list[Finding]:
 
 
 def _age(one: Check, said: float | Unknown) -> Finding:
+    if said is alarms.NOBODY_USES_IT and depth(_queue(one)).total == 0:
+        return Healthy("nobody uses it, and it is empty")
     if isinstance(said, Unknown):
         return said
     return within("the age of its oldest message", said, _ceiling(one), "seconds")

@@ -18,6 +18,7 @@ from reprocessing.models import DeadLetterQueue, Run, Target, operations, progre
 from reprocessing.models.operations import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.models.waves import THE_SERVICE
 from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.capture import Captured
@@ -120,6 +121,8 @@ def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
 def standing_still(run: Run) -> str:
     """Who paused or aborted a run, why, and how to go on."""
     said = f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
+    if run.stopped_by == THE_SERVICE:
+        return f"{run.name}: {run.why}"  # it says itself how to go on
     if run.state == RunState.PAUSED:
         return f"{said} To go on: manage.py resume_run {run.name} --reason WHY --confirm"
     return f"{said} What it left goes along with the next run: manage.py drain_dlq {run.dlq.name}"

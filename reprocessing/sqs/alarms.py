@@ -23,6 +23,9 @@ _PERIOD: Final = 60  #: seconds, between two values that SQS gives to CloudWatch
 _RECENT: Final = timedelta(minutes=10)  #: SQS's values come minutes late; a queue nobody uses has none
 _LONGEST_REASON: Final = 300
 
+#: CloudWatch tells no age of a queue that nobody has used for six hours; and nothing of one that it does not know.
+NOBODY_USES_IT = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
+
 
 def alarms(region: str, names: Sequence[str]) -> dict[str, Finding]:
     """Of each alarm whether it is in OK; one that is not there, or has too little data, is unknown.
@@ -58,8 +61,7 @@ def ages(region: str, queues: Sequence[str], *, now: datetime) -> dict[str, floa
         )  # fmt: skip
         return {some[int(one["Id"][1:])]: one["Values"][0] for one in answer["MetricDataResults"] if one["Values"]}
 
-    missing = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
-    return _in_batches(queues, _MOST_METRICS, ask, "GetMetricData", missing)
+    return _in_batches(queues, _MOST_METRICS, ask, "GetMetricData", NOBODY_USES_IT)
 
 
 def _in_batches(

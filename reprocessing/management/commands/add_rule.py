@@ -71,13 +71,17 @@ class Command(Console):
 
 def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
     """What was done."""
+    where = row.dlq.name if row.dlq else "every dlq"
     if not new and not changed:
         return f"{row.name} is as it was: nothing to change."
     if not acted:
-        return f"This was a dry run: {row.name} is {'made' if new else 'changed'} with --confirm."
+        return (
+            f"This was a dry run: {row.name}, for letters of {where}, is {'made' if new else 'changed'} with --confirm."
+        )
     if row.enabled:
         return (
-            f"{row.name} is {'made' if new else 'changed'} and enabled: it decides about every letter whose turn it is."
+            f"{row.name} is {'made' if new else 'changed'} and enabled: it decides about every letter of {where} whose "
+            "turn it is."
         )
     return f"{row.name} is {'made' if new else 'changed'}, and decides nothing until: manage.py enable_rule {row.name}"
 

@@ -53,7 +53,7 @@ def _of_class(row: RateClass) -> dict[str, Any]:
 
 def _told(row: Rule, *, holds: bool) -> Iterable[str]:
     standing = "holds" if holds else ("enabled, but not now" if row.enabled else "disabled")
-    where = f", of {row.dlq}" if row.dlq else ""
+    where = f", of {row.dlq}" if row.dlq else ", of every dlq"
     yield f"{row.position:>4}  {row.name} ({standing}{where})"
     yield f"      when  {' and '.join(str(one) for one in row.conditions) or 'every letter'}"
     yield f"      then  {in_words(row)}"

@@ -29,7 +29,7 @@ def test_a_dry_run_tells_what_it_would_do_and_makes_nothing(add_row: AddRow, ask
     assert "  bad (quarantine) would act on 1 letter (1 waiting)" in said
     assert "    finished before: 1 letter (1 delivered)" in said
     assert f"    such as {waiting.message_id}" in said
-    assert said.endswith("This was a dry run: bad is made with --confirm.\n")
+    assert said.endswith("This was a dry run: bad, for letters of every dlq, is made with --confirm.\n")
     assert not Rule.objects.exists()
     assert not Rulebook.objects.exists()
 
@@ -212,7 +212,7 @@ def test_the_rules_are_listed_in_the_order_in_which_they_are_asked(ask: Ask, ask
     ask("add_rule", "first", "--every-letter", "--then", "delay", "--delay", "5", "--position", "1", "--enable", *WHY,
         "--confirm")  # fmt: skip
     said = ask("list_rules")
-    assert said.index("   1  first (holds)") < said.index(" 100  bad (disabled)")
+    assert said.index("   1  first (holds, of every dlq)") < said.index(" 100  bad (disabled, of every dlq)")
     assert "      then  delay for 5 s" in said
     found = ask_json("list_rules")
     assert [(one["name"], one["holds"], one["delay"]) for one in found["rules"]] == [

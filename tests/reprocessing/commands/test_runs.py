@@ -87,7 +87,7 @@ def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json:
     told = ask_json("drain_dlq", bench.name, "--message-id", ids[0], "--message-id", ids[2])
     assert (told["letters"], told["behind"], told["behind_ids"]) == (1, 1, [ids[2]])
     said = ask("drain_dlq", bench.name, "--key", "a", "--died-before", "2020-01-01")
-    assert "all letters that died before 2020-01-01T00:00:00+00:00 with the ordering key a were asked for" in said
+    assert "all letters that died before 2020-01-01T00:00:00+00:00 and with the ordering key a were asked for" in said
     assert Run.objects.filter(state="planned").count() == 0
     told = ask_json("drain_dlq", bench.name, "--origin", bench.origin_url.rpartition("/")[2], "--confirm")
     assert told["delivered"] == 3
@@ -207,7 +207,7 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
     said = ask("show_runs")
     assert f"monday  ({bench.name}, drain, running)" in said
     assert "2 letters to be sent, 0.05 of 0.5 letters/s now" in said
-    assert "ends      in about 40 seconds at the earliest" in said
+    assert "ends      in about 40 seconds, at the rate of this moment" in said
     assert f"meanwhile 1 letter more captured in {bench.name}; not part of this run" in said
 
 

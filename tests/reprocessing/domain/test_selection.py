@@ -34,6 +34,6 @@ def test_it_is_told_in_words() -> None:
     told = Selection(limit=5, origin="shop", died_after=at, died_before=at, key="anna", message_ids=("a", "b"))
     assert str(ALL) == "all letters"
     assert str(told) == (
-        "5 letters that died in shop that died at 2026-03-01T08:00:00+00:00 or later that died before "
-        "2026-03-01T08:00:00+00:00 with the ordering key anna of 2 message ids"
+        "5 letters that died in shop and that died at 2026-03-01T08:00:00+00:00 or later and that died before "
+        "2026-03-01T08:00:00+00:00 and with the ordering key anna and named by message id (2)"
     )

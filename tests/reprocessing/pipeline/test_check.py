@@ -18,6 +18,7 @@ from reprocessing.models import Target, checks
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
 from reprocessing.pipeline import check
+from reprocessing.sqs import alarms
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 from tests.reprocessing.web_servers import answering, serving, silent, status
@@ -86,6 +87,17 @@ def test_a_target_that_holds_too_much_is_not_well() -> None:
     bench.sqs.receive_message(QueueUrl=bench.origin_url)
     add(bench.target, CheckKind.DEPTH, ceiling=1)
     assert looked(bench) == {"depth": ("unhealthy", "its depth is 2 messages, above its ceiling of 1")}
+
+
+def test_a_queue_that_nobody_uses_is_well_as_long_as_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    monkeypatch.setattr(
+        "reprocessing.sqs.alarms.ages", lambda _region, names, **_: dict.fromkeys(names, alarms.NOBODY_USES_IT)
+    )
+    add(bench.target, CheckKind.AGE, ceiling=60)
+    assert looked(bench) == {"age": ("healthy", "nobody uses it, and it is empty")}
+    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
+    assert looked(bench) == {"age": ("unknown", alarms.NOBODY_USES_IT.why)}
 
 
 def test_a_queue_whose_oldest_message_is_too_old_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
