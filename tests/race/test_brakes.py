@@ -6,11 +6,24 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.db.models import Count
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, HealthCheck, Lane, Run, Wave, breakers, lanes
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    Claim,
+    DeadLetter,
+    HealthCheck,
+    Lane,
+    Run,
+    Wave,
+    breakers,
+    inheritance,
+    lanes,
+)
 from reprocessing.models.intent import Intended, intend
-from tests.race.abreast import together
+from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,6 +75,16 @@ def test_one_canary_goes_however_many_workers_try(clock: Clock) -> None:
     assert list(Attempt.objects.values_list("breaker", "breaker_epoch")) == [(breaker.pk, 8)]
 
 
+def test_a_canary_takes_no_key_but_its_own(clock: Clock) -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    for number in range(3):
+        bench.bury(str(number), idem=str(number))
+    bench.ready()
+    heads, *_ = _own(bench, 3)
+    _open(bench, clock)
+    assert (len(_intent(heads)()), Claim.objects.count()) == (1, 1)
+
+
 def test_while_the_breaker_rests_nothing_goes_and_no_attempt_is_counted(clock: Clock) -> None:
     bench, _ = _bench(WORKERS)
     own = _own(bench, 1)
@@ -110,6 +133,39 @@ def test_a_wave_is_never_larger_than_its_size() -> None:
     assert lanes.lease("late", limit=9, lease=8) == []
 
 
+def test_an_intent_counts_a_wave_after_whoever_is_in_it() -> None:
+    bench, run = _bench(4)
+    Run.objects.filter(pk=run.pk).update(waves=True)
+    Wave.objects.create(run=run, no=1, size=3)
+    first, second, *_ = _own(bench, 2)
+    with elsewhere() as begin:
+        with transaction.atomic():
+            sent = _intent(first)()
+            late = begin(_intent(second))
+            waits_for_us()
+        assert (len(sent), len(late.result(10))) == (2, 1)
+
+
+def test_a_letter_whose_first_try_says_nothing_lets_no_other_of_its_lane_into_a_full_wave(clock: Clock) -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key"})
+    bench.bury("later", key="k")
+    run = bench.ready()
+    Run.objects.filter(pk=run.pk).update(waves=True)
+    Wave.objects.create(run=run, no=1, size=1)
+    bench.replay_and_die(sent=False)
+    clock.advance(9)  # the dead worker's lease
+    (lane,) = lanes.lease("next", limit=1, lease=8)
+    with transaction.atomic():
+        inheritance.close("next", [lane.lane_id])
+    later = DeadLetter.objects.get()
+    DeadLetter.objects.create(
+        dlq=bench.dlq, message_id="earlier", origin=bench.origin, target=bench.target, lane_id=lane.lane_id, run=run,
+        state="waiting", planned=True, sequence="", body_hash=later.body_hash, size=1, died_at=later.died_at,
+    )  # fmt: skip
+    (head,) = lanes.advance([lane.lane_id], [lane.fence], keep=True, lease=8)
+    assert (head.letter_id != later.pk, head.phase) == (True, "ready")
+
+
 def test_a_letter_that_was_touched_takes_no_second_place_in_a_wave(clock: Clock) -> None:
     bench, run = _bench(2)
     Run.objects.filter(pk=run.pk).update(waves=True)
@@ -140,6 +196,13 @@ def test_nothing_goes_to_an_unwell_target_and_what_is_not_known_is_unwell(clock:
     HealthCheck.objects.filter(pk=check.pk).update(checked_at=lanes.clock())
     assert bench.replay().taken == 2
     assert set(Lane.objects.values_list("phase", flat=True)) == {"idle"}
+
+
+def test_nothing_is_intended_for_a_target_that_turned_unwell_after_its_heads_passed_the_gate() -> None:
+    bench, _ = _bench(1)
+    heads, *_ = _own(bench, 1)
+    HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
+    assert (_intent(heads)(), Attempt.objects.count()) == ([], 0)
 
 
 def test_two_looks_at_the_same_failures_open_a_breaker_once() -> None:
