@@ -37,7 +37,9 @@ class Pace:
 
 
 def step(ramp: Ramp, sends: Sends) -> Pace | None:
-    """The next step: doubled while failures stay flat, else halved; None where nothing is settled.
+    """The next step: doubled while failures stay flat, halved when they do not; None where nothing is settled.
+
+    A single failure neither raises nor lowers it: one of ten letters is a tenth, and perhaps the only one of thousands.
 
     Args:
         ramp: as it is.
@@ -53,6 +55,8 @@ def step(ramp: Ramp, sends: Sends) -> Pace | None:
     if ill <= ramp.ill + FLAT:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
         return Pace(share, ill, f"the whole rate: {seen}" if share == 1 else f"rising: {seen}")
+    if failures == 1:
+        return Pace(min(1.0, max(ramp.start, ramp.share)), ramp.ill, f"as before: {seen}")
     return Pace(max(ramp.start, min(1.0, ramp.share / 2)), ill, f"falling: {seen}, {ramp.ill:.0%} before")
 
 

@@ -22,7 +22,7 @@ SELECT b.id FROM redrive_breaker b
 """  # noqa: S608  # the inserted text is a constant
 
 # The last wave is never full: its letters, all that a run has, are not counted.
-_FULL: Final[LiteralString] = """
+FULL: Final[LiteralString] = """
 SELECT w.run_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL
    AND w.size <= (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id)
@@ -39,7 +39,7 @@ SELECT l.lane_id FROM redrive_wave w
 #: Of a lane that is due, whether its head may go: nobody is to lease it, or to be told of it, in vain. A lane whose
 #: head's breaker is not known is looked at once.
 MAY_GO: Final[LiteralString] = f"""
-(breaker_id IS NULL OR breaker_id NOT IN ({_SHUT})) AND (run_id NOT IN ({_FULL}) OR id IN ({_UNTOLD}))
+(breaker_id IS NULL OR breaker_id NOT IN ({_SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({_UNTOLD}))
 """  # the inserted text is constant
 
 # Taken before an intent, in an earlier statement than its counting: what must not be overtaken is counted by one at a

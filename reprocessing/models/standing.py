@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reprocessing.models import rows
-from reprocessing.models.brakes import UNWELL
+from reprocessing.models.brakes import FULL, UNWELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,7 @@ SELECT n.dlq_id, n.phase, w.why, coalesce(n.due_at <= redrive_now(), false) AS d
  CROSS JOIN LATERAL (
     SELECT CASE WHEN n.phase <> 'ready' THEN n.why
                 WHEN r.state <> 'running' THEN 'their run ' || r.name || ' is ' || r.state
+                WHEN r.id IN ({FULL}) THEN 'the outcome of their run''s wave is not known yet'
                 WHEN b.target_id IN ({UNWELL}) THEN 'their target is not known to be well'
                 WHEN b.state = 'open' THEN 'the breaker is open'
                 WHEN b.state = 'half_open' AND b.canary_until > redrive_now()

@@ -70,6 +70,8 @@ SELECT a.id, coalesce(mine.fate, later.fate,
  WHERE a.wave_id = w.id
 """  # noqa: S608  # the inserted text is the constant above
 
+# In the last wave, failures after which a breaker has opened are the breaker's: it lets letters go again by itself, and
+# a run that had stopped over them would not.
 _COUNTS = f"""
 SELECT w.id, w.run_id, r.name, d.wave_success AS success, w.size,
        (SELECT count(*) FROM redrive_wave f
@@ -83,9 +85,11 @@ SELECT w.id, w.run_id, r.name, d.wave_success AS success, w.size,
  CROSS JOIN LATERAL (
         SELECT count(*) AS touched, count(*) FILTER (WHERE fate = 'open') AS open,
                count(*) FILTER (WHERE fate = 'failed') AS failed, count(*) FILTER (WHERE fate = 'silent') AS silent
-          FROM ({_FATES} AND (w.size IS NOT NULL OR a.id <= (
+          FROM ({_FATES} AND (w.size IS NOT NULL OR (a.id <= (
                     SELECT s.id FROM redrive_attempt s WHERE s.wave_id = w.id AND s.closed_at IS NOT NULL
-                     ORDER BY s.id DESC LIMIT 1))
+                     ORDER BY s.id DESC LIMIT 1)
+                    AND EXISTS (SELECT FROM redrive_breaker b
+                                 WHERE b.id = a.breaker_id AND b.epoch = a.breaker_epoch)))
                 ORDER BY a.id DESC LIMIT %(last)b) fates) c
  WHERE w.run_id = ANY(%(runs)b::bigint[]) AND w.settled_at IS NULL AND r.state = 'running'
 """  # noqa: S608  # the inserted text is a constant

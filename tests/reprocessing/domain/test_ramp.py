@@ -42,8 +42,8 @@ def test_without_anything_settled_there_is_no_step(sends: list[bool | None]) -> 
 
 
 def test_unsettled_letters_count_up_to_the_newest_settled_one() -> None:
-    pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [None] * 9 + [True] + [None] * 500)
-    assert pace == Pace(0.2, 0.1, "falling: 1 of 10 letters failed, 0% before")
+    pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [None] * 8 + [True] * 2 + [None] * 500)
+    assert pace == Pace(0.2, 0.2, "falling: 2 of 10 letters failed, 0% before")
 
 
 def test_the_last_hundred_letters_count() -> None:
@@ -61,10 +61,17 @@ def test_it_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
         assert set(sends) == {None}
         return
     assert start <= pace.share <= 1
-    if pace.ill <= ill + FLAT:
+    if pace.why.startswith("as before"):
+        assert (pace.share, pace.ill) == (share, ill)
+    elif pace.ill <= ill + FLAT:
         assert pace.share > share or pace.share == share == 1
     else:
         assert pace.share < share or pace.share == share == start
+
+
+def test_one_failure_alone_neither_raises_nor_lowers_it() -> None:
+    pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [False] * 10 + [True])
+    assert pace == Pace(0.4, 0.0, "as before: 1 of 11 letters failed")
 
 
 @given(SHARES, SHARES)

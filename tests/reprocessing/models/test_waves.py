@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Review, Run, Wave, waves
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Review, Run, Wave, waves
 from reprocessing.models.lanes import clock
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.models.stock import Stock
@@ -52,7 +52,7 @@ def _attempt(stock: Stock, letter: DeadLetter, outcome: str | None, *, no: int =
     closed = {"outcome": outcome, "closed_at": clock()} if outcome else {}
     return Attempt.objects.create(
         letter=letter, lane=letter.lane, target=stock.target, run=stock.run, no=no, epoch=0, fence=1,
-        opened_at=clock(), holds_lane=False, **closed, **fields,
+        opened_at=clock(), holds_lane=False, breaker=stock.target.breakers.get(), **closed, **fields,
     )  # fmt: skip
 
 
@@ -153,6 +153,16 @@ def test_in_the_last_wave_it_stops_when_too_many_of_the_last_hundred_failed(stoc
     (stopped,) = waves.look([stock.run.pk])
     assert "21 of its last 100 letters failed" in stopped.why
     assert history(stock) == [(None, 102, 21)]
+
+
+def test_failures_after_which_the_breaker_has_opened_do_not_stop_the_last_wave(stock: Stock) -> None:
+    _last_wave(stock)
+    go(stock, ["refused"] * 30, ill=True)
+    Breaker.objects.update(state="open", retry_at=clock(), rest=30, epoch=1)
+    assert waves.look([stock.run.pk]) == []
+    Breaker.objects.update(state="closed", retry_at=None, epoch=2)
+    go(stock, ["refused"] * 30, ill=True, breaker_epoch=2)
+    assert len(waves.look([stock.run.pk])) == 1
 
 
 def test_what_was_sent_after_the_newest_that_is_settled_is_not_counted_yet(stock: Stock) -> None:
