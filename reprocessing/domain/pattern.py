@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +29,7 @@ class Pattern:
 
     text: str
     longest: int
+    _compiled: Any = field(repr=False, compare=False)  # with a thousand others, a cache would not keep it
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:
@@ -36,22 +37,23 @@ class Pattern:
         if len(text) > LENGTH:
             return Unreadable(f"a regex has {LENGTH} characters at most, this one {len(text)}. Write a shorter one.")
         try:
-            size = _compiled(text).programsize
+            compiled = _compiled(text)
         except re2.error as error:
             return Unreadable(
                 f"RE2 refuses its regex: {_said(error)}. It knows neither look-around nor back-references; see "
                 "github.com/google/re2/wiki/Syntax."
             )
+        size = compiled.programsize
         if size * SHORTEST > WORK:
             return Unreadable("its regex repeats too much. Write a plainer one, with smaller numbers in {}.")
-        return cls(text, WORK // size)
+        return cls(text, WORK // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
         """Whether it is anywhere in a text; `^` and `$` tie it to the ends."""
         read = text.encode(errors="surrogatepass")
         if len(read) > self.longest:
             return Unreadable(f"{len(read)} bytes are more than the {self.longest} that its regex may read")
-        return _compiled(self.text).search(read) is not None
+        return self._compiled.search(read) is not None
 
 
 def _said(error: Exception) -> str:

@@ -90,12 +90,15 @@ class Book:
         return routed
 
     def trouble(self) -> list[tuple[Rule, int, int]]:
-        """Rules that err on too many letters and of which nothing was said lately: each, on how many, of how many."""
+        """Rules that err on too many letters and of which nothing was said lately: each, on how many, of how many.
+
+        Other threads may ask meanwhile: what they count is counted from copies.
+        """
         now = time.monotonic()
         found: list[tuple[Rule, int, int]] = []
-        for rule_id, erred in self._erred.items():
+        for rule_id, erred in self._erred.copy().items():
             place = self._places[rule_id]
-            asked = self._asked - sum(n for decided, n in self._decided.items() if self._places[decided] < place)
+            asked = self._asked - sum(n for decided, n in self._decided.copy().items() if self._places[decided] < place)
             if erred >= rules.ILL * asked and now - self._told.get(rule_id, -WORD_EVERY) >= WORD_EVERY:
                 self._told[rule_id] = now
                 found.append((self.rules[place].rule, erred, asked))

@@ -6,6 +6,7 @@ import contextlib
 from functools import partial
 
 import pytest
+import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -253,6 +254,13 @@ def test_a_text_too_long_for_its_regex_has_no_answer() -> None:
     assert read.finds("a" * (read.longest + 1)) == Unreadable(
         f"{read.longest + 1} bytes are more than the {read.longest} that its regex may read"
     )
+
+
+def test_a_regex_is_compiled_once_however_many_others_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    condition = Condition.parse("type regex ^a")
+    monkeypatch.setattr(re2, "compile", None)
+    pattern._compiled.cache_clear()  # as a thousand other patterns would do
+    assert condition.holds("abc") is True
 
 
 def test_every_regex_reads_texts_as_long_as_a_key() -> None:

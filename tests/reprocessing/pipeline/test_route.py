@@ -315,6 +315,27 @@ def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCapt
     assert said == [f"{what} Correct it (add_rule odd), or disable it (disable_rule odd)."]
 
 
+def test_what_another_thread_asks_meanwhile_does_not_keep_a_book_from_telling(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    rule("odd", "discard", "body:length(n) equals 9", position=1)
+    rule("even", "discard", "body:length(m) equals 9", position=2)
+    bench.bury('{"n": 5}')
+    bench.bury('{"m": 5}')
+    bench.ready()
+    book = Book.load()
+    loaded = routes.load(list(DeadLetter.objects.values_list("pk", flat=True)), bodies=True)
+    even, odd = sorted(loaded, key=lambda one: bytes(one.body))
+    book.ask(odd)
+
+    class Meanwhile(float):
+        def __mul__(self, other: float) -> float:
+            book.ask(even)
+            return float(self) * other
+
+    monkeypatch.setattr(rules_of, "ILL", Meanwhile(rules_of.ILL))
+    assert [(one.name, erred, asked) for one, erred, asked in book.trouble()] == [("odd", 1, 1)]
+
+
 def test_hits_count_letters_however_often_each_is_asked() -> None:
     bench = Workbench()
     rule("fine", "replay")
