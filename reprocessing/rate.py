@@ -63,6 +63,7 @@ class Rates:
     """The rates of all targets. One object serves all threads of a process, and its children after a fork."""
 
     def __init__(self, client: redis.Redis) -> None:
+        self._client = client
         self._script = client.register_script(_SCRIPT)
 
     @classmethod
@@ -94,6 +95,19 @@ class Rates:
         began = time.monotonic()
         count, _, bucket = self._ask(key, wanted, rate, burst)
         return Granted(count, bucket.wait(wanted - count) if count < wanted else 0.0, began)
+
+    def may_wait(self, key: int | str, who: str, seconds: float) -> bool:
+        """Whether this one is to wait for the tokens of a target, for so many seconds: one at a time is.
+
+        It guards no promise: without Redis nobody waits, and where it has forgotten, two may.
+        """
+        name, life = f"redrive:waits:{key}", math.ceil((seconds + _TIMEOUT) * 1_000)
+        try:
+            if self._client.set(name, who, nx=True, px=life):
+                return True
+            return self._client.get(name) == who.encode() and bool(self._client.pexpire(name, life))
+        except redis.RedisError:
+            return False
 
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
         """The tokens that there are, none of them taken; arguments and errors as of `take`."""

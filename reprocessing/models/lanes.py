@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
@@ -82,7 +82,12 @@ UPDATE redrive_lane n
 RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 """
 
-_LEASE = _LEASE_DUE.format(due=_DUE.format(wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"))
+_LEASE = _LEASE_DUE.format(
+    due=_DUE.format(
+        wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"
+        " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[]))"
+    )
+)
 
 _LEASE_THESE = _LEASE_DUE.format(
     due=f"""
@@ -194,16 +199,26 @@ class _Id:
     lane_id: int
 
 
-def lease(
-    owner: str, *, limit: int, lease: float, only: Sequence[int] | None = None, runs: Sequence[int] | None = None
+def lease(  # noqa: PLR0913  # each by its name
+    owner: str,
+    *,
+    limit: int,
+    lease: float,
+    only: Sequence[int] | None = None,
+    runs: Sequence[int] | None = None,
+    but: Collection[int] = (),
 ) -> list[Leased]:
-    """Lease up to `limit` due lanes of active runs, those of dead owners first; nobody else is waited for."""
+    """Lease up to `limit` due lanes of active runs, those of dead owners first; nobody else is waited for.
+
+    Any, or `only` these; of any, none whose heads go by the breakers of `but`.
+    """
     values = {
         "owner": owner,
         "limit": limit,
         "lease": lease,
         "only": list(only or ()),
         "runs": None if runs is None else list(runs),
+        "but": list(but),
     }
     return rows.fetch(Leased, _LEASE if only is None else _LEASE_THESE, values)
 

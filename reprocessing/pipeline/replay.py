@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.db import Error as DatabaseError
 
@@ -25,6 +26,11 @@ from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
 from reprocessing.rate import Rates
 
 logger = logging.getLogger(__name__)
+
+#: Seconds that any turn waits for a token. Where tokens come more slowly, turns would fill every slot by waiting, and
+#: captures would find none: one waits, the others' lanes are due again `LATER`.
+NAP = 0.25
+LATER = timedelta(seconds=2)
 
 
 @dataclass(slots=True)
@@ -67,6 +73,7 @@ class Slice:
     _deletable: list[Deletable] = field(default_factory=list)
     _targets: dict[int, Target] = field(default_factory=dict)
     _brakes: dict[int, Brake] = field(default_factory=dict)
+    _full: set[int] = field(default_factory=set)  # breakers of targets that this turn found full: enough was asked
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
 
     def run(self, *, seconds: float) -> Report:
@@ -91,8 +98,9 @@ class Slice:
         room = self.conf.lanes_per_task - len(self._standings)
         if room > 0 and (len(self._standings) <= self.conf.lanes_per_task // 2):
             leased = take.due(
-                self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, strictly=self.strictly
-            )
+                self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, but=self._full,
+                strictly=self.strictly,
+            )  # fmt: skip
             self.only = None
             self._remember(lanes.advance(
                 [one.lane_id for one in leased], [one.fence for one in leased],
@@ -114,8 +122,7 @@ class Slice:
             return None
         metered = meter.heads(going, targets=self._targets, brakes=self._brakes, rates=self.rates)
         if not metered.heads:
-            self._keep(going)
-            return metered.pause
+            return self._await_tokens(going, metered.pause)
         chosen = metered.heads
         # From here on, whatever happens, only a settlement or the end of its lease frees such a lane: handed back with
         # a letter on its way it would look as if its owner had lived to record what became of it.
@@ -129,6 +136,16 @@ class Slice:
             self._look_again(missed)
         if intended:
             self._send(intended, metered.until)
+        return None
+
+    def _await_tokens(self, going: Sequence[Standing], pause: float) -> float | None:
+        """A nap, while the lanes stay ours; where it is a long one, a single turn takes it, the others make room."""
+        targets = {one.target_id or 0 for one in going} if pause > NAP and not self.strictly else ()
+        if all(self.rates.may_wait(one, self.owner, pause) for one in targets):
+            self._keep(going)
+            return pause
+        self._full |= {one.breaker_id or 0 for one in going}
+        self._wait([(one, Wait(LATER, "another turn waits for its target's rate")) for one in going])
         return None
 
     def _look_again(self, missed: Sequence[Standing]) -> None:
@@ -161,7 +178,7 @@ class Slice:
         canaries: set[int] = set()
         closings: dict[tuple[int, int], Closing] = {}
         waiting: list[tuple[Standing, Wait]] = []
-        for one in heads:
+        for one in sorted(heads, key=lambda one: one.attempts or 0):  # what has failed least makes the best canary
             breaker = one.breaker_id or 0
             verdict = gate.head(
                 one, self._brakes.get(breaker), room=room[one.target_id or 0], canary_out=breaker in canaries
@@ -173,6 +190,8 @@ class Slice:
                     going.append(one)
                 case Wait():
                     waiting.append((one, verdict))
+                    if one.target_id and room[one.target_id] <= 0:
+                        self._full.add(breaker)
                 case Skip(original):
                     closings[one.lane_id, one.fence] = Closing(
                         one.letter_id or 0, LetterState.DUPLICATE, original=original
@@ -207,7 +226,9 @@ class Slice:
         outcomes = owned.while_it_lasts(
             lambda: deliver.letters(intended, self._targets, conf=self.conf, dlqs=names, may_start=may_start)
         )
-        self._count(outcomes)
+        taken = sum(isinstance(one, Taken) for one in outcomes.values())
+        self.report.taken += taken
+        self.report.failed += len(outcomes) - taken
         settled = settle.attempts(
             intended, outcomes, targets=self._targets, dlqs=self._dlqs, dice=self.dice,
             lease=self.conf.lease.total_seconds(),
@@ -226,10 +247,6 @@ class Slice:
         of_waves = [one.run_id for one in intended if one.wave_id or one.no > 1]
         tell.outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
         tell.ramps([one.breaker_id for one in self._brakes.values() if one.step_due and one.breaker_id in sent])
-
-    def _count(self, outcomes: Mapping[int, Outcome]) -> None:
-        self.report.taken += sum(isinstance(one, Taken) for one in outcomes.values())
-        self.report.failed += sum(not isinstance(one, Taken) for one in outcomes.values())
 
     def _close(self, closings: dict[tuple[int, int], Closing]) -> None:
         if not closings:

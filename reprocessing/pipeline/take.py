@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from django.db import transaction
@@ -13,8 +13,9 @@ from reprocessing.pipeline import tell
 
 
 def due(  # noqa: PLR0913  # each by its name
-    owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None, strictly: bool
-) -> list[Leased]:
+    owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
+    but: Collection[int], strictly: bool,
+) -> list[Leased]:  # fmt: skip
     """Lease due lanes for their new owner: those of `only` first, else, unless `strictly`, any.
 
     Args:
@@ -23,6 +24,7 @@ def due(  # noqa: PLR0913  # each by its name
         lease: how long they are the owner's.
         only: lanes; None: any.
         runs: lanes of these runs alone; None: of any.
+        but: breakers by which nothing goes now; of any lanes, those are left out.
         strictly: none but those of `only`.
     """
     seconds = lease.total_seconds()
@@ -30,7 +32,7 @@ def due(  # noqa: PLR0913  # each by its name
     if only:
         leased = lanes.lease(owner, limit=room, lease=seconds, only=only, runs=runs)
     if not leased and not strictly:
-        leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs)
+        leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs, but=but)
     if inherited := [one for one in leased if one.inherited]:
         _close(owner, inherited)
     return leased

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -299,3 +300,15 @@ def test_flushes_one_after_another_bring_no_burst(server: Server, rates: Rates) 
             client.flushall()
     assert crowd.grants[0][2] == 300
     assert crowd.worst_second() <= 800
+
+
+def test_one_waits_for_a_slow_rate_at_a_time(rates: Rates) -> None:
+    key = uuid.uuid4().hex
+    assert rates.may_wait(key, "first", 5)
+    assert not rates.may_wait(key, "second", 5)
+    assert rates.may_wait(key, "first", 5)
+    assert rates.may_wait(uuid.uuid4().hex, "second", 5)
+
+
+def test_without_redis_nobody_waits() -> None:
+    assert not Rates.at("redis://127.0.0.1:1/0").may_wait("any", "first", 5)

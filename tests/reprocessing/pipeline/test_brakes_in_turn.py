@@ -7,8 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.conf import settings
 
-from reprocessing.models import Attempt, Breaker, DeadLetter
+from reprocessing.models import Attempt, Breaker, DeadLetter, lanes
+from reprocessing.pipeline import replay
+from reprocessing.rate import Rates
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,6 +71,32 @@ def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_know
     assert _sent() == {0: 4, 2: 1, 4: 1, 5: 1, 6: 6}
 
 
+def test_a_canary_is_a_letter_that_has_failed_least(clock: Clock) -> None:
+    bench = _bench(4)
+    with bench.refusing("letter"):
+        bench.replay()
+    assert _sent() == {0: 4}
+    bench.bury("fresh")
+    bench.ready()
+    clock.advance(31)
+    with bench.refusing("letter"):
+        bench.replay()
+    canary = Attempt.objects.get(breaker_epoch=2)
+    assert (bytes(canary.letter.payload.body), canary.no, canary.ill) == (b"fresh", 1, False)
+
+
+def test_a_few_letters_that_fail_again_and_again_do_not_open_it() -> None:
+    bench = _bench(2)
+    for _ in range(5):
+        bench.bury("well")
+    bench.ready()
+    with bench.refusing("letter"):
+        while bench.replay(seconds=1).failed:
+            pass
+    assert (_sent(), _states()) == ({0: 5 + 2 * 9}, {"delivered": 5, "parked": 2})
+    assert Breaker.objects.get().state == "closed"
+
+
 def test_what_is_captured_while_it_is_open_goes_when_it_closes(clock: Clock) -> None:
     bench = _bench(3)
     with bench.refusing("letter"):
@@ -112,3 +141,17 @@ def _arrive(bench: Workbench, clock: Clock) -> int:
     clock.advance(6)
     bench.capture()
     return bench.promote()
+
+
+def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(target_fields={"rate": 0.5})
+    bench.bury("0")
+    bench.ready()
+    rates = Rates.at(settings.REDIS_URL)
+    assert rates.may_wait(bench.target.pk, "another turn", 5)
+    monkeypatch.setattr(replay.time, "sleep", lambda _: pytest.fail("it waits, too"))
+    report = bench.replay(seconds=5)
+    assert (report.taken, report.left) == (0, [])
+    lane = bench.lane()
+    assert (lane.phase, lane.why) == ("ready", "another turn waits for its target's rate")
+    assert lanes.lease("at once", limit=9, lease=8) == []  # due again a little later

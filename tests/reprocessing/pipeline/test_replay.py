@@ -310,3 +310,22 @@ def test_nothing_is_sent_of_what_is_stopped_observed_or_not_running(obstacle: st
             Run.objects.filter(pk=run.pk).update(state="planned")
     assert (bench.replay().taken, bench.history(), bench.delivered()) == (0, [], [])
     assert bench.letter().state == "waiting"
+
+
+def test_a_turn_leases_no_more_lanes_of_a_full_target_than_it_holds_and_goes_on_with_others(clock: Clock) -> None:
+    """Once it is known of each lane where its head goes."""
+    bench, other = Workbench(), Workbench()
+    bench.conf = replace(bench.conf, max_unsettled=1, lanes_per_task=5)
+    bench.judge_by_absence()
+    for number in range(20):
+        bench.bury(str(number))
+    bench.ready()
+    assert bench.replay().taken == 1
+    clock.advance(3)  # they are due again
+    other.bury("elsewhere")
+    other.ready()
+    before = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))
+    assert bench.replay().taken == 1
+    after = dict(Lane.objects.filter(dlq=bench.dlq).values_list("pk", "fence"))
+    assert sum(after[lane] != fence for lane, fence in before.items()) == 5
+    assert other.states() == {"elsewhere": "delivered"}
