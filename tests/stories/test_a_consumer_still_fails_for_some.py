@@ -7,7 +7,7 @@ import json
 import pytest
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Run, Target
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target
 from reprocessing.pipeline import drain, gather
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
@@ -64,8 +64,6 @@ def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_ag
 def _bench(*, max_attempts: int) -> Workbench:
     """A dlq behind its origin, judged by absence; whoever fails a message gives it back at once."""
     bench = Workbench(fields={"max_attempts": max_attempts})
-    # In the end nothing but poison is tried again: a row of failures, which is not what is looked at here.
-    Breaker.objects.update(threshold=LETTERS * ATTEMPTS, at_least=LETTERS * ATTEMPTS)
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
     policy = {"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"}
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": json.dumps(policy)})

@@ -25,11 +25,19 @@ class Stock:
 
     def another_letter(self, **fields: object) -> DeadLetter:
         """A waiting letter of the lane, unless the fields say otherwise."""
+        letter = self._letter(**fields)
+        letter.save(force_insert=True)
+        Payload.objects.create(letter=letter, body=b"body", attributes=b"{}", system={})
+        return letter
+
+    def more_letters(self, many: int) -> list[DeadLetter]:
+        """So many more; their payloads are not kept."""
+        return DeadLetter.objects.bulk_create([self._letter() for _ in range(many)])
+
+    def _letter(self, **fields: object) -> DeadLetter:
         values = {
             "dlq": self.dlq, "message_id": uuid.uuid4().hex, "origin": self.origin, "target": self.target,
             "lane": self.lane, "run": self.run, "state": "waiting", "planned": True, "sequence": "1",
             "body_hash": b"b" * 32, "size": 1, "died_at": NOW,
         }  # fmt: skip
-        letter = DeadLetter.objects.create(**{**values, **fields})
-        Payload.objects.create(letter=letter, body=b"body", attributes=b"{}", system={})
-        return letter
+        return DeadLetter(**{**values, **fields})

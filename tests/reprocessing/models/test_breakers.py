@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.models import Attempt, Breaker, RateClass, breakers, resets
+from reprocessing.models import Attempt, Breaker, DeadLetter, RateClass, breakers, resets
 from reprocessing.models.breakers import Moved
 from reprocessing.models.lanes import clock as now
 from tests.race.abreast import together
@@ -20,7 +20,7 @@ from tests.reprocessing.pipeline.bench import Clock
 
 pytestmark = pytest.mark.django_db
 
-#: Attempts, a letter each: failed, well, open, saying nothing, returned after it was called well.
+#: What became of an attempt, a sign each: failed, well, open, saying nothing, returned after it was called well.
 FATES: dict[str, dict[str, Any]] = {
     "x": {"ill": True, "outcome": "refused"},
     "v": {"ill": False, "outcome": "accepted"},
@@ -45,13 +45,16 @@ class Bench(Stock):
     def breaker(self) -> Breaker:
         return Breaker.objects.get(target=self.target, rate_class=None)
 
-    def send(self, fates: str, breaker: Breaker | None = None, **fields: object) -> list[Attempt]:
-        """Attempts of the breaker's present epoch, in the order of sending."""
+    def send(
+        self, fates: str, breaker: Breaker | None = None, *, letters: Sequence[DeadLetter] = (), **fields: object
+    ) -> list[Attempt]:
+        """Attempts of the breaker's present epoch, in the order of sending; of these letters, or each of a new one."""
         breaker = breaker or self.breaker
+        letters = letters or self.more_letters(len(fates))
         at = now()
         rows = [
             Attempt(
-                letter=self.letter, lane=self.lane, target=self.target, no=self.no + place, epoch=0, fence=1,
+                letter=letters[place], lane=self.lane, target=self.target, no=self.no + place, epoch=0, fence=1,
                 opened_at=at, holds_lane=False, breaker=breaker,
                 **{"breaker_epoch": breaker.epoch, "closed_at": None if fate == "o" else at, **FATES[fate], **fields},
             )
@@ -111,6 +114,75 @@ def test_an_unsettled_letter_breaks_a_row_and_one_that_says_nothing_does_not(bet
     assert bool(bench.look()) == opens
 
 
+def test_a_letter_that_fails_again_says_nothing_more_until_the_next_epoch() -> None:
+    bench = Bench(at_least=6, ratio=0.5)
+    letters = bench.more_letters(4)
+    for fates in ("xrxr", "rxrx", "xxxx"):
+        bench.send(fates, letters=letters)
+        assert bench.look() == []
+    bench.set(epoch=1)
+    bench.send("xxxx", letters=letters)
+    assert bench.look() == []
+    bench.send("x")
+    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+
+
+def test_retries_that_fail_neither_break_a_row_nor_lie_between_two_others() -> None:
+    bench = Bench(threshold=3)
+    letters = bench.more_letters(2)
+    bench.send("xx", letters=letters)
+    bench.send("xr" * 60, letters=letters * 60)
+    assert bench.look() == []
+    bench.send("x")
+    assert bench.look() == [("closed", "open", "3 letters in a row failed")]
+
+
+def test_a_window_does_not_reach_on_to_a_retry_that_fails() -> None:
+    """What went well after the newest failure that counts is not looked at, however much it is."""
+    bench = Bench(at_least=4)
+    letters = bench.more_letters(1)
+    bench.send("x", letters=letters)
+    bench.send("vxxvvx" + "v" * 100)
+    bench.send("x", letters=letters)
+    assert bench.look() == [("closed", "open", "4 of 7 letters failed (57%)")]
+
+
+def test_what_said_nothing_the_first_time_says_it_the_next() -> None:
+    bench = Bench()
+    letters = bench.more_letters(5)
+    for fates in ("-----", "vvvvv", "ooooo", "xxxxx"):
+        assert bench.look() == []
+        bench.send(fates, letters=letters)
+    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+
+
+def test_a_failure_at_another_breaker_is_none_here() -> None:
+    bench, other = Bench(), Bench()
+    letters = bench.more_letters(5)
+    bench.send("xxxxx", other.breaker, letters=letters)
+    assert bench.look() == []
+    bench.send("xxxxx", letters=letters)
+    assert bench.look() == [("closed", "open", "5 letters in a row failed")]
+
+
+def test_a_letter_that_is_taken_after_it_failed_breaks_a_row() -> None:
+    bench = Bench()
+    letters = bench.more_letters(2)
+    bench.send("xx", letters=letters)
+    bench.send("v", letters=letters)
+    bench.send("xxx")
+    assert bench.look() == []
+
+
+def test_a_canary_decides_also_when_its_letter_failed_before() -> None:
+    bench = Bench(cooldown_cap=100)
+    letters = bench.more_letters(1)
+    for rest in (30, 60):
+        bench.half_open(rest=rest)
+        bench.send("x", letters=letters)
+        assert bench.look() == [("half_open", "open", f"the canary failed after a rest of {rest} s")]
+
+
 def test_the_order_is_that_of_sending_not_of_settling() -> None:
     bench = Bench()
     late = bench.send("xxoxx")[2:3]
@@ -132,7 +204,8 @@ def test_a_share_of_failures_opens_it_up_to_the_newest_failure() -> None:
 def test_a_few_failures_among_thousands_do_not_open_it() -> None:
     bench = Bench()
     for _ in range(5):
-        bench.send("v" * 300 + "x" + "o" * 100)
+        letters = [bench.letter] * 300 + bench.more_letters(1) + [bench.letter] * 100
+        bench.send("v" * 300 + "x" + "o" * 100, letters=letters)
     assert bench.look() == []
 
 
@@ -309,9 +382,22 @@ def test_a_ramp_takes_a_step_when_it_is_due_and_something_was_settled(clock: Clo
     clock.advance(11)
     bench.send("oo")
     assert climbed(bench) == (0.2, "rising: 0 of 3 letters failed")  # nothing new
-    bench.send("vx")
-    assert climbed(bench) == (0.1, "falling: 1 of 7 letters failed, 0% before")
-    assert bench.breaker.ramp_ill == 1 / 7
+    bench.send("vxx")
+    assert climbed(bench) == (0.1, "falling: 2 of 8 letters failed, 0% before")
+    assert bench.breaker.ramp_ill == 2 / 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_retry_that_fails_settles_nothing_for_a_ramp(clock: Clock) -> None:
+    bench = Bench(ramp_at=now())
+    clock.advance(11)
+    bench.send("v")
+    letters = bench.more_letters(1)
+    for settled in (1, 0):
+        bench.send("x", letters=letters)
+        assert breakers.climb([bench.breaker.pk]) == settled
+        clock.advance(11)
+    assert bench.breaker.ramp_why == "as before: 1 of 2 letters failed"
 
 
 @pytest.mark.django_db(transaction=True)
