@@ -10,7 +10,6 @@ import pytest
 from django.conf import settings
 
 from reprocessing.models import Attempt, Breaker, DeadLetter, lanes
-from reprocessing.pipeline import replay
 from reprocessing.rate import Rates
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 
@@ -149,7 +148,7 @@ def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkey
     bench.ready()
     rates = Rates.at(settings.REDIS_URL)
     assert rates.may_wait(bench.target.pk, "another turn", 5)
-    monkeypatch.setattr(replay.time, "sleep", lambda _: pytest.fail("it waits, too"))
+    monkeypatch.setattr("reprocessing.pipeline.replay.time.sleep", lambda _: pytest.fail("it waits, too"))
     report = bench.replay(seconds=5)
     assert (report.taken, report.left) == (0, [])
     lane = bench.lane()
