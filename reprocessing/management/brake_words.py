@@ -36,6 +36,8 @@ def standing(breaker: Told, now: datetime) -> str:
     why = f": {breaker['why']}" if breaker["why"] else ""
     at = breaker["next_canary_at"]
     following = "" if at is None else f"; the next canary may go {'now' if at <= now else f'at {when(at)}'}"
+    if breaker["state"] == BreakerState.HALF_OPEN and at and at > now:
+        following = "; a canary is out"
     return f"{state} since {when(breaker['since'])}{why}{following}"
 
 

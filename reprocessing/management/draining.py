@@ -241,12 +241,18 @@ def line(dlq: DeadLetterQueue, tally: Tally) -> str:
     """A line of progress, and why nothing moves where nothing can."""
     reasons: Sequence[str] = [stop_of(dlq)]
     if tally.waiting:
-        reasons = [*reasons, _next_attempt(dlq), *_paused(dlq)]
+        reasons = [*reasons, _next_attempt(dlq), *_paused(dlq), *_held_back(dlq)]
     if tally.awaiting:
         lag = conf.current().count_lag.total_seconds()
         waits = {_wait(one) for one in standing.evidence(dlq.pk, count_lag=lag)}
         reasons = [*reasons, *sorted(waits)]
     return " ".join([f"{drain_words.progress(tally)}.", *filter(None, reasons)])
+
+
+def _held_back(dlq: DeadLetterQueue) -> list[str]:
+    """What holds lanes back now: a wave, a breaker, a target's health, a rule, a rate."""
+    found = [one for one in standing.lanes(dlq.pk) if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}]
+    return [f"{drain_words.counted(one.n, 'lane')}: {one.why}." for one in found]
 
 
 def _paused(dlq: DeadLetterQueue) -> list[str]:

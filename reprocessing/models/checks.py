@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
@@ -90,6 +90,7 @@ WITH busy AS (
 ), due AS (
     SELECT h.id FROM redrive_health_check h
      WHERE h.next_at <= redrive_now() AND h.target_id IN (SELECT target_id FROM wanted)
+       AND (%(of)b::bigint[] IS NULL OR h.target_id = ANY(%(of)b::bigint[]))
      ORDER BY h.next_at, h.id LIMIT %(limit)b FOR UPDATE OF h SKIP LOCKED
 )
 """  # noqa: S608  # the inserted text is a constant
@@ -171,13 +172,19 @@ class _Id:
 
 def are_due() -> bool:
     """Whether any check is due whose target letters wait for."""
-    values = {"soon": _SOON, "limit": 1}
+    values = {"soon": _SOON, "limit": 1, "of": None}
     return bool(rows.fetch(_Id, _ANY, values))
 
 
-def claim(*, limit: int) -> list[Check]:
-    """The checks that are due, of targets that letters wait for; nobody else gets them before they are due again."""
-    return rows.fetch(Check, _WANTED + _TAKE, {"soon": _SOON, "limit": limit})
+def claim(*, limit: int, of: Collection[int] | None = None) -> list[Check]:
+    """The checks that are due, of targets that letters wait for; nobody else gets them before they are due again.
+
+    Args:
+        limit: checks at most.
+        of: of these targets alone.
+    """
+    values = {"soon": _SOON, "limit": limit, "of": None if of is None else sorted(of)}
+    return rows.fetch(Check, _WANTED + _TAKE, values)
 
 
 def claim_all(targets: Sequence[int]) -> list[Check]:

@@ -161,6 +161,9 @@ SELECT n.dlq_id, n.phase, w.why, coalesce(n.due_at <= redrive_now(), false) AS d
   FROM redrive_lane n LEFT JOIN redrive_run r ON r.id = n.run_id LEFT JOIN redrive_breaker b ON b.id = n.breaker_id
  CROSS JOIN LATERAL (
     SELECT CASE WHEN n.phase <> 'ready' THEN n.why
+                WHEN EXISTS (SELECT FROM redrive_halt) THEN 'everything is stopped'
+                WHEN EXISTS (SELECT FROM redrive_dlq d WHERE d.id = n.dlq_id AND d.stopped_at IS NOT NULL)
+                THEN 'their dlq is stopped'
                 WHEN r.state <> 'running' THEN 'their run ' || r.name || ' is ' || r.state
                 WHEN r.id IN ({FULL}) THEN 'the outcome of their run''s wave is not known yet'
                 WHEN b.target_id IN ({UNWELL}) THEN 'their target is not known to be well'

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from django.db import Error as DatabaseError
 from django.db import connection
+from django.db.models import Q
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
@@ -227,11 +228,15 @@ class _Beside(threading.Thread):
 class _Checks(_Beside):
     """Looks at health, rules, breakers, waves; by itself, since a capture may take longer than a verdict holds."""
 
-    _book: Book | None = None
+    def __init__(self, run: Run, hands: Hands) -> None:
+        super().__init__(run, hands)
+        self._book: Book | None = None
+        # Others' targets are others' to look at: this process may not be allowed to, and would call them unknown.
+        self._targets = Target.objects.filter(Q(origins__dlq=run.dlq_id) | Q(rules__enabled=True)).distinct()
 
     def _look(self) -> None:
         self._book = recover.fleet(self._book)
-        check.targets(conf=self._hands.conf)
+        check.targets(conf=self._hands.conf, of=list(self._targets.values_list("pk", flat=True)))
 
 
 class _Watch(_Beside):

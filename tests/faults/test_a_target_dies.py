@@ -57,7 +57,9 @@ def _fleet(folder: Path, *, workers: int = WORKERS, **more: str) -> Iterator[lis
 
 
 @pytest.mark.parametrize(
-    ("fault", "letters"), [(outage.REFUSES, LETTERS), (outage.DROPS, FEWER)], ids=["refuses", "drops"]
+    ("fault", "letters"),
+    [pytest.param(outage.REFUSES, LETTERS, marks=pytest.mark.long), (outage.DROPS, FEWER)],
+    ids=["refuses", "drops"],
 )
 def test_to_a_target_that_takes_nothing_goes_one_canary_a_cooldown_until_it_takes_letters_again(
     tmp_path: Path, fault: dict[str, Any], letters: int
@@ -141,6 +143,7 @@ def _one_canary_a_cooldown(canaries: list[Sent], attempts: dict[str, Attempt], o
         assert rest <= after - before < rest + 6, (moments, rests)
 
 
+@pytest.mark.long
 def test_no_more_letters_are_unsettled_than_may_be_and_none_is_new_while_what_was_sent_comes_back(
     tmp_path: Path,
 ) -> None:

@@ -135,7 +135,10 @@ UNUSABLE = [
     (
         "REDRIVE_HEALTH_HOSTS",
         "https://status.example.com",
-        "REDRIVE_HEALTH_HOSTS cannot be used: 'https://status.example.com': it is no network; write one such as",
+        (
+            "REDRIVE_HEALTH_HOSTS cannot be used: 'https://status.example.com': it is no network; "
+            "write one such as 10.1.0.0/16, with nothing set behind its length"
+        ),
     ),
 ]
 

@@ -30,7 +30,7 @@ from reprocessing.management.draining import (
 from reprocessing.management.selecting import add_selection, selected
 from reprocessing.models import DeadLetterQueue, Run, operations, progress, prospect, selection, standing
 from reprocessing.models.dead_letter_queue import Mode
-from reprocessing.models.operations import Asked
+from reprocessing.models.operations import UNNAMED, Asked
 from reprocessing.models.run import RunState
 from reprocessing.pipeline import drain
 
@@ -83,6 +83,8 @@ class Command(Drainer):
                 f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}."
             )
         refuse_moves(dlq, Telling(self.stderr))
+        if known is None and options["run"] and options["confirm"]:
+            refuse_if_plans_wait(dlq, options["run"])
         with Interruption() as interruption:
             if known is not None:
                 self.repeat(known, options, interruption)
@@ -179,6 +181,20 @@ class Command(Drainer):
             self.leave(run, options)
         else:
             self.work(run, options, interruption, along=others(run.dlq, run))
+
+
+def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
+    """Refuse to begin a run over all letters under an id that may be meant for a plan, and misspelt.
+
+    Raises:
+        CommandError: plans of the dlq wait to be started; it names them.
+    """
+    named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED).order_by("pk")
+    if plans := list(named.values_list("name", flat=True)):
+        raise CommandError(
+            f"No run is named {name}, and plans of {dlq.name} wait to be started: {', '.join(plans)}. Name one of "
+            f"them; or give them up: {command('abort_run', plans[0], '--reason', 'WHY', '--confirm')}"
+        )
 
 
 def look_ahead(run: Run) -> Outlook:

@@ -496,3 +496,13 @@ def test_progress_is_told_beside_the_result(
     bench.bury("letter")
     ask_json("drain_dlq", bench.name, "--confirm")
     assert "1 letter: 1 delivered." in capsys.readouterr().err
+
+
+def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
+    bench = Workbench()
+    for number in range(3):
+        bench.bury(str(number))
+    ask("drain_dlq", bench.name, "--limit", "1", "--run", "two")
+    with pytest.raises(CommandError, match=r"No run is named tow, and plans of .* wait to be started: two\."):
+        ask("drain_dlq", bench.name, "--run", "tow", "--confirm")
+    assert set(bench.states().values()) == {"captured"}
