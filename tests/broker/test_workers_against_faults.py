@@ -27,6 +27,8 @@ FAULTS = {
     "a receive that hangs": {"kind": "hang", "times": 1},
     "twelve errors in a row": {"kind": "error", "status": 403, "code": "RequestThrottled", "times": 12},
 }
+#: One of each kind; the soak has them all.
+QUICK = {"an internal error", "expired credentials", "a dropped connection", "a receive that hangs"}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,10 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
         yield [running.enter_context(Worker(sqs=sqs, folder=folder, name=f"tiny-{pool}", pool=pool)) for pool in POOLS]
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, id=name, marks=() if name in QUICK else pytest.mark.soak) for name, fault in FAULTS.items()],
+)
 def test_the_same_worker_consumes_again_after(fault: dict[str, object], workers: list[Worker]) -> None:
     for worker in workers:
         worker.consumes(within=START)
