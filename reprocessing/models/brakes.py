@@ -77,6 +77,18 @@ SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, t.unwell
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
 """  # noqa: S608  # the inserted text is a constant
 
+# A class begins with its target's own policy, at the foot of the ramp.
+_BREAKERS = """
+INSERT INTO redrive_breaker (target_id, rate_class_id, threshold, ratio, at_least, cooldown, cooldown_cap, closes_after,
+                             ramp_from, ramp_every, ramp)
+SELECT b.target_id, w.rate_class_id, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap, b.closes_after,
+       b.ramp_from, b.ramp_every, b.ramp_from
+  FROM unnest(%(targets)b::bigint[], %(classes)b::bigint[]) AS w(target_id, rate_class_id)
+  JOIN redrive_breaker b ON b.target_id = w.target_id AND b.rate_class_id IS NULL
+ ORDER BY 1, 2
+ON CONFLICT (target_id, rate_class_id) DO NOTHING
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Brake:
@@ -130,3 +142,9 @@ def sight(targets: Collection[int]) -> list[Brake]:
 def lock(letters: Collection[int], lanes: Collection[int]) -> None:
     """Before an intent, in its transaction: wait for whoever sends to the same target on trial, or in the same wave."""
     rows.fetch(_Count, _LOCK, {"letters": list(letters), "lanes": list(lanes)})
+
+
+def make_breakers(places: Collection[tuple[int, int]]) -> None:
+    """Targets get breakers for these classes of letters where they have none: (target, rate class)."""
+    some = sorted(places)
+    rows.execute(_BREAKERS, {"targets": [one for one, _ in some], "classes": [one for _, one in some]})

@@ -172,18 +172,6 @@ UPDATE redrive_lane n SET why = w.why
   FROM unnest(%(lanes)b::bigint[], %(whys)b::text[]) AS w(lane_id, why) WHERE n.id = w.lane_id AND n.phase <> 'leased'
 """
 
-# A class begins with its target's own policy, at the foot of the ramp.
-_BREAKERS = """
-INSERT INTO redrive_breaker (target_id, rate_class_id, threshold, ratio, at_least, cooldown, cooldown_cap, closes_after,
-                             ramp_from, ramp_every, ramp)
-SELECT b.target_id, w.rate_class_id, b.threshold, b.ratio, b.at_least, b.cooldown, b.cooldown_cap, b.closes_after,
-       b.ramp_from, b.ramp_every, b.ramp_from
-  FROM unnest(%(targets)b::bigint[], %(classes)b::bigint[]) AS w(target_id, rate_class_id)
-  JOIN redrive_breaker b ON b.target_id = w.target_id AND b.rate_class_id IS NULL
- ORDER BY 1, 2
-ON CONFLICT (target_id, rate_class_id) DO NOTHING
-"""
-
 # What rules stopped under another version than this one.
 _STOPPED = """
 WITH stopped AS MATERIALIZED (
@@ -280,12 +268,6 @@ def count(hits: Mapping[int, int], errs: Mapping[int, int], troubles: Mapping[in
 def note(whys: Mapping[int, str]) -> None:
     """Say of lanes why a rule stops them; of leased ones nothing."""
     rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
-
-
-def make_breakers(places: Collection[tuple[int, int]]) -> None:
-    """Targets get breakers for these classes of letters where they have none: (target, rate class)."""
-    some = sorted(places)
-    rows.execute(_BREAKERS, {"targets": [one for one, _ in some], "classes": [one for _, one in some]})
 
 
 @dataclass(frozen=True, slots=True)

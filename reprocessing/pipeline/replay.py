@@ -26,7 +26,6 @@ from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
 from reprocessing.rate import Rates
 
 logger = logging.getLogger(__name__)
-
 #: Seconds that any turn waits for a token. Where tokens come more slowly, turns would fill every slot by waiting, and
 #: captures would find none: one waits, the others' lanes are due again `LATER`.
 NAP = 0.25

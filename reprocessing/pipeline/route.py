@@ -11,7 +11,7 @@ from typing import assert_never
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
 from reprocessing.domain.routing import Action, Erred, Matched, Routed, Rule, Unmatched
-from reprocessing.models import lanes, routes, rows, rules
+from reprocessing.models import brakes, lanes, routes, rows, rules
 from reprocessing.models.lanes import Standing
 from reprocessing.models.routes import Asked, Decided
 from reprocessing.models.settlement import Closing, Deletable, close
@@ -123,7 +123,7 @@ def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:
     _tell(book)
     classes = [(one.decided.target_id, one.decided.rate_class_id) for one in answers.values()]
     if places := {(target, of) for target, of in classes if target is not None and of is not None}:
-        routes.make_breakers(places)
+        brakes.make_breakers(places)
 
     def record() -> Turned:
         mine = lanes.lock(lot.lanes, lot.fences)
