@@ -43,6 +43,9 @@ class AttemptOutcome(StrEnum):
     REFUSED = "refused"  #: the target said no
     NOT_SENT = "not_sent"  #: nothing went out; does not count
     UNKNOWN = "unknown"  #: perhaps it went out: the reply, or the worker, was lost
+    ACKNOWLEDGED = "acknowledged"  #: its consumer says that it worked
+    FAILED = "failed"  #: its consumer says that it failed, and that it will not try again
+    SILENT = "silent"  #: its consumer was to say what became of it, and did not
 
 
 class ParkedReason(StrEnum):
@@ -63,6 +66,11 @@ class ParkedReason(StrEnum):
     POSSIBLE_RETURN = "possible_return"
     RECEIVED_TOO_OFTEN = "received_too_often"
     QUARANTINED = "quarantined"
+    NO_ANSWER = "no_answer"
+    EXPIRED = "expired"
+    WAITS_FOR_A_WORD = "waits_for_a_word"
+    UNREADABLE_TASK = "unreadable_task"
+    UNSUPPORTED_TARGET = "unsupported_target"
 
     @property
     def sentence(self) -> str:
@@ -86,4 +94,9 @@ _SENTENCES = {
     ParkedReason.POSSIBLE_RETURN: "It may be a letter of ours that came back without its marks.",
     ParkedReason.QUARANTINED: "A rule quarantined it.",
     ParkedReason.RECEIVED_TOO_OFTEN: "It was received more often than the dlq's ceiling allows.",
+    ParkedReason.NO_ANSWER: "Its consumer was to say what became of it, and has not.",
+    ParkedReason.EXPIRED: "It is a task message that has expired: a worker would throw it away.",
+    ParkedReason.WAITS_FOR_A_WORD: "It is part of a group or a chord of tasks, which another part may have ended.",
+    ParkedReason.UNREADABLE_TASK: "It goes to Celery workers, and is no task message that can be read.",
+    ParkedReason.UNSUPPORTED_TARGET: "What failed to take it is of a kind that cannot be reached from here.",
 }

@@ -44,10 +44,10 @@ class Taken:
     """The target has it.
 
     Attributes:
-        message_id: the id under which a queue took it.
+        message_id: the id under which a queue took it; None of a target that gives none.
     """
 
-    message_id: str
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,15 @@ class Refused:
     Attributes:
         code: the target's own name of the refusal.
         poison: no other attempt could end otherwise.
+        reason: what a poison letter is parked with; None: that it was refused.
+        after: the target asked not to be tried again before.
     """
 
     code: str
     message: str
     poison: bool = False
+    reason: ParkedReason | None = None
+    after: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +74,12 @@ class NotSent:
 
     Attributes:
         unreachable: the target could not be reached, rather than time or order forbidding it.
+        after: the target asked not to be tried again before.
     """
 
     why: str
     unreachable: bool = False
+    after: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

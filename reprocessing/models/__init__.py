@@ -11,6 +11,7 @@ from reprocessing.models.lane import Lane
 from reprocessing.models.letter import DeadLetter, Payload
 from reprocessing.models.notice import News, Notice
 from reprocessing.models.pulse import Pulse
+from reprocessing.models.report import Report, Reporter
 from reprocessing.models.review import Act, Halt, Review
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run
@@ -40,6 +41,8 @@ __all__ = [
     "Payload",
     "Pulse",
     "RateClass",
+    "Report",
+    "Reporter",
     "Review",
     "Rule",
     "Rulebook",

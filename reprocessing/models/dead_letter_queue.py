@@ -79,6 +79,7 @@ class DeadLetterQueue(models.Model):
     url = models.TextField(unique=True)
     arn = models.TextField(unique=True)
     region = models.TextField()
+    role_arn = models.TextField(default="", blank=True)
     fifo = models.BooleanField(default=False)
     retention = models.IntegerField(default=345_600)
     mode = models.TextField(choices=Mode.choices, default=Mode.MANUAL)

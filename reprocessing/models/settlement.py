@@ -23,6 +23,7 @@ class Fate:
         known: the outcome is a known failure: the next attempt belongs to a new epoch.
         lets_pass: the next letter of the lane need not wait for this one's outcome.
         ill: it speaks against the target, or for it; None: nothing follows from it, or it is not known yet.
+        taken: the target has it.
     """
 
     attempt_id: int
@@ -39,6 +40,7 @@ class Fate:
     known: bool = False
     lets_pass: bool = False
     ill: bool | None = None
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,13 @@ WITH fate AS (
     SELECT * FROM unnest(
         %(attempts)b::bigint[], %(letters)b::bigint[], %(outcomes)b::text[], %(states)b::text[], %(claims)b::text[],
         %(sent)b::text[], %(deadlines)b::float8[], %(dues)b::float8[], %(details)b::text[], %(reasons)b::text[],
-        %(uncounted)b::int[], %(epochs)b::int[], %(passes)b::bool[], %(ills)b::bool[])
+        %(uncounted)b::int[], %(epochs)b::int[], %(passes)b::bool[], %(ills)b::bool[], %(takens)b::bool[])
     AS f(attempt_id, letter_id, outcome, state, claim, sent_message_id, deadline, due, detail, reason, uncounted,
-         epoch, lets_pass, ill)
+         epoch, lets_pass, ill, taken)
 ), closed AS (
     UPDATE redrive_attempt a
        SET sent_message_id = coalesce(a.sent_message_id, f.sent_message_id), outcome = f.outcome, detail = f.detail,
-           taken_at = CASE WHEN f.sent_message_id IS NOT NULL THEN redrive_now() END,
+           taken_at = CASE WHEN f.taken THEN redrive_now() END,
            deadline = redrive_now() + make_interval(secs => f.deadline),
            closed_at = CASE WHEN f.outcome IS NOT NULL THEN redrive_now() END,
            holds_lane = f.outcome IS NULL AND NOT f.lets_pass, ill = f.ill
@@ -152,6 +154,7 @@ def settle(fates: Sequence[Fate]) -> list[Deletable]:
         "epochs": [int(fate.known) for fate in fates],
         "passes": [fate.lets_pass for fate in fates],
         "ills": [fate.ill for fate in fates],
+        "takens": [fate.taken for fate in fates],
         "finished": list(FINISHED),
     }
     return rows.fetch(Deletable, _SETTLE, values)

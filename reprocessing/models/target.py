@@ -15,6 +15,17 @@ class TargetKind(models.TextChoices):
     """How letters reach a target."""
 
     SQS = "sqs", "SQS queue"
+    CELERY = "celery", "SQS queue of Celery workers"
+    HTTP = "http", "HTTP endpoint"
+    LAMBDA = "lambda", "Lambda function"
+    TOPIC = "topic", "SNS topic: every subscriber gets it again"
+    BUS = "bus", "EventBridge bus: every rule sees it again"
+
+
+#: Their letters go in batches; the others answer one by one, in their own time.
+QUEUES = (TargetKind.SQS, TargetKind.CELERY)
+#: Seconds that an endpoint or a function may take to answer: Lambda ends a function after fifteen minutes.
+LONGEST_ANSWER = 900
 
 
 class Proof(models.TextChoices):
@@ -22,6 +33,7 @@ class Proof(models.TextChoices):
 
     ACCEPTED = "accepted", "accepted: the target took it"
     ABSENCE = "absence", "absence: it has not come back, with evidence (presumed)"
+    ACKNOWLEDGED = "acknowledged", "acknowledged: its consumer says so"
 
 
 class Advance(models.TextChoices):
@@ -35,7 +47,10 @@ class Target(models.Model):
     """A place that letters go back to.
 
     Fields whose unit matters: `rate` letters a second over all workers (null: no limit), `burst` letters (null: one
-    second of rate), `window` seconds within which a failed letter comes back, `size_limit` bytes with attributes.
+    second of rate), `window` seconds within which a failed letter comes back, or is acknowledged, `size_limit` bytes
+    with attributes, `timeout` seconds that an endpoint or a function may take to answer. An endpoint's `arn` is its
+    URL. `answers`: what an endpoint's status codes mean (domain.answers), `secret`: the name of the one that signs, in
+    settings.REDRIVE. `refires`: how many healthy subscribers get a letter again that is published; null: nobody agreed.
     """
 
     kind = models.TextField(choices=TargetKind.choices, default=TargetKind.SQS)
@@ -53,6 +68,16 @@ class Target(models.Model):
     watched_by = models.ForeignKey(
         "DeadLetterQueue", null=True, blank=True, on_delete=models.PROTECT, related_name="watched_targets"
     )
+    role_arn = models.TextField(default="", blank=True)
+    timeout = models.FloatField(default=30)
+    answers = models.TextField(default="", blank=True)
+    content_type = models.TextField(default="", blank=True)
+    secret = models.TextField(default="", blank=True)
+    strips_eta = models.BooleanField(default=False)
+    strips_expires = models.BooleanField(default=False)
+    resets_retries = models.BooleanField(default=False)
+    renews_id = models.BooleanField(default=False)
+    refires = models.IntegerField(null=True, blank=True)
 
     class Meta:
         db_table = "redrive_target"
@@ -70,10 +95,23 @@ class Target(models.Model):
             models.CheckConstraint(
                 condition=~Q(proof=Proof.ABSENCE) | Q(watched_by__isnull=False), name="absence_needs_a_watched_dlq"
             ),
+            models.CheckConstraint(
+                condition=Q(timeout__gt=0, timeout__lte=LONGEST_ANSWER),
+                name="an_answer_takes_a_quarter_of_an_hour_at_most",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind__in=[TargetKind.TOPIC, TargetKind.BUS]) | Q(refires__gte=0),
+                name="publishing_again_is_agreed_to",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.arn.rsplit(":", 1)[-1]
+
+    @property
+    def is_queue(self) -> bool:
+        """Whether letters go to it in batches."""
+        return self.kind in QUEUES
 
     @property
     def allowed_burst(self) -> float:

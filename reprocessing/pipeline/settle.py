@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import assert_never
 
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
@@ -12,7 +13,7 @@ from reprocessing.models import DeadLetterQueue, Target, lanes, rows
 from reprocessing.models.intent import Intended
 from reprocessing.models.lanes import Standing
 from reprocessing.models.settlement import Closing, Deletable, Fate, are_back, close, keep_evidence, settle
-from reprocessing.models.target import Advance, Proof
+from reprocessing.models.target import FORTNIGHT, Advance, Proof
 
 Dice = Callable[[], float]
 
@@ -84,7 +85,7 @@ def _after_returns(
     taken = {
         one.attempt_id: outcome.message_id
         for one in ours
-        if isinstance(outcome := outcomes.get(one.attempt_id), Taken) and one.no > 1
+        if isinstance(outcome := outcomes.get(one.attempt_id), Taken) and outcome.message_id and one.no > 1
     }
     back = are_back(taken) if taken else set()
     return [
@@ -92,6 +93,7 @@ def _after_returns(
             _failed(one, Refused("Swallowed", "for a copy that had come back already"), dlqs[one.dlq_id], dice),
             outcome=AttemptOutcome.RETURNED,
             sent_message_id=taken[one.attempt_id],
+            taken=True,
         )
         if one.attempt_id in back
         else fates[one.attempt_id]
@@ -129,7 +131,8 @@ def _fate(
         case NotSent():
             return Fate(
                 one.attempt_id, one.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING, "free",
-                due=rest_unsent(one.not_sent), detail=outcome.why, counted=False, ill=outcome.unreachable or None,
+                due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,
+                ill=outcome.unreachable or None,
             )  # fmt: skip
         case Unknown() | Refused():
             return _failed(one, outcome, dlqs[one.dlq_id], dice)
@@ -142,15 +145,20 @@ def rest_unsent(before: int) -> float:
     return min(UNSENT_CAP, 2.0 ** min(before, 10) - 1.0)
 
 
-def _taken(one: Intended, message_id: str, target: Target) -> Fate:
+def _asked(after: timedelta | None) -> float:
+    """The seconds that a target asked not to be tried for, within reason."""
+    return 0.0 if after is None else min(max(0.0, after.total_seconds()), FORTNIGHT)
+
+
+def _taken(one: Intended, message_id: str | None, target: Target) -> Fate:
     if target.proof == Proof.ACCEPTED:
         return Fate(
             one.attempt_id, one.letter_id, AttemptOutcome.ACCEPTED, LetterState.DELIVERED, "delivered",
-            sent_message_id=message_id, ill=False,
+            sent_message_id=message_id, taken=True, ill=False,
         )  # fmt: skip
     return Fate(
         one.attempt_id, one.letter_id, None, LetterState.AWAITING, "held",
-        sent_message_id=message_id, deadline=target.window, lets_pass=target.advance == Advance.ACCEPTED,
+        sent_message_id=message_id, taken=True, deadline=target.window, lets_pass=target.advance == Advance.ACCEPTED,
     )  # fmt: skip
 
 
@@ -162,8 +170,8 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
     known = isinstance(failure, Refused)
     outcome = AttemptOutcome.REFUSED if known else AttemptOutcome.UNKNOWN
     detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
-    reason = ParkedReason.REFUSED if isinstance(failure, Refused) and failure.poison else None
-    ill = None if reason is ParkedReason.REFUSED else True  # a target that looks into letters is alive
+    reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
+    ill = True if reason is None else None  # a target that looks into letters is alive
     if reason is None and one.attempts >= dlq.max_attempts:
         reason = ParkedReason.ATTEMPTS_SPENT
     if reason is not None:
@@ -171,8 +179,9 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
             one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free",
             detail=detail, reason=reason, known=known, ill=ill,
         )  # fmt: skip
-    due = dlq.rest(one.attempts, dice(), one)
+    due = dlq.rest(one.attempts, dice(), one).total_seconds()
+    asked = _asked(failure.after) if isinstance(failure, Refused) else 0.0
     return Fate(
         one.attempt_id, one.letter_id, outcome, LetterState.WAITING, "free" if known else "held",
-        due=due.total_seconds(), detail=detail, known=known, ill=ill,
+        due=max(due, asked), detail=detail, known=known, ill=ill,
     )  # fmt: skip

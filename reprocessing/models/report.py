@@ -1,0 +1,75 @@
+"""What consumers say about single messages: that one worked, that one failed, and why."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from reprocessing.models.target import Target
+
+
+class Verdict(models.TextChoices):
+    """What a report says of a message."""
+
+    DELIVERED = "delivered", "delivered: it worked"
+    FAILED = "failed", "failed: it did not, and its consumer will not try again"
+    RETRYING = "retrying", "retrying: a try failed, and its queue hands it out again"
+
+
+class Reporter(models.Model):
+    """A consumer that may report, on letters sent to its targets alone. Its token is known to itself; here is a digest.
+
+    `token_hash`: SHA-256, 32 bytes.
+    """
+
+    name = models.SlugField(unique=True, max_length=100)
+    token_hash = models.BinaryField(unique=True)
+    targets = models.ManyToManyField(Target, related_name="reporters", db_table="redrive_reporter_target")
+    added_by = models.TextField()
+    added_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_reporter"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Report(models.Model):
+    """One thing said about one message, once: `digest` is of all that was said, so a repeat is the same row.
+
+    A message is named by the id that a queue gave it, by its redrive id and attempt, or by both. `reporter` null: it
+    was written by a consumer that shares the database. `fingerprint` groups failures of one cause.
+    """
+
+    reporter = models.ForeignKey(Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports")
+    message_id = models.TextField(null=True, blank=True)
+    public_id = models.UUIDField(null=True, blank=True)
+    attempt_no = models.IntegerField(null=True, blank=True)
+    verdict = models.TextField(choices=Verdict.choices)
+    type = models.TextField(default="", blank=True)
+    message = models.TextField(default="", blank=True)
+    fingerprint = models.TextField(default="", blank=True)
+    happened_at = models.DateTimeField()
+    received_at = models.DateTimeField()
+    digest = models.BinaryField(unique=True)
+
+    class Meta:
+        db_table = "redrive_report"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(message_id__isnull=False) | Q(public_id__isnull=False), name="a_report_names_a_message"
+            ),
+            models.CheckConstraint(
+                condition=Q(attempt_no=None) | Q(public_id__isnull=False), name="an_attempt_is_one_of_a_letter"
+            ),
+        ]
+        indexes = [
+            models.Index(F("message_id"), condition=Q(message_id__isnull=False), name="reports_by_message"),
+            models.Index(F("public_id"), condition=Q(public_id__isnull=False), name="reports_by_letter"),
+            models.Index(F("received_at"), name="reports_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.message_id or self.public_id}"
