@@ -1,4 +1,4 @@
-"""Expressions, regexes and letters that are written to take long. Every rule meets every letter."""
+"""Conditions, expressions, regexes and letters that are written to take long. Every rule meets every letter."""
 
 from __future__ import annotations
 
@@ -53,6 +53,51 @@ BODIES: dict[str, bytes] = {
     "a task in a task": json.dumps({"body": base64.b64encode(filled("1")[:150_000]).decode(), "headers": {}}).encode(),
     "beyond the limit": filled("1") + b" " * SIZE,
 }
+
+_CONTROL = "a value holds a control character. Leave it out, or write a regex with \\x{...} in its place."
+_SEE = ". See jmespath.org for what an expression may be."
+
+#: Texts of rules that are beyond their limits, and what is said of each.
+CONDITIONS: list[tuple[str, str]] = [
+    (
+        "tenant in " + ",".join(map(str, range(1_001))),
+        "in takes 1 to 1000 values, not 1001. Write in a,b or several rules.",
+    ),
+    (
+        "tenant equals " + "a" * 1_025,
+        "a value has 1024 characters at most, not 1025. Write prefix and its beginning.",
+    ),
+    ("tenant in [" + '"a",' * 3_000_000 + '"a"]', "it has 12000015 characters. Make several rules of it."),
+    (
+        "tenant in " + "[" * 100_000,
+        'what begins with " or [ is read as JSON, and this is none. Write "say \\"hi\\"" or ["a,b", "c"].',
+    ),
+    ("tenant equals a\tb", _CONTROL),
+    ("tenant equals a\u2028b", _CONTROL),
+    ("tenant equals \ud800", _CONTROL),
+    (
+        "body:a\nb exists",
+        "its field begins or ends with a space, or holds a control character. Leave that out.",
+    ),
+    (
+        "body:" + "a" * 257 + " exists",
+        "a JMESPath expression of 1 to 256 characters follows body:. Write body:order.id, say.",
+    ),
+    (
+        "body:" + "(" * 250 + " exists",
+        f'Invalid jmespath expression: Incomplete expression: "{"(" * 250}" ^{_SEE}',
+    ),
+    ("body:" + "!" * 200 + "a exists", "its expression is nested more than 32 deep. Write a plainer one."),
+    ("body:a[ exists", f'Invalid jmespath expression: Incomplete expression: "a[" ^{_SEE}'),
+    ("body:(" + " in" * 300_000, f'Invalid jmespath expression: Incomplete expression: "(" ^{_SEE}'),
+    (
+        " " * 1_000_000 + "in",
+        (
+            "write FIELD OPERATOR VALUE, with dlq, origin, attribute:NAME, body:JMESPATH, type, tenant or task, and "
+            "equals, in, prefix, exists or regex."
+        ),
+    ),
+]
 
 EXPRESSIONS: list[str] = [
     "@",
@@ -204,4 +249,14 @@ TEXTS: list[str] = [
     "\x00" * 1_000,
     "a\n" * 5_000,
     "1," * 10_000 + "x",
+]
+
+#: Bodies of a mebibyte that a person opens.
+PAGES: list[bytes] = [
+    b"x" * 2**20,
+    b"\xff" * 2**20,
+    b'"' + b"x" * 2**20 + b'"',
+    b"[" * 60 + b"1," * 2**19 + b"1" + b"]" * 60,
+    b"[" * 2**20,
+    b'{"a":' * 10_000,
 ]
