@@ -7,10 +7,14 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import psutil
+import pytest
+
+from redrive_service.sandbox.management.commands.sandbox import Command
 
 MANAGE = Path(__file__).parents[2] / "manage.py"
 Environment = dict[str, str]
@@ -51,3 +55,10 @@ def refusal(*options: str) -> tuple[int, str]:
     command = [sys.executable, str(MANAGE), "sandbox", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr.strip()
+
+
+def refused_here(*options: str) -> tuple[int | str | None, str]:
+    """As `refusal`, of the command itself: what is refused starts no server, so it needs no process of its own."""
+    with redirect_stderr(StringIO()) as told, pytest.raises(SystemExit) as ended:
+        Command().run_from_argv(["manage.py", "sandbox", *options])
+    return ended.value.code, told.getvalue().strip()

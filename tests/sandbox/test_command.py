@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from redrive_service.sandbox.servers import free_port
-from tests.sandbox.launching import MANAGE, processes_of, refusal, sandbox
+from tests.sandbox.launching import MANAGE, processes_of, refusal, refused_here, sandbox
 from tests.sandbox.test_stack import queue_client, read_everywhere, write_everywhere
 
 SECRETS = {"data": "a" * 48, "django": "b" * 64, "admin": "c" * 16}
@@ -38,7 +38,7 @@ def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         taken = str(stranger.getsockname()[1])
 
-        assert refusal("--demo", "--folder", str(tmp_path), f"--{server}-port", taken) == (
+        assert refused_here("--demo", "--folder", str(tmp_path), f"--{server}-port", taken) == (
             1,
             f"CommandError: Something listens on port {taken} already. Choose another --{server}-port.",
         )
@@ -53,12 +53,12 @@ def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(options: tuple[str, ...], sentence: str) -> None:
-    assert refusal(*options) == (1, f"CommandError: {sentence}")
+    assert refused_here(*options) == (1, f"CommandError: {sentence}")
 
 
 @pytest.mark.parametrize("text", ["70000", "-1", "http"])
 def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
-    status, told = refusal(f"--sqs-port={text}")
+    status, told = refused_here(f"--sqs-port={text}")
 
     assert (status, told.rpartition("argument ")[2]) == (
         2,
@@ -85,7 +85,7 @@ def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
 def test_settings_that_are_not_the_sandboxs_are_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "settings.json").write_text(text)
 
-    assert refusal("--only", "sqs", "--exit", "--folder", str(tmp_path)) == (
+    assert refused_here("--only", "sqs", "--exit", "--folder", str(tmp_path)) == (
         1,
         f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder.",
     )
@@ -95,7 +95,7 @@ def test_settings_that_are_not_the_sandboxs_are_refused_in_a_sentence(tmp_path: 
 def test_a_file_that_is_a_folder_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
 
-    assert refusal("--only", "sqs", "--folder", str(tmp_path)) == (
+    assert refused_here("--only", "sqs", "--folder", str(tmp_path)) == (
         1,
         f"CommandError: {tmp_path / name} cannot be used (Is a directory). Put it right, or name another --folder.",
     )
@@ -115,7 +115,7 @@ def test_a_folder_that_is_a_link_to_itself_is_refused_in_a_sentence(tmp_path: Pa
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
 
-    status, told = refusal("--only", "sqs", "--folder", str(loop))
+    status, told = refused_here("--only", "sqs", "--folder", str(loop))
 
     assert (status, told) == (
         1,
