@@ -19,6 +19,10 @@ class RuleIsUnclear(RedriveError):
     """A rule, or one of its conditions, does not say which letters are meant or what is to be done with them."""
 
 
+class AnswersAreUnclear(RedriveError):
+    """What an endpoint's answers mean was said in a way that cannot be read."""
+
+
 class SettingsAreUnclear(RedriveError):
     """settings.REDRIVE has names or values that nobody can act on."""
 
