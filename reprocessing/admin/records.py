@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
 
 from reprocessing.admin.history import History
-from reprocessing.models import Attempt, Halt, Lane, Notice, Origin, Pulse, Review, Run, Sighting, Target
+from reprocessing.admin.letter_page import may_see_payloads
+from reprocessing.models import (
+    Attempt,
+    Halt,
+    Lane,
+    Notice,
+    Origin,
+    Pulse,
+    Report,
+    Reporter,
+    Review,
+    Run,
+    Sighting,
+    Target,
+)
 
 
 @admin.register(Run)
@@ -108,3 +124,28 @@ class Pulses(History):
     """When tasks were last consumed."""
 
     list_display = ("queue", "beaten_at")
+
+
+@admin.register(Reporter)
+class Reporters(History):
+    """Consumers that may report, and on which targets' letters (manage.py add_reporter, revoke_reporter)."""
+
+    list_display = ("name", "added_at", "added_by", "revoked_at")
+    search_fields = ("name__exact",)
+    ordering = ("name",)
+
+
+@admin.register(Report)
+class Reports(History):
+    """What consumers said. An exception's text can quote what its message held: it takes the right to see payloads."""
+
+    list_display = ("id", "verdict", "type", "message_id", "public_id", "attempt_no", "reporter", "received_at")
+    list_filter = ("verdict", "reporter")
+    list_select_related = ("reporter",)
+    search_fields = ("message_id__exact", "fingerprint__exact")
+    ordering = ("-id",)
+    sortable_by = ()
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Who may see what customers wrote."""
+        return super().has_view_permission(request, obj) and may_see_payloads(request.user)

@@ -100,7 +100,7 @@ class Target(models.Model):
                 name="an_answer_takes_a_quarter_of_an_hour_at_most",
             ),
             models.CheckConstraint(
-                condition=~Q(kind__in=[TargetKind.TOPIC, TargetKind.BUS]) | Q(refires__gte=0),
+                condition=~Q(kind__in=[TargetKind.TOPIC, TargetKind.BUS]) | Q(refires__isnull=False, refires__gte=0),
                 name="publishing_again_is_agreed_to",
             ),
         ]

@@ -24,6 +24,8 @@ from reprocessing.models import (
     Payload,
     Pulse,
     RateClass,
+    Report,
+    Reporter,
     Review,
     Run,
     Sighting,
@@ -32,7 +34,7 @@ from reprocessing.models import (
 )
 from reprocessing.models.lanes import clock
 from reprocessing.models.letter import ParkedLetter
-from tests.reprocessing.admin.lot import dlq, parked
+from tests.reprocessing.admin.lot import dlq, parked, person
 
 pytestmark = pytest.mark.django_db
 MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one in admin.site._registry]
@@ -59,6 +61,11 @@ def rows() -> None:
         assert letter.target
         Sighting.objects.create(target=letter.target, seen_at=clock())
         HealthCheck.objects.create(target=letter.target, kind="alarm", subject="shop")
+        reporter = Reporter.objects.create(name=f"shop-{number}", token_hash=b"%d" % number, added_by="ann")
+        Report.objects.create(
+            reporter=reporter, public_id=letter.public_id, verdict="failed", type="KeyError", message="'card'",
+            happened_at=clock(), received_at=clock(), digest=b"%d" % number,
+        )  # fmt: skip
     Halt.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
     amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
@@ -123,3 +130,23 @@ def test_a_list_counts_no_further_than_its_pages_reach(monkeypatch: pytest.Monke
 
 def test_the_parking_lot_has_permissions_of_its_own() -> None:
     assert ParkedLetter._meta.default_permissions == ("view", "release", "discard")
+
+
+@pytest.mark.parametrize(("permissions", "status"), [((), 403), (("view_payload",), 200)])
+def test_what_consumers_said_is_for_those_who_may_see_payloads(
+    permissions: tuple[str, ...], status: int, rows: None
+) -> None:
+    report = Report.objects.first()
+    assert report is not None
+    client = person("ann", "view_report", *permissions)
+    pages = [client.get(address("report", "changelist")), client.get(address("report", "change", report.pk))]
+    assert [page.status_code for page in pages] == [status, status]
+
+
+def test_no_page_shows_the_digest_of_a_token(root: Client, rows: None) -> None:
+    reporter = Reporter.objects.get(name="shop-1")
+    reporter.token_hash = bytes(range(65, 97))
+    reporter.save()
+    page = root.get(address("reporter", "change", reporter.pk)).content.decode()
+    assert "shop-1" in page
+    assert "token" not in page.lower().replace("csrfmiddlewaretoken", "")

@@ -22,6 +22,7 @@ from reprocessing.models import (
     Origin,
     Pulse,
     RateClass,
+    Report,
     Review,
     Rule,
     Rulebook,
@@ -100,6 +101,11 @@ def _check(stock: Stock, **fields: object) -> HealthCheck:
     return HealthCheck.objects.create(**{"target": stock.target, "kind": "depth", "ceiling": 1, **fields})
 
 
+def _report(**fields: object) -> Report:
+    values = {"message_id": "m", "verdict": "failed", "happened_at": NOW, "received_at": NOW, "digest": HASH}
+    return Report.objects.create(**{**values, **fields})
+
+
 def _same_check_twice(stock: Stock) -> None:
     for ceiling in (1, 2):
         _check(stock, ceiling=ceiling)
@@ -172,6 +178,10 @@ VIOLATIONS: dict[str, Callable[[Stock], object]] = {
     "a_rate_is_a_thousandth_to_a_million_or_none": lambda s: _target(s, rate=0),
     "a_burst_is_one_to_a_million": lambda s: _target(s, burst=0.5),
     "a_window_lasts_a_fortnight_at_most": lambda s: _target(s, window=-1),
+    "an_answer_takes_a_quarter_of_an_hour_at_most": lambda s: _target(s, timeout=901),
+    "publishing_again_is_agreed_to": lambda s: _target(s, kind="topic", refires=-1),
+    "a_report_names_a_message": lambda _: _report(message_id=None),
+    "an_attempt_is_one_of_a_letter": lambda _: _report(attempt_no=1),
     "absence_needs_a_watched_dlq": lambda s: _target(s, proof="absence"),
     "a_dlq_allows_one_attempt": lambda s: _dlq(s, max_attempts=0),
     "a_backoff_lasts_a_fortnight_at_most": lambda s: _dlq(s, backoff_cap=-1),
@@ -252,6 +262,7 @@ def test_a_breaker_keeps_no_policy_by_which_it_could_not_open_rest_or_climb(
 
 #: What only half of what belongs together was said of.
 HALF_SAID: dict[str, Callable[[Stock], object]] = {
+    "publishing_again_is_agreed_to": lambda s: _target(s, kind="bus"),
     "a_settled_wave_says_how_it_went": lambda s: _wave(s, settled_at=NOW),
     "a_delay_says_how_long": lambda _: _rule(action="delay"),
     "a_check_says_what_it_asks": lambda s: _check(s, ceiling=None),
