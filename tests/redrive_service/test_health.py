@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 from collections.abc import Iterator
@@ -24,10 +25,26 @@ pytestmark = pytest.mark.django_db(transaction=True)  # the pages look through a
 
 
 @pytest.fixture
-def silent_port() -> Iterator[int]:
-    """A port like that of a server that was stopped: it accepts, and says nothing."""
+def silent() -> Iterator[socket.socket]:
+    """A server like one that was stopped: it accepts, and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
+        yield server
+
+
+@pytest.fixture
+def silent_port(silent: socket.socket) -> int:
+    return int(silent.getsockname()[1])
+
+
+def connections_to(server: socket.socket) -> int:
+    """How many have come to a server that has answered none."""
+    server.settimeout(0)
+    count = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            server.accept()[0].close()
+            count += 1
+    return count
 
 
 def beat(ago: timedelta) -> None:
@@ -82,7 +99,7 @@ def test_without_postgres_the_answer_is_still_an_answer(
     assert ask(client, question) == (503, answer)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(("question", "answer"), WITHOUT_POSTGRES)
 def test_a_postgres_that_accepts_and_says_nothing_is_waited_for_two_seconds(
     client: Client, monkeypatch: pytest.MonkeyPatch, silent_port: int, question: str, answer: dict[str, Any]
@@ -91,10 +108,11 @@ def test_a_postgres_that_accepts_and_says_nothing_is_waited_for_two_seconds(
     began = time.monotonic()
 
     assert ask(client, question) == (503, answer)
-    assert round(time.monotonic() - began) == health.PATIENCE == 2
+    assert health.PATIENCE == 2
+    assert 1.9 < time.monotonic() - began < 10 * health.PATIENCE
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 def test_a_postgres_that_falls_silent_after_the_question_is_waited_for_two_seconds(client: Client) -> None:
     beat(timedelta(0))
     with psycopg.connect(**connection.get_connection_params()) as other:
@@ -102,18 +120,19 @@ def test_a_postgres_that_falls_silent_after_the_question_is_waited_for_two_secon
         began = time.monotonic()
 
         assert ask(client, "work") == (503, {"consuming": False, "age_seconds": None})
-        assert round(time.monotonic() - began) == 2
+        assert 1.9 < time.monotonic() - began < 10 * health.PATIENCE
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 def test_a_redis_that_accepts_and_says_nothing_is_waited_for_one_second_whatever_its_url_says(
-    client: Client, settings: Settings, silent_port: int
+    client: Client, settings: Settings, silent: socket.socket, silent_port: int
 ) -> None:
     settings.REDIS_URL = f"redis://127.0.0.1:{silent_port}/0?socket_timeout=60&retry_on_timeout=yes"
     began = time.monotonic()
 
     assert ask(client, "ready") == (503, {"postgres": True, "redis": False})
-    assert time.monotonic() - began < 1.9  # a second try would begin a second second
+    assert 0.9 < time.monotonic() - began < 10
+    assert connections_to(silent) == 1  # there was no second try
 
 
 def test_connecting_to_redis_has_its_limit_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

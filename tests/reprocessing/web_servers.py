@@ -53,7 +53,7 @@ def _serve(listening: socket.socket, script: Script, server: Server, tls: ssl.SS
             plain, _ = listening.accept()
         except TimeoutError:
             continue
-        plain.settimeout(5)
+        plain.settimeout(30)
         with plain, contextlib.suppress(OSError), tls.wrap_socket(plain, server_side=True) if tls else plain as wire:
             script(wire, server)
 

@@ -214,7 +214,7 @@ def test_no_more_letters_are_sent_than_tokens_were_granted() -> None:
 class _ThreeTokens(_DeadTokens):
     def take(self, target_id: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
         self.asked += 1
-        return Granted(min(3, wanted), 0.0, monotonic())
+        return Granted(min(3, wanted), 0.0, monotonic() + 60)  # they live as long as the slowest trip
 
 
 def test_a_lane_that_rests_lets_all_others_go_and_keeps_its_order(clock: Clock) -> None:
