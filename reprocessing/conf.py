@@ -28,6 +28,7 @@ class Conf:
         slice: how long one task of replay works before it hands over.
         lanes_per_task: 1 makes one task per ordering key.
         intent_size: letters committed before one trip to the wire: what one kill can repeat.
+        open_requests: what one worker may have open at targets that answer one by one.
         custody_limit: letters of one dlq held in it, invisible; more are deleted once they are captured.
         max_unsettled: letters of one target that are sent and not settled.
         count_lag: by how much SQS's counts may lag behind.
@@ -47,6 +48,7 @@ class Conf:
     slice: timedelta = timedelta(seconds=5)
     lanes_per_task: int = 50
     intent_size: int = 50
+    open_requests: int = 500
     custody_limit: int = 20_000
     max_unsettled: int = 1_000
     count_lag: timedelta = timedelta(seconds=60)
@@ -67,6 +69,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "slice": (0.1, 300),
     "lanes_per_task": (1, 1_000),
     "intent_size": (1, 1_000),
+    "open_requests": (1, 2_000),
     "custody_limit": (0, 120_000),  # SQS has no more messages of one queue in flight
     "max_unsettled": (1, 1_000_000),
     "count_lag": (0, 3_600),

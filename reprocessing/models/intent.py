@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +12,6 @@ from reprocessing.models import brakes, rows
 from reprocessing.models.brakes import UNWELL
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.rule import BACKOFF
-
-#: Leases after which a canary's slot is free, if nobody has told what became of it.
-_CANARY = 4
 
 # Lanes still mine with enough lease left; what brakes let go; claims won (from the past by a person's word alone);
 # letters to sending, counted; attempts opened. Whether the run is active is asked after the lanes were found: asked
@@ -99,9 +97,9 @@ WITH mine AS (
     SELECT id, lane_id, target_id, run_id, attempts + not_sent, epoch, fence, redrive_now(), true,
            breaker_id, breaker_epoch, wave_id
       FROM moved ORDER BY id
-    RETURNING id, letter_id, no
+    RETURNING id, letter_id, no, opened_at
 )
-SELECT o.id AS attempt_id, o.no, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
+SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.forgiven AS attempts, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
        m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id, m.wave_id,
        {BACKOFF}
@@ -118,6 +116,7 @@ class Intended:
 
     attempt_id: int
     no: int
+    opened_at: datetime
     letter_id: int
     lane_id: int
     fence: int
@@ -149,6 +148,7 @@ def intend(  # noqa: PLR0913  # each by its name
     *,
     margin: float,
     hold: float,
+    canary: float | None = None,
     most: int = 2**31 - 1,
 ) -> list[Intended]:
     """Commit the intent to send these heads of these lanes.
@@ -159,6 +159,7 @@ def intend(  # noqa: PLR0913  # each by its name
         letters: its head.
         margin: seconds of lease that must be left.
         hold: seconds after which others may ask again about a claimed key.
+        canary: seconds after which a canary's slot is free, if nobody has told what became of it; None: four holds.
         most: letters of a target whose letters come back that may be sent and not settled.
 
     Returns:
@@ -171,7 +172,7 @@ def intend(  # noqa: PLR0913  # each by its name
         "letters": list(letters),
         "margin": margin,
         "hold": hold,
-        "canary": hold * _CANARY,
+        "canary": 4 * hold if canary is None else canary,
         "most": most,
     }
 

@@ -22,8 +22,8 @@ class TargetKind(models.TextChoices):
     BUS = "bus", "EventBridge bus: every rule sees it again"
 
 
-#: Their letters go in batches; the others answer one by one, in their own time.
-QUEUES = (TargetKind.SQS, TargetKind.CELERY)
+#: They answer each letter by itself, in their own time.
+SLOW = (TargetKind.HTTP, TargetKind.LAMBDA)
 #: Seconds that an endpoint or a function may take to answer: Lambda ends a function after fifteen minutes.
 LONGEST_ANSWER = 900
 
@@ -109,9 +109,9 @@ class Target(models.Model):
         return self.arn.rsplit(":", 1)[-1]
 
     @property
-    def is_queue(self) -> bool:
-        """Whether letters go to it in batches."""
-        return self.kind in QUEUES
+    def is_slow(self) -> bool:
+        """Whether it answers each letter by itself, in its own time; the others take batches at once."""
+        return self.kind in SLOW
 
     @property
     def allowed_burst(self) -> float:

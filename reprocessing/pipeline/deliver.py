@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reprocessing.conf import Conf
-from reprocessing.domain import marks
-from reprocessing.domain.envelope import Departure, unpack
-from reprocessing.domain.identity import deduplication_id
-from reprocessing.domain.verdict import Outcome
+from reprocessing.domain.carrier import Invocation, Post
+from reprocessing.domain.envelope import Departure
+from reprocessing.domain.verdict import Outcome, Refused
 from reprocessing.models import Target
 from reprocessing.models.intent import Intended
+from reprocessing.pipeline import wrap
 from reprocessing.sqs import QueueAddress, send
 
 
 def letters(
     intended: Sequence[Intended],
-    targets: dict[int, Target],
+    targets: Mapping[int, Target],
     *,
     conf: Conf,
-    dlqs: dict[int, str],
+    dlqs: Mapping[int, str],
     may_start: Callable[[int], bool],
 ) -> dict[int, Outcome]:
     """Send letters whose intent is committed; every attempt's outcome by its id. Raises nothing of AWS's.
@@ -34,34 +34,36 @@ def letters(
     outcomes: dict[int, Outcome] = {}
     for target_id in sorted({one.target_id for one in intended}):
         target = targets[target_id]
-        leaving = [_departure(one, target, conf, dlqs) for one in intended if one.target_id == target_id]
+        its = [one for one in intended if one.target_id == target_id]
+        wrapped = {one.attempt_id: wrap.departure(one, target, conf, dlqs[one.dlq_id]) for one in its}
 
         def still(which: int = target_id) -> bool:
             return may_start(which)
 
+        leaving = [one for one in wrapped.values() if isinstance(one, Departure)]
+        outcomes |= {attempt: one for attempt, one in wrapped.items() if isinstance(one, Refused)}
         address = QueueAddress(url=target.url, region=target.region)
         outcomes |= send(address, leaving, may_start=still, largest=target.size_limit)
     return outcomes
 
 
-def _departure(one: Intended, target: Target, conf: Conf, dlqs: dict[int, str]) -> Departure:
-    """The letter as it was, with the declared additions, where there is room for them."""
-    own = unpack(bytes(one.attributes))
-    body = bytes(one.body)
-    mark = marks.Mark(one.public_id, one.no)
-    added = marks.marks(
-        conf.marks,
-        mark,
-        idempotency_key=one.idempotency_key or one.message_id,
-        message_id=one.message_id,
-        reprocessed_from=dlqs[one.dlq_id],
-    )
-    attributes, _ = marks.addressed(own, added, conf.marks, space=target.size_limit - len(body))
-    return Departure(
-        attempt=one.attempt_id,
-        body=body,
-        attributes=attributes,
-        group_id=one.system.get("MessageGroupId") or (one.message_id if target.fifo else None),
-        deduplication_id=deduplication_id(one.public_id, one.epoch) if target.fifo else None,
-        trace_header=one.system.get("AWSTraceHeader"),
-    )
+def calls(
+    intended: Sequence[Intended], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str]
+) -> tuple[list[tuple[Intended, Post | Invocation]], dict[int, Outcome]]:
+    """What is to be asked of slow targets, each with its intent; and the outcomes of letters that cannot go.
+
+    Args:
+        intended: letters whose intent is committed.
+        targets: by id, those they go to.
+        conf: the names of the marks.
+        dlqs: the names of the dlqs by id.
+    """
+    asked: list[tuple[Intended, Post | Invocation]] = []
+    outcomes: dict[int, Outcome] = {}
+    for one in intended:
+        call = wrap.call(one, targets[one.target_id], conf, dlqs[one.dlq_id])
+        if isinstance(call, Refused):
+            outcomes[one.attempt_id] = call
+        else:
+            asked.append((one, call))
+    return asked, outcomes

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import assert_never
 
-from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.verdict import Go, Park, Skip, Verdict, Wait
 from reprocessing.models import ClaimState
 from reprocessing.models.brakes import Brake
 from reprocessing.models.lanes import Standing
+from reprocessing.models.settlement import Closing
 
 #: How soon a letter asks again whether the twin that goes before it has arrived.
 TWIN_UNDER_WAY = timedelta(seconds=2)
@@ -18,6 +23,57 @@ AS_SOON_AS_IT_OPENS = timedelta(0)
 UNKNOWN_BREAKER = timedelta(seconds=10)
 #: How soon a lane asks again while its target has as many unsettled letters as it may have.
 TARGET_IS_FULL = timedelta(seconds=2)
+
+
+@dataclass(slots=True)
+class Judged:
+    """Heads after the gate.
+
+    Attributes:
+        going: those that may go, as soon as there are tokens for them.
+        waiting: those whose lanes wait, each with its verdict.
+        closings: those that end here, by lane and fence.
+        full: breakers of targets that have as many unsettled letters as they may have.
+    """
+
+    going: list[Standing] = field(default_factory=list)
+    waiting: list[tuple[Standing, Wait]] = field(default_factory=list)
+    closings: dict[tuple[int, int], Closing] = field(default_factory=dict)
+    full: set[int] = field(default_factory=set)
+
+
+def heads(some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counter[int]) -> Judged:
+    """The verdicts over the heads of many lanes.
+
+    Args:
+        some: lanes with their heads.
+        brakes: what targets and breakers let go, by breaker.
+        room: letters that each target may still have unsettled.
+    """
+    judged, left = Judged(), room.copy()
+    canaries: set[int] = set()
+    for one in sorted(some, key=lambda one: one.attempts or 0):  # what has failed least makes the best canary
+        breaker, target = one.breaker_id or 0, one.target_id or 0
+        verdict = head(one, brakes.get(breaker), room=left[target], canary_out=breaker in canaries)
+        letter = one.letter_id or 0
+        match verdict:
+            case Go():
+                left[target] -= 1
+                canaries.add(breaker)
+                judged.going.append(one)
+            case Wait():
+                judged.waiting.append((one, verdict))
+                if target and left[target] <= 0:
+                    judged.full.add(breaker)
+            case Skip(original):
+                judged.closings[one.lane_id, one.fence] = Closing(letter, LetterState.DUPLICATE, original=original)
+            case Park(reason, detail):
+                judged.closings[one.lane_id, one.fence] = Closing(
+                    letter, LetterState.PARKED, reason=reason, detail=detail
+                )
+            case _ as never:
+                assert_never(never)
+    return judged
 
 
 def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool = False) -> Verdict:

@@ -20,11 +20,14 @@ SEND_MARGIN = 2.0
 
 
 class Ownership:
-    """The leases of lanes whose letters are on the wire, renewed as long as requests are open."""
+    """The leases of lanes whose letters are on the wire, renewed as long as requests are open.
 
-    def __init__(self, intended: Sequence[Intended], lease: float) -> None:
+    Whoever has other leases to renew meanwhile says so: `beside` is called as often.
+    """
+
+    def __init__(self, intended: Sequence[Intended], lease: float, beside: Callable[[], None] = lambda: None) -> None:
         self._lanes, self._fences = [one.lane_id for one in intended], [one.fence for one in intended]
-        self._lease = lease
+        self._lease, self._beside = lease, beside
         #: On the monotonic clock: until when requests may start.
         self.until = time.monotonic() + lease - SEND_MARGIN
 
@@ -41,4 +44,5 @@ class Ownership:
                 else:
                     if len(mine) == len(self._lanes):
                         self.until = began + self._lease - SEND_MARGIN
+                self._beside()
             return trip.result()

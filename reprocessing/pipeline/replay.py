@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -14,15 +13,16 @@ from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.domain.verdict import Go, Outcome, Park, Skip, Taken, Wait
-from reprocessing.models import DeadLetterQueue, Target, brakes, lanes
-from reprocessing.models.brakes import Brake
-from reprocessing.models.intent import Intended, intend
+from reprocessing.domain.verdict import Wait
+from reprocessing.models import brakes, lanes
+from reprocessing.models.intent import intend
 from reprocessing.models.lanes import HandedBack, Standing
-from reprocessing.models.settlement import Closing, Deletable
-from reprocessing.pipeline import clear, deliver, gate, meter, route, settle, take, tell
+from reprocessing.models.settlement import Closing
+from reprocessing.pipeline import gate, meter, route, settle, take
 from reprocessing.pipeline.ask import Book
-from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
+from reprocessing.pipeline.keep import SEND_MARGIN
+from reprocessing.pipeline.send import Wire
+from reprocessing.pipeline.stream import RIPE_AFTER
 from reprocessing.rate import Rates
 
 logger = logging.getLogger(__name__)
@@ -69,11 +69,8 @@ class Slice:
     book: Book | None = None
     report: Report = field(default_factory=Report)
     _standings: dict[int, Standing] = field(default_factory=dict)
-    _deletable: list[Deletable] = field(default_factory=list)
-    _targets: dict[int, Target] = field(default_factory=dict)
-    _brakes: dict[int, Brake] = field(default_factory=dict)
     _full: set[int] = field(default_factory=set)  # breakers of targets that this turn found full: enough was asked
-    _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
+    _wire: Wire = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
         """Work for `seconds` at most, then hand back what is left.
@@ -82,20 +79,24 @@ class Slice:
             django.db.Error: Postgres failed. What was on its way is recovered when the leases run out.
         """
         end = time.monotonic() + seconds
+        self._wire = Wire(self.conf, self.dice)
         try:
-            while time.monotonic() < end and not self.stop() and self._fill():
-                pause = self._round()
-                if pause is not None and self._standings:
-                    time.sleep(min(pause, max(0.0, end - time.monotonic())))
+            while time.monotonic() < end and not self.stop() and (self._fill() or self._wire.open):
+                self._rest(self._round(), end)
+            self._remember(self._wire.await_the_quick())
         finally:
             self._hand_back()
-        self._clear()
+            self._wire.leave()
+        self._wire.clear()
+        self.report.taken, self.report.failed = self._wire.taken, self._wire.failed
         return self.report
 
     def _fill(self) -> bool:
-        """Top up with due lanes; whether there is anything to work on."""
-        room = self.conf.lanes_per_task - len(self._standings)
-        if room > 0 and (len(self._standings) <= self.conf.lanes_per_task // 2):
+        """Top up with due lanes, with more of them where targets are slow; whether there is anything to work on."""
+        few = self.conf.lanes_per_task
+        most = self.conf.open_requests if self._wire.open and not self.strictly else few
+        room = most - len(self._standings) - self._wire.open
+        if room > 0 and len(self._standings) <= few // 2:
             leased = take.due(
                 self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, but=self._full,
                 strictly=self.strictly,
@@ -106,6 +107,15 @@ class Slice:
                 keep=True, lease=self.conf.lease.total_seconds(),
             ) if leased else [])  # fmt: skip
         return bool(self._standings)
+
+    def _rest(self, pause: float | None, end: float) -> None:
+        """Between two rounds: hear what open requests have come to, or wait for tokens."""
+        left = max(0.0, end - time.monotonic())
+        if self._wire.open:
+            usual = 0.0 if self._standings else RIPE_AFTER
+            self._remember(self._wire.hear(min(left, usual if pause is None else pause)))
+        elif pause is not None and self._standings:
+            time.sleep(min(pause, left))
 
     def _remember(self, standings: Sequence[Standing]) -> None:
         for one in standings:
@@ -119,7 +129,7 @@ class Slice:
         going = self._through_the_gate(self._asked())
         if not going:
             return None
-        metered = meter.heads(going, targets=self._targets, brakes=self._brakes, rates=self.rates)
+        metered = meter.heads(going, targets=self._wire.targets, brakes=self._wire.brakes, rates=self.rates)
         if not metered.heads:
             return self._await_tokens(going, metered.pause)
         chosen = metered.heads
@@ -129,12 +139,13 @@ class Slice:
         intended = intend(
             [one.lane_id for one in chosen], [one.fence for one in chosen], [one.letter_id or 0 for one in chosen],
             margin=SEND_MARGIN, hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
+            canary=self._wire.longest({one.target_id or 0 for one in chosen}),
         )  # fmt: skip
         sent = {one.lane_id for one in intended}
         if missed := [one for one in chosen if one.lane_id not in sent]:
             self._look_again(missed)
         if intended:
-            self._send(intended, metered.until)
+            self._remember(self._wire.letters(intended, metered.until))
         return None
 
     def _await_tokens(self, going: Sequence[Standing], pause: float) -> float | None:
@@ -161,7 +172,7 @@ class Slice:
             turned = route.heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({one.lane_id for one in asked})
             self._remember(turned.standings)
-            self._deletable.extend(turned.deletable)
+            self._wire.clear(turned.deletable, least=self.conf.intent_size * 2)
         return [one for one in self._standings.values() if not self._is_new(one)][: self.conf.intent_size]
 
     def _is_new(self, one: Standing) -> bool:
@@ -173,79 +184,22 @@ class Slice:
     def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
         """The heads that may go; the others are closed, or their lanes handed back until they may."""
         room = self._look_at_brakes()
-        going: list[Standing] = []
-        canaries: set[int] = set()
-        closings: dict[tuple[int, int], Closing] = {}
-        waiting: list[tuple[Standing, Wait]] = []
-        for one in sorted(heads, key=lambda one: one.attempts or 0):  # what has failed least makes the best canary
-            breaker = one.breaker_id or 0
-            verdict = gate.head(
-                one, self._brakes.get(breaker), room=room[one.target_id or 0], canary_out=breaker in canaries
-            )
-            match verdict:
-                case Go():
-                    room[one.target_id or 0] -= 1
-                    canaries.add(breaker)
-                    going.append(one)
-                case Wait():
-                    waiting.append((one, verdict))
-                    if one.target_id and room[one.target_id] <= 0:
-                        self._full.add(breaker)
-                case Skip(original):
-                    closings[one.lane_id, one.fence] = Closing(
-                        one.letter_id or 0, LetterState.DUPLICATE, original=original
-                    )
-                case Park(reason, detail):
-                    closings[one.lane_id, one.fence] = Closing(
-                        one.letter_id or 0, LetterState.PARKED, reason=reason, detail=detail
-                    )
-        self._wait(waiting)
-        self._close(closings)
-        return going
+        judged = gate.heads(heads, brakes=self._wire.brakes, room=room)
+        self._full |= judged.full
+        self._wait(judged.waiting)
+        self._close(judged.closings)
+        return judged.going
 
     def _look_at_brakes(self) -> Counter[int]:
         """What the heads' targets let go now; the letters that each may still have unsettled."""
         targets = {one.target_id for one in self._standings.values() if one.target_id}
-        self._learn(targets)
+        self._wire.learn(targets)
         found = brakes.sight(targets)
-        self._brakes = {one.breaker_id: one for one in found}
+        self._wire.brakes = {one.breaker_id: one for one in found}
         return Counter({
-            one.target_id: 2**31 if self._targets[one.target_id].proof == "accepted"
+            one.target_id: 2**31 if self._wire.targets[one.target_id].proof == "accepted"
             else self.conf.max_unsettled - one.unsettled for one in found
         })  # fmt: skip
-
-    def _send(self, intended: Sequence[Intended], until: Mapping[int, float]) -> None:
-        owned = Ownership(intended, self.conf.lease.total_seconds())
-
-        def may_start(target_id: int) -> bool:
-            return time.monotonic() < min(owned.until, until.get(target_id, math.inf))
-
-        self._learn_dlqs({one.dlq_id for one in intended})
-        names = {pk: dlq.name for pk, dlq in self._dlqs.items()}
-        outcomes = owned.while_it_lasts(
-            lambda: deliver.letters(intended, self._targets, conf=self.conf, dlqs=names, may_start=may_start)
-        )
-        taken = sum(isinstance(one, Taken) for one in outcomes.values())
-        self.report.taken += taken
-        self.report.failed += len(outcomes) - taken
-        settled = settle.attempts(
-            intended, outcomes, targets=self._targets, dlqs=self._dlqs, dice=self.dice,
-            lease=self.conf.lease.total_seconds(),
-        )  # fmt: skip
-        self._remember(settled.standings)
-        self._deletable.extend(settled.deletable)
-        self._tell(intended, outcomes)
-        if len(self._deletable) >= self.conf.intent_size * 2:
-            self._clear()
-
-    def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
-        """Breakers hear of failures and of canaries, ramps when a step is due, waves of first tries and later ones."""
-        failed = {one.breaker_id for one in intended if not isinstance(outcomes.get(one.attempt_id), Taken)}
-        on_trial = {one.breaker_id for one in self._brakes.values() if one.on_trial}
-        sent = {one.breaker_id for one in intended}
-        of_waves = [one.run_id for one in intended if one.wave_id or one.no > 1]
-        tell.outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
-        tell.ramps([one.breaker_id for one in self._brakes.values() if one.step_due and one.breaker_id in sent])
 
     def _close(self, closings: dict[tuple[int, int], Closing]) -> None:
         if not closings:
@@ -253,7 +207,7 @@ class Slice:
         settled = settle.heads(closings, lease=self.conf.lease.total_seconds())
         self._forget({lane for lane, _ in closings})
         self._remember(settled.standings)
-        self._deletable.extend(settled.deletable)
+        self._wire.clear(settled.deletable, least=self.conf.intent_size * 2)
         self.report.duplicates += sum(one.state is LetterState.DUPLICATE for one in closings.values())
         self.report.parked += sum(one.state is LetterState.PARKED for one in closings.values())
 
@@ -276,14 +230,6 @@ class Slice:
         for lane_id in gone:
             self._standings.pop(lane_id, None)
 
-    def _learn(self, targets: set[int]) -> None:
-        if missing := targets - self._targets.keys():
-            self._targets |= Target.objects.in_bulk(missing)
-
-    def _learn_dlqs(self, dlqs: set[int]) -> None:
-        if missing := dlqs - self._dlqs.keys():
-            self._dlqs |= DeadLetterQueue.objects.in_bulk(missing)
-
     def _hand_back(self) -> None:
         left = list(self._standings.values())
         if not left:
@@ -294,7 +240,3 @@ class Slice:
             lanes.hand_back([HandedBack(one.lane_id, one.fence, breaker_id=one.breaker_id) for one in left])
         except DatabaseError as error:
             logger.warning("%d lanes were not handed back; they are due when their leases end: %s", len(left), error)
-
-    def _clear(self) -> None:
-        clear.everywhere(self._deletable)
-        self._deletable.clear()

@@ -37,10 +37,12 @@ def attempts(  # noqa: PLR0913  # each by its name
     dlqs: Mapping[int, DeadLetterQueue],
     dice: Dice,
     lease: float,
+    keep: bool = True,
 ) -> Settled:
     """Record the outcomes of attempts of lanes that are the caller's; lanes lost meanwhile only get their evidence.
 
-    An attempt without an outcome is recorded as unknown.
+    An attempt without an outcome is recorded as unknown. Lanes whose next head is due stay the caller's, for `lease`
+    seconds more, unless `keep` says that it has no use for them.
     """
     fates = {
         one.attempt_id: _fate(
@@ -59,17 +61,17 @@ def attempts(  # noqa: PLR0913  # each by its name
         if not ours:
             return Settled([], [])
         deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))
-        return Settled(_next(ours, outcomes, lease), deletable)
+        return Settled(_next(ours, outcomes, lease, keep=keep), deletable)
 
     return rows.whole(record)
 
 
-def _next(ours: Sequence[Intended], outcomes: Mapping[int, Outcome], lease: float) -> list[Standing]:
+def _next(ours: Sequence[Intended], outcomes: Mapping[int, Outcome], lease: float, *, keep: bool) -> list[Standing]:
     return lanes.advance(
         [one.lane_id for one in ours],
         [one.fence for one in ours],
         passed=[one.sequence if _has_passed(outcomes.get(one.attempt_id)) else None for one in ours],
-        keep=True,
+        keep=keep,
         lease=lease,
     )
 

@@ -1,0 +1,159 @@
+"""Send letters whose intent is committed, and record what became of them: at once, or when slow targets answer."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reprocessing.conf import Conf
+from reprocessing.domain.verdict import Outcome, Taken
+from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.models.brakes import Brake
+from reprocessing.models.intent import Intended
+from reprocessing.models.lanes import Standing
+from reprocessing.models.settlement import Deletable
+from reprocessing.pipeline import clear, deliver, linger, settle, stream, tell
+from reprocessing.pipeline.keep import Ownership
+from reprocessing.pipeline.stream import Stream
+
+#: Seconds for which the end of a turn waits for the answers of slow targets.
+GRACE = 1.0
+
+
+@dataclass(slots=True)
+class Wire:
+    """One turn's way to the targets.
+
+    Attributes:
+        dice: a throw for each backoff.
+        taken: letters that targets took, so far.
+        failed: attempts that ended otherwise.
+        brakes: as they were last seen.
+        targets: those that the turn has met.
+    """
+
+    conf: Conf
+    dice: Callable[[], float]
+    taken: int = 0
+    failed: int = 0
+    brakes: dict[int, Brake] = field(default_factory=dict)
+    targets: dict[int, Target] = field(default_factory=dict)
+    _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
+    _deletable: list[Deletable] = field(default_factory=list)
+    _stream: Stream = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._stream = stream.borrow(self.conf.health_hosts)
+
+    @property
+    def open(self) -> int:
+        """Letters at slow targets, not settled yet."""
+        return self._stream.open
+
+    @property
+    def lease(self) -> float:
+        """Seconds."""
+        return self.conf.lease.total_seconds()
+
+    def learn(self, targets: Collection[int]) -> None:
+        """Have these targets in `targets`."""
+        if missing := set(targets) - self.targets.keys():
+            self.targets |= Target.objects.in_bulk(missing)
+
+    def longest(self, targets: Collection[int]) -> float:
+        """Seconds after which nothing will be heard any more of a letter that goes to one of these now."""
+        slow = [one.timeout for pk in targets if (one := self.targets[pk]).is_slow]
+        return max([4 * self.lease, *(each + self.lease for each in slow)])
+
+    def letters(self, intended: Sequence[Intended], until: Mapping[int, float]) -> list[Standing]:
+        """Send letters; the lanes of those whose outcome is known, with their next heads. `hear` tells of the others.
+
+        Args:
+            intended: their lanes are the turn's.
+            until: for each target until when its tokens hold, on the monotonic clock.
+        """
+        owned = Ownership(intended, self.lease, beside=self._renew)
+
+        def may_start(target_id: int) -> bool:
+            return time.monotonic() < min(owned.until, until.get(target_id, math.inf))
+
+        names = self._names({one.dlq_id for one in intended})
+        slow = [one for one in intended if self.targets[one.target_id].is_slow]
+        calls, outcomes = deliver.calls(slow, self.targets, conf=self.conf, dlqs=names)
+        self._stream.start(calls, may_start=may_start)
+        if quick := [one for one in intended if not self.targets[one.target_id].is_slow]:
+            outcomes |= owned.while_it_lasts(
+                lambda: deliver.letters(quick, self.targets, conf=self.conf, dlqs=names, may_start=may_start)
+            )
+        started = {one.attempt_id for one, _ in calls}
+        return self._settle([one for one in intended if one.attempt_id not in started], outcomes)
+
+    def hear(self, within: float) -> list[Standing]:
+        """The lanes of letters that slow targets answered, waited for up to `within` seconds, with their next heads."""
+        ended = self._stream.ended(within=within)
+        standings = self._settle([one for one, _ in ended], {one.attempt_id: outcome for one, outcome in ended})
+        self._renew()
+        return standings
+
+    def await_the_quick(self) -> list[Standing]:
+        """What ends soon: most of what is open does, and on the connections that the next turn uses."""
+        until, standings = time.monotonic() + GRACE, list[Standing]()
+        while self.open and (left := until - time.monotonic()) > 0:
+            standings += self.hear(left)
+        return standings
+
+    def leave(self) -> None:
+        """The turn is over. What is still open is followed to its end by another thread."""
+        if self.open:
+            linger.follow(self._stream, self._finish, lease=self.lease)
+        else:
+            stream.give_back(self._stream)
+
+    def clear(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
+        """Delete copies from their dlqs: these, and those of settled letters, as soon as there are `least`."""
+        self._deletable.extend(some)
+        if self._deletable and len(self._deletable) >= least:
+            clear.everywhere(self._deletable)
+            self._deletable.clear()
+
+    def _settle(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> list[Standing]:
+        if not intended:
+            return []
+        taken = sum(isinstance(outcomes.get(one.attempt_id), Taken) for one in intended)
+        self.taken += taken
+        self.failed += len(intended) - taken
+        settled = settle.attempts(
+            intended, outcomes, targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=self.lease
+        )
+        self._tell(intended, outcomes)
+        self.clear(settled.deletable, least=self.conf.intent_size * 2)
+        return settled.standings
+
+    def _finish(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
+        """Record what ended after the turn; whoever is next takes the lanes."""
+        intended = [one for one, _ in ended]
+        settled = settle.attempts(
+            intended, {one.attempt_id: outcome for one, outcome in ended}, targets=self.targets, dlqs=self._dlqs,
+            dice=self.dice, lease=0.0, keep=False,
+        )  # fmt: skip
+        tell.outcomes(of_breakers=[one.breaker_id for one in intended], of_runs=[one.run_id for one in intended])
+        clear.everywhere(settled.deletable)
+
+    def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
+        """Breakers hear of failures and of canaries, ramps when a step is due, waves of first tries and later ones."""
+        failed = {one.breaker_id for one in intended if not isinstance(outcomes.get(one.attempt_id), Taken)}
+        on_trial = {one.breaker_id for one in self.brakes.values() if one.on_trial}
+        sent = {one.breaker_id for one in intended}
+        of_waves = [one.run_id for one in intended if one.wave_id or one.no > 1]
+        tell.outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
+        tell.ramps([one.breaker_id for one in self.brakes.values() if one.step_due and one.breaker_id in sent])
+
+    def _renew(self) -> None:
+        self._stream.renew(lease=self.lease)
+
+    def _names(self, dlqs: set[int]) -> dict[int, str]:
+        if missing := dlqs - self._dlqs.keys():
+            self._dlqs |= DeadLetterQueue.objects.in_bulk(missing)
+        return {pk: one.name for pk, one in self._dlqs.items()}
