@@ -1,4 +1,4 @@
-"""Between tests only those tables are emptied that have rows."""
+"""What holds for every test: no example has a deadline, and only those tables are emptied that have rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck, settings
+
+# A slow machine is no failure.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 #: How many rows the end of a migration leaves in each table: of content types and permissions, that is.
 _kept: dict[str, int] = {}

@@ -43,7 +43,7 @@ def sqs() -> Iterator[LocalSqs]:
         yield sqs
 
 
-@pytest.mark.parametrize("pool", ["prefork", "threads"])
+@pytest.mark.parametrize("pool", ["prefork", pytest.param("threads", marks=pytest.mark.soak)])
 def test_a_worker_told_to_stop_finishes_what_runs_and_shows_the_rest_again(
     sqs: LocalSqs, tmp_path: Path, pool: str
 ) -> None:
@@ -59,9 +59,9 @@ def test_a_worker_told_to_stop_finishes_what_runs_and_shows_the_rest_again(
 
 
 def test_what_a_killed_worker_held_is_done_by_the_next(sqs: LocalSqs, tmp_path: Path) -> None:
-    with Worker(sqs=sqs, folder=tmp_path, name="killed", pool="threads", visibility=4) as worker:
+    with Worker(sqs=sqs, folder=tmp_path, name="killed", pool="threads", visibility=3) as worker:
         worker.consumes(within=START)
-        worker.send("tiny.linger", "task", 2.0)
+        worker.send("tiny.linger", "task", 1.0)
         eventually(lambda: "task begun" in worker.marks(), within=20)
         worker.stop(signal.SIGKILL)
         worker.start()
@@ -96,7 +96,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("pool", ["prefork", "threads"])
+@pytest.mark.parametrize("pool", ["prefork", pytest.param("threads", marks=pytest.mark.soak)])
 def test_what_is_no_task_is_left_to_sqs_and_its_content_stays_out_of_the_log(
     sqs: LocalSqs, tmp_path: Path, pool: str
 ) -> None:

@@ -100,7 +100,9 @@ def test_without_postgres_the_answer_is_still_an_answer(
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(("question", "answer"), WITHOUT_POSTGRES)
+@pytest.mark.parametrize(
+    ("question", "answer"), [WITHOUT_POSTGRES[0], pytest.param(*WITHOUT_POSTGRES[1], marks=pytest.mark.soak)]
+)
 def test_a_postgres_that_accepts_and_says_nothing_is_waited_for_two_seconds(
     client: Client, monkeypatch: pytest.MonkeyPatch, silent_port: int, question: str, answer: dict[str, Any]
 ) -> None:

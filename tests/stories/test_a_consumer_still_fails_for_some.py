@@ -37,7 +37,7 @@ def test_what_fails_again_is_parked_after_its_attempts_and_never_counted_as_deli
     assert (judgement.counts()["delivered"], judgement.counts()["parked"], judgement.returns) == (28, 12, 36)
 
 
-@pytest.mark.parametrize("again", ["the same run", "the standing run"])
+@pytest.mark.parametrize("again", ["the same run", pytest.param("the standing run", marks=pytest.mark.soak)])
 def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_again(again: str) -> None:
     bench = _bench(max_attempts=3)
     dead(bench, bench.origin_url, [lettered("late")])

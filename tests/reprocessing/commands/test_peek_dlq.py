@@ -20,6 +20,11 @@ from tests.reprocessing.sqs.conftest import MakeQueue
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(autouse=True)
+def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reprocessing.pipeline.peek.WAIT", 0)
+
+
 @pytest.fixture
 def queue(make_queue: MakeQueue) -> Queue:
     return make_queue()

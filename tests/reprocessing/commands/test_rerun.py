@@ -14,7 +14,7 @@ from reprocessing.models import DeadLetter, Lane, Run, lanes, stops
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline import gather, park
 from tests.reprocessing.commands.conftest import Ask, AskJson
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,8 +43,11 @@ def test_without_confirm_it_tells_what_is_left_and_how_to_go_on(bench: Workbench
     assert bench.arrivals() == []
 
 
-def test_it_goes_on_with_what_is_left_and_does_nothing_twice(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
+def test_it_goes_on_with_what_is_left_and_does_nothing_twice(
+    bench: Workbench, ask: Ask, ask_json: AskJson, clock: Clock
+) -> None:
     bench.replay_and_die(sent=False)
+    clock.advance(bench.conf.lease.total_seconds())
     DeadLetter.objects.filter(payload__body=b"1").update(due_at=None)
     told = ask_json("rerun", "monday", "--confirm")
     assert (told["delivered"], told["waiting"]) == (2, 0)
