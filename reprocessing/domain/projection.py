@@ -45,7 +45,7 @@ def read(body: bytes) -> JsonValue | Unreadable:
     """
     try:
         text = body.decode()
-        if _depth(body) > DEPTH:
+        if is_too_deep(body):
             return Unreadable(f"its JSON is nested more than {DEPTH} deep")
         value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=_refuse)
     except (ValueError, InvalidOperation) as error:
@@ -54,6 +54,11 @@ def read(body: bytes) -> JsonValue | Unreadable:
     if _ESCAPED_SURROGATE.search(text) and any(_SURROGATE.search(part) for part in _strings(value)):
         return Unreadable("its text holds half a surrogate pair, which is no character")
     return value
+
+
+def is_too_deep(body: bytes) -> bool:
+    """Whether its brackets nest beyond `DEPTH`; of bytes that are no JSON it says nothing."""
+    return _depth(body) > DEPTH
 
 
 def written(number: int | Decimal) -> str:

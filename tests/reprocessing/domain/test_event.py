@@ -1,0 +1,58 @@
+"""An event is put again with its source, type, time, resources and detail, or there is a reason."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain import event
+from reprocessing.domain.event import Event
+from reprocessing.domain.projection import Unreadable
+from tests.reprocessing.domain.dead import EVENT, PAYLOAD
+
+NO_EVENT = Unreadable("it is no event of EventBridge: it lacks a source, a detail-type or a detail")
+NO_LIST = Unreadable("it is no event of EventBridge: its resources are no list of texts, or its time is none")
+
+
+def test_an_event_is_read_with_its_detail_byte_for_byte() -> None:
+    assert event.read(EVENT, attempt=3, trace_header="Root=1") == Event(
+        attempt=3,
+        source="shop.orders",
+        detail_type="order.paid",
+        detail=PAYLOAD,
+        resources=("arn:aws:s3:::a",),
+        time=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        trace_header="Root=1",
+    )
+
+
+def test_its_size_is_counted_as_aws_counts_it() -> None:
+    read = event.read(EVENT, attempt=1)
+    assert isinstance(read, Event)
+    assert read.size == 14 + len("shop.orders") + len("order.paid") + len(PAYLOAD) + len("arn:aws:s3:::a")
+    assert Event(attempt=1, source="ä", detail_type="b", detail=b"{}").size == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (b'"source"', b'"origin"', NO_EVENT),
+        (b'"order.paid"', b'""', NO_EVENT),
+        (b'"detail":' + PAYLOAD, b'"detail":"x"', NO_EVENT),
+        (b'["arn:aws:s3:::a"]', b"[1]", NO_LIST),
+        (b'["arn:aws:s3:::a"]', b"[" + b"9" * 5_000 + b"]", Unreadable(NO_LIST.why)),
+        (b'["arn:aws:s3:::a"]', b'["\\ud800"]', NO_LIST),
+        (b'["arn:aws:s3:::a"]', b'"a"', NO_LIST),
+        (b'"2026-01-02T03:04:05Z"', b'"yesterday"', NO_LIST),
+    ],
+)
+def test_what_is_no_event_has_a_reason(old: bytes, new: bytes, why: Unreadable) -> None:
+    assert event.read(EVENT.replace(old, new), attempt=1) == why
+
+
+@given(st.binary())
+def test_no_bytes_make_it_raise(body: bytes) -> None:
+    event.read(body, attempt=1)

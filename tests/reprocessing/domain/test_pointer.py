@@ -1,0 +1,59 @@
+"""A body that lies in S3 is known by its pointer, strictly."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain import pointer
+from reprocessing.domain.envelope import Attribute
+from reprocessing.domain.pointer import Pointer
+
+NEW = "software.amazon.payloadoffloading.PayloadS3Pointer"
+OLD = "com.amazon.sqs.javamessaging.MessageS3Pointer"
+WHERE = {"s3BucketName": "large-bodies", "s3Key": "a/ü/1"}
+SIZE = Attribute("Number", "300000")
+
+
+@pytest.mark.parametrize(("kind", "name"), [(NEW, "ExtendedPayloadSize"), (OLD, "SQSLargePayloadSize")])
+def test_both_generations_of_pointers_are_known(kind: str, name: str) -> None:
+    assert pointer.read(json.dumps([kind, WHERE]).encode(), {name: SIZE}) == Pointer("large-bodies", "a/ü/1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [NEW],
+        [NEW, WHERE, 1],
+        ["Pointer", WHERE],
+        [{}, WHERE],
+        [NEW, "a"],
+        [NEW, {"s3BucketName": "large-bodies"}],
+        [NEW, WHERE | {"more": 1}],
+        [NEW, WHERE | {"s3Key": 1}],
+        [NEW, WHERE | {"s3Key": ""}],
+        [NEW, WHERE | {"s3Key": "k" * 1_025}],
+        [NEW, WHERE | {"s3BucketName": "../etc"}],
+        [NEW, WHERE | {"s3Key": "k" * 9_000}],
+        {NEW: WHERE},
+    ],
+)
+def test_what_only_looks_like_one_is_none(body: object) -> None:
+    assert pointer.read(json.dumps(body).encode(), {"ExtendedPayloadSize": SIZE}) is None
+
+
+def test_without_its_attribute_it_is_a_body_like_any_other() -> None:
+    body = json.dumps([NEW, WHERE]).encode()
+    assert pointer.read(body, {}) is None
+    assert pointer.read(body, {"ExtendedPayloadSize": Attribute("String", "300000")}) is None
+
+
+@given(
+    st.binary()
+    | st.lists(st.sampled_from([NEW, WHERE, 1, None, float("nan")])).map(lambda body: json.dumps(body).encode())
+)
+def test_no_bytes_make_it_raise(body: bytes) -> None:
+    pointer.read(body, {"ExtendedPayloadSize": SIZE})
