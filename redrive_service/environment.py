@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -13,6 +13,7 @@ import redis
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.pq import Conninfo
 
+from reprocessing.domain import secret
 from reprocessing.domain.endpoint import Denied, allow_list
 
 Mode = Literal["production", "sandbox"]
@@ -43,6 +44,7 @@ class Environment:
     region: str
     behind_proxy: bool
     health_hosts: tuple[str, ...]
+    secrets: dict[str, str] = field(repr=False)
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -63,6 +65,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         queue_urls=reader.queue_urls(region),
         behind_proxy=reader.yes_or_no("BEHIND_TLS_PROXY"),
         health_hosts=reader.health_hosts(),
+        secrets=reader.secrets(),
     )
     if reader.problems:
         problems = "\n".join(f"  - {problem}" for problem in reader.problems)
@@ -140,6 +143,19 @@ class _Reader:
             cure = "List host names, addresses or networks: status.example.com, 10.1.2.3:8080"
             self.problems.append(f"REDRIVE_HEALTH_HOSTS cannot be used: {listed.why}. {cure}")
         return hosts
+
+    def secrets(self) -> dict[str, str]:
+        """NAME=TEXT, with commas or line breaks between them. Nothing of a text is told, whatever is wrong with it."""
+        found: dict[str, str] = {}
+        entries = re.split(r"[,\r\n]+", self.variables.get("REDRIVE_SECRETS", ""))
+        for entry in (one.strip() for one in entries if one.strip()):
+            name, _, text = (part.strip() for part in (entry if "=" in entry else f"={entry}").partition("="))
+            problem = f"{name} is there twice" if name in found else secret.problem(name, text)
+            if problem:
+                cure = "Write NAME=whsec_… with commas between them; make one: openssl rand -base64 32"
+                self.problems.append(f"REDRIVE_SECRETS cannot be used: {problem}. {cure}")
+            found[name] = text
+        return found
 
     def database(self) -> dict[str, Any]:
         cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"

@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "django_celery_beat",
     "redrive_service.apps.RedriveServiceConfig",
     "reprocessing.apps.ReprocessingConfig",
+    "reprocessing.idempotency",
 ]
 
 MIDDLEWARE = [
@@ -111,6 +112,7 @@ LOGGING = {
 # answers at once; on AWS the defaults stand.
 REDRIVE: dict[str, Any] = {
     "HEALTH_HOSTS": ENVIRONMENT.health_hosts,
+    "SECRETS": ENVIRONMENT.secrets,
     **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 0}),
 }
 

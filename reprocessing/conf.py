@@ -17,6 +17,7 @@ from django.conf import settings
 from reprocessing.domain.endpoint import AllowList, Denied, allow_list
 from reprocessing.domain.errors import SettingsAreUnclear
 from reprocessing.domain.marks import MarkNames, is_name
+from reprocessing.domain.secret import problem as problem_of_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,9 @@ class Conf:
         hints_per_slot: untaken hints for each slot of a worker.
         hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
         history: how long finished letters and their attempts are kept.
-        health_hosts: what health checks may ask: host names, addresses and networks, each perhaps with a port; see
-            `domain.endpoint`. Nothing else is asked.
+        health_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
+            perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
+        secrets: what signs letters to endpoints, by the names that targets know; see `domain.secret`. Never shown.
         marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
             reprocessed_from; None switches one off.
     """
@@ -60,6 +62,7 @@ class Conf:
     hint_life_cap: timedelta = timedelta(seconds=60)
     history: timedelta = timedelta(days=90)
     health_hosts: AllowList = field(default_factory=AllowList)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     marks: MarkNames = field(default_factory=MarkNames)
 
 
@@ -114,6 +117,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
             yield from _problems_of_marks(name, value)
         elif isinstance(_DEFAULTS[name], AllowList):
             yield from _problems_of_hosts(name, value)
+        elif isinstance(_DEFAULTS[name], Mapping):
+            yield from _problems_of_secrets(name, value)
         elif problem := _problem_of_number(name, value):
             yield problem
 
@@ -146,6 +151,16 @@ def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
         yield f"{name} has {found.why}. Correct it, or take it out."
 
 
+def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
+    """Nothing of a value that was given stands in these: it may be a secret in the wrong place."""
+    if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
+        yield f"{name} must be a mapping of names to texts."
+        return
+    for one, secret in value.items():
+        if problem := problem_of_secret(one, secret):
+            yield f"{name}: {problem}. Make one: openssl rand -base64 32"
+
+
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as its default
     match _DEFAULTS[name]:
         case timedelta():
@@ -154,6 +169,8 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as 
             return MarkNames(**value)
         case AllowList():
             return allow_list(value)
+        case Mapping():
+            return dict(value)
         case _:
             return value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from redrive_service.environment import EnvironmentIsIncomplete, read
@@ -182,3 +184,28 @@ def test_what_is_optional_may_be_empty(name: str) -> None:
 )
 def test_what_can_be_used_is_not_refused(name: str, value: str) -> None:
     read({**COMPLETE, name: value})
+
+
+def test_secrets_are_read_with_commas_or_line_breaks_between_them_and_shown_to_nobody() -> None:
+    mails = "whsec_" + base64.b64encode(b"m" * 25).decode()
+    found = read({**COMPLETE, "REDRIVE_SECRETS": f"orders={'o' * 24},\n mails = {mails}\n"})
+
+    assert found.secrets == {"orders": "o" * 24, "mails": mails}
+    assert "ooo" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "problem"),
+    [
+        ("s" * 40, "the name of a secret takes"),
+        ("whsec_" + "s" * 39 + "=", "the name of a secret takes"),
+        ("orders=" + "s" * 23, "orders is shorter than 24 bytes"),
+        (f"orders={'s' * 24},orders={'s' * 25}", "orders is there twice"),
+        ("orders=whsec_" + "s" * 33, "orders begins with whsec_, and what follows is no base64"),
+    ],
+)
+def test_a_secret_that_cannot_sign_is_named_and_not_shown(secrets: str, problem: str) -> None:
+    (said,) = problems({**COMPLETE, "REDRIVE_SECRETS": secrets})
+
+    assert said.startswith(f"REDRIVE_SECRETS cannot be used: {problem}")
+    assert "sss" not in said

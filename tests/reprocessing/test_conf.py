@@ -50,6 +50,29 @@ def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
     assert said in str(refusal.value)
 
 
+def test_secrets_are_known_by_name_and_never_shown() -> None:
+    seen = conf.of({"SECRETS": {"orders": "s" * 24}})
+    assert seen.secrets == {"orders": "s" * 24}
+    assert "sss" not in repr(seen)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "said"),
+    [
+        (["s" * 24], "must be a mapping of names to texts"),
+        ({"orders": "s" * 23}, "orders is shorter than 24 bytes"),
+        ({"orders": 5}, "must be a mapping of names to texts"),
+        ({"s" * 65: "s" * 24}, "the name of a secret takes 1 to 64"),
+        ({"orders": "whsec_sss"}, "orders begins with whsec_, and what follows is no base64"),
+    ],
+)
+def test_a_secret_that_cannot_sign_is_named_and_not_shown(secrets: object, said: str) -> None:
+    with pytest.raises(SettingsAreUnclear) as refusal:
+        conf.of({"SECRETS": secrets})
+    assert said in str(refusal.value)
+    assert "sss" not in str(refusal.value)
+
+
 def test_everything_that_is_wrong_is_named_at_once() -> None:
     wrong = {"LAESE": 8, "RECEIVERS": True, "LONG_POLL": 21, "INTENT_SIZE": 1.5, "MARKS": {"id": "x", "redrive": "a b"}}
     with pytest.raises(SettingsAreUnclear) as refusal:

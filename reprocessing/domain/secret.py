@@ -1,0 +1,37 @@
+"""What signs letters to an endpoint: a name that people use, and a text that nobody is shown."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Final
+
+#: Bytes: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme".
+LEAST: Final = 24
+#: Before a secret that is written in base64.
+PREFIX: Final = "whsec_"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def key(secret: str) -> bytes | None:
+    """The bytes that sign: what is encoded behind whsec_, else the text itself; None where it is no base64."""
+    if not secret.startswith(PREFIX):
+        return secret.encode()
+    try:
+        return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        return None
+
+
+def problem(name: str, secret: str) -> str | None:
+    """What is wrong with a secret, in words that show nothing of it; None where it can be used."""
+    if not _NAME.fullmatch(name) or name.startswith(PREFIX):
+        return "the name of a secret takes 1 to 64 letters, digits, hyphens and underscores; NAME=whsec_… is one secret"
+    found = key(secret)
+    if found is None:
+        return f"{name} begins with {PREFIX}, and what follows is no base64"
+    if len(found) < LEAST:
+        return f"{name} is shorter than {LEAST} bytes"
+    return None
