@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,11 +28,11 @@ from typing import Any, Final
 import boto3
 import psycopg
 
-ROOT: Final = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from redrive_service.sandbox.servers import RunningServer, Server  # noqa: E402  # found through the line above
-from redrive_service.sandbox.stack import Stack  # noqa: E402
+from benchmarks.stand import employ, furnish  # found through the line above
+from redrive_service.sandbox.servers import RunningServer
+from redrive_service.sandbox.stack import Stack
 
 BATCH: Final = 10
 BODY: Final = 510
@@ -208,40 +207,6 @@ def drain(bench: Bench, worker: RunningServer) -> float:
     return time.monotonic() - began
 
 
-def employ(stack: Stack, plan: Plan) -> RunningServer:
-    """A worker of the service that has done its first task."""
-    from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
-
-    options = ["--pool", "solo"] if plan.solo else ["--concurrency", "2"]
-    profiler = ["-m", "cProfile", "-o", str(plan.profile)] if plan.profile else []
-    command = [sys.executable, *profiler, "-m", "celery", "-A", "redrive_service", "worker", "-l", "WARNING", *options]
-    log = stack.folder / "worker.log"
-    worker = RunningServer(Server(name="worker", command=command, log=log, environment=dict(os.environ)))
-    app.send_task("reprocessing.tick", queue="redrive-control")
-    with psycopg.connect(stack.postgres.url, autocommit=True) as database:
-        beats = "SELECT count(*) FROM reprocessing_pulse"
-        worker.await_ready(lambda: (database.execute(beats).fetchone() or (0,))[0] > 0)
-    return worker
-
-
-def furnish(stack: Stack, plan: Plan) -> None:
-    """The environment of this process and of the worker's: the stack's, with settings for a benchmark."""
-    words = f"from redrive_service.settings import *\nREDRIVE = {{'LONG_POLL': {plan.long_poll}}}\n"
-    (stack.folder / "drain_settings.py").write_text(words)
-    sys.path.insert(0, str(stack.folder))
-    os.environ |= {
-        **stack.environment(),
-        "PYTHONPATH": f"{stack.folder}:{ROOT}",
-        "DJANGO_SETTINGS_MODULE": "drain_settings",
-    }
-    with psycopg.connect(stack.postgres.url, autocommit=True) as database:
-        database.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-    subprocess.run([sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"], check=True)
-    import django  # noqa: PLC0415  # only now it is told its settings
-
-    django.setup()
-
-
 def let_postgres_count(folder: Path) -> None:
     """Have the cluster in this folder load pg_stat_statements with its next start."""
     with Stack(folder) as stack, psycopg.connect(stack.postgres.url, autocommit=True) as database:
@@ -253,10 +218,13 @@ def run(plan: Plan) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="redrive-drain-") as folder:
         let_postgres_count(Path(folder))
         with Stack(Path(folder)) as stack:
-            furnish(stack, plan)
+            furnish(stack, {"LONG_POLL": plan.long_poll})
+            with psycopg.connect(stack.postgres.url, autocommit=True) as database:
+                database.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
             bench = Bench(stack, plan)
             bare_rate = bare(bench)
-            worker = employ(stack, plan)
+            options = ["--pool", "solo"] if plan.solo else ["--concurrency", "2"]
+            worker = employ(stack, options, profile=plan.profile)
             try:
                 seconds = drain(bench, worker)
             finally:

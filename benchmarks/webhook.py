@@ -1,0 +1,183 @@
+"""What a slow target costs: letters a second to an HTTP endpoint of 50 ms, by one worker process, in order per key.
+
+Starts the embedded stack, an endpoint in a process of its own, and one real worker (one process, one letter task at a
+time). The endpoint's own record says how fast letters came, whether each key's came in order and one at a time, and,
+with --hang, whether one key whose first letter hangs for 30 s kept any other waiting. Ends with 1 where a letter was
+out of order, or where the rate is below the bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import boto3
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import itertools
+
+from benchmarks.stand import employ, furnish  # found through the line above
+from redrive_service.sandbox.servers import RunningServer, Server
+from redrive_service.sandbox.stack import Stack
+
+BAR: Final = 1_000
+TICK: Final = 2.0
+BATCH: Final = 10
+HANGING: Final = "k-0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to send, and where: `pause` seconds until the endpoint answers."""
+
+    keys: int
+    letters: int
+    pause: float
+    hang: bool
+    profile: Path | None
+
+    @property
+    def expected(self) -> int:
+        """Letters that will come to an end soon: those of a hanging key do not."""
+        return (self.keys - self.hang) * self.letters
+
+
+def bury(plan: Plan) -> str:
+    """A dlq with the letters of all keys; its URL."""
+    sqs: Any = boto3.client("sqs")
+    dlq: str = sqs.create_queue(QueueName="hooks-dlq", Attributes={"VisibilityTimeout": "300"})["QueueUrl"]
+    letters = [(f"k-{key}", n) for n in range(plan.letters) for key in range(plan.keys)]
+    for first in range(0, len(letters), BATCH):
+        sqs.send_message_batch(QueueUrl=dlq, Entries=[_letter(*one) for one in letters[first : first + BATCH]])
+    return dlq
+
+
+def _letter(key: str, n: int) -> dict[str, Any]:
+    told = {"key": key, "n": str(n)}
+    return {
+        "Id": f"{key}-{n}",
+        "MessageBody": json.dumps({"key": key, "n": n, "rest": "x" * 400}),
+        "MessageAttributes": {one: {"DataType": "String", "StringValue": text} for one, text in told.items()},
+    }
+
+
+def watch(dlq: str, port: int) -> None:
+    """Have the service watch the dlq: automatic, lanes by key, no rate, no ramp, no waves."""
+    from reprocessing.models import Breaker, DeadLetterQueue, Origin, Target  # noqa: PLC0415  # Django is set up by now
+    from reprocessing.sqs import QueueAddress, describe  # noqa: PLC0415
+
+    here, url = QueueAddress.of(dlq), f"http://127.0.0.1:{port}/letters"
+    target = Target.objects.create(kind="http", arn=url, url=url, region=here.region, rate=None)
+    Breaker.objects.filter(target=target).update(ramp_from=1, ramp=1)
+    watched = DeadLetterQueue.objects.create(
+        name="hooks", url=dlq, arn=describe(here).arn, region=here.region, mode="automatic", quiet_for=0, waves=False,
+        ordering_key="attribute:key", sequence="attribute:n", custody_limit=100_000,
+    )  # fmt: skip
+    Origin.objects.create(dlq=watched, arn=url, target=target)
+
+
+def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
+    """Tick like beat until the endpoint has every letter; its record."""
+    from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
+
+    ticked, last, seen = 0.0, time.monotonic(), 0
+    while True:
+        if time.monotonic() - ticked >= TICK:
+            app.send_task("reprocessing.tick", queue="redrive-control", expires=5)
+            ticked = time.monotonic()
+        time.sleep(0.5)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
+            record: list[list[Any]] = json.load(answer)
+        done = sum(1 for key, _, _, ended in record if ended and not (plan.hang and key == HANGING))
+        if done >= plan.expected:
+            return record
+        if done > seen:
+            seen, last = done, time.monotonic()
+        if worker.has_ended() or time.monotonic() - last > 60:
+            sys.exit(f"It stands still at {done:,} letters:\n{worker.log_since_start()[-4000:]}")
+
+
+def judge(plan: Plan, record: list[list[Any]]) -> dict[str, Any]:
+    """The figures of the endpoint's record; a letter out of order, or two of a key at once, end it."""
+    lanes: dict[str, list[list[Any]]] = defaultdict(list)
+    for line in record:
+        lanes[line[0]].append(line)
+    whole = {key: some for key, some in lanes.items() if not (plan.hang and key == HANGING)}
+    for key, some in whole.items():
+        if [n for _, n, _, _ in some] != list(range(plan.letters)):
+            sys.exit(f"{key} came as {[n for _, n, _, _ in some]}.")
+        if any(after[2] < before[3] for before, after in itertools.pairwise(some)):
+            sys.exit(f"Two letters of {key} were open at once.")
+    others = [line for some in whole.values() for line in some]
+    first, last = min(line[2] for line in others), max(line[3] for line in others)
+    open_at_most = _most_open(others)
+    return {
+        "letters_per_second": round(len(others) / (last - first)),
+        "seconds": round(last - first, 2),
+        "open_at_most": open_at_most,
+        "hung": sum(1 for key, *_ in record if plan.hang and key == HANGING),
+        "cores": os.cpu_count(),
+    }
+
+
+def _most_open(lines: list[list[Any]]) -> int:
+    moments = sorted([(line[2], 1) for line in lines] + [(line[3], -1) for line in lines])
+    most = now = 0
+    for _, step in moments:
+        now += step
+        most = max(most, now)
+    return most
+
+
+def run(plan: Plan) -> dict[str, Any]:
+    """One drain, and its figures."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="redrive-webhook-") as folder, Stack(Path(folder)) as stack:
+        furnish(stack, {"LONG_POLL": 1, "HEALTH_HOSTS": [f"127.0.0.1:{port}"]})
+        command = [sys.executable, str(Path(__file__).with_name("endpoint.py")), str(port), str(plan.pause)]
+        told = Server(
+            name="endpoint", command=[*command, HANGING if plan.hang else ""], log=stack.folder / "endpoint.log",
+            environment=dict(os.environ),
+        )  # fmt: skip
+        endpoint = RunningServer(told)
+        try:
+            watch(bury(plan), port)
+            worker = employ(
+                stack, ["--concurrency", "1"] if not plan.profile else ["--pool", "solo"], profile=plan.profile
+            )
+            try:
+                return judge(plan, drain(plan, port, worker))
+            finally:
+                worker.stop()
+        finally:
+            endpoint.stop()
+
+
+def main() -> int:
+    """Prints the figures; 1 when the rate is below the bar."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keys", type=int, default=1_000, help="(default: %(default)s)")
+    parser.add_argument("--letters", type=int, default=5, help="of each key (default: %(default)s)")
+    parser.add_argument("--pause", type=float, default=0.05, help="seconds until an answer (default: %(default)s)")
+    parser.add_argument("--hang", action="store_true", help="the endpoint hangs for 30 s on the letters of one key")
+    parser.add_argument("--profile", type=Path, help="let a solo worker write a cProfile to this file")
+    given = parser.parse_args()
+    figures = run(Plan(**vars(given)))
+    print(json.dumps(figures, indent=2))
+    return 0 if figures["letters_per_second"] >= BAR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
