@@ -95,6 +95,7 @@ RETURNING c.message_id, c.state
 
 # By the id the target gave it, else by the marks we gave it and the same bytes; of several attempts the newest.
 # Marks travel along when a consumer hands a letter on: they tell a return only where it died in the attempt's target.
+# Celery workers hand nothing on, and what they are given may differ from the letter's bytes.
 # A copy that does not name the queue it died in may have died there when this dlq is one that the target's go to.
 _RETURNS = f"""
 WITH seen AS (
@@ -105,10 +106,11 @@ WITH seen AS (
       FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id
     UNION ALL
     SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.run_id, a.breaker_id, a.no, 1
-      FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id AND l.body_hash = s.body_hash
+      FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id
                   JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no
                   JOIN redrive_target t ON t.id = a.target_id
-     WHERE CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
+     WHERE (l.body_hash = s.body_hash OR t.kind = 'celery')
+       AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
                 ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
                   OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
 )

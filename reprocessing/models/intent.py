@@ -89,6 +89,7 @@ WITH mine AS (
      WHERE l.id = r.id AND l.state = 'waiting' AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
     RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence,
               l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, l.rule_id, l.rate_class_id,
+              l.released_by IS NOT NULL AS released,
               r.fence, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
               CASE WHEN r.fresh THEN r.wave_id END AS wave_id
 ), opened AS (
@@ -101,8 +102,8 @@ WITH mine AS (
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.forgiven AS attempts, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
-       m.idempotency_key, p.body, p.attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id, m.wave_id,
-       {BACKOFF}
+       m.idempotency_key, m.released, p.body, p.attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
+       m.wave_id, {BACKOFF}
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
   LEFT JOIN redrive_rule u ON u.id = m.rule_id LEFT JOIN redrive_rate_class c ON c.id = m.rate_class_id
@@ -129,6 +130,7 @@ class Intended:
     public_id: UUID
     message_id: str
     idempotency_key: str | None
+    released: bool
     body: bytes
     attributes: bytes
     system: dict[str, Any]
