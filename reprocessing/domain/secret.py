@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import Final
 
-#: Bytes: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme".
+#: Bytes, by https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 LEAST: Final = 24
 #: Before a secret that is written in base64.
 PREFIX: Final = "whsec_"
