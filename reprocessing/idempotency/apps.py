@@ -1,0 +1,17 @@
+"""The application's name for Django."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class IdempotencyConfig(AppConfig):
+    """What was done under which key. Needs nothing else of this package's neighbours."""
+
+    name = "reprocessing.idempotency"
+    label = "redrive_idempotency"
+    verbose_name = "Idempotency"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from reprocessing.idempotency import checks  # noqa: F401, PLC0415  # registers them, once models are there

@@ -1,0 +1,49 @@
+"""What Django's system checks say about the settings, before anything is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004  # Django's word
+from django.db import connections
+
+from reprocessing.idempotency import conf
+from reprocessing.idempotency.decorator import declared
+from reprocessing.idempotency.errors import SettingsAreUnclear
+
+
+@register
+def settings_are_clear(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  # Django's signature
+    """What is wrong with settings.REDRIVE_IDEMPOTENCY, and with what decorated functions say."""
+    try:
+        view = conf.current()
+        kept = {"REDRIVE_IDEMPOTENCY": view.keep} | {
+            f'The space "{space}"': conf.span(keep, f'keep of the space "{space}"', most=conf.LONGEST_KEEP)
+            for space, keep in declared.items()
+        }
+    except SettingsAreUnclear as error:
+        return [Error(str(error), id="redrive_idempotency.E001")]
+    return [*_databases(view.database), *_memories(kept)]
+
+
+def _databases(alias: str) -> Iterator[CheckMessage]:
+    if alias not in connections:
+        yield Error(f'REDRIVE_IDEMPOTENCY["DATABASE"] names "{alias}", which is not in DATABASES.',
+                    id="redrive_idempotency.E002")  # fmt: skip
+    elif connections[alias].vendor != "postgresql":
+        yield Error(f'Claims need PostgreSQL, and "{alias}" is {connections[alias].display_name}.',
+                    id="redrive_idempotency.E003")  # fmt: skip
+
+
+def _memories(kept: dict[str, timedelta]) -> Iterator[CheckMessage]:
+    for who, keep in kept.items():
+        if keep < conf.LEAST_KEEP:
+            yield Warning(
+                f"{who} forgets what was done after {keep.total_seconds() / 86_400:.3g} days. A message may come again "
+                f"later: SQS keeps it for {conf.RETENTION_LIMIT.days} days, and a replay of it for as long once more.",
+                hint=f"Keep claims for {conf.LEAST_KEEP.days} days or longer.",
+                id="redrive_idempotency.W001",
+            )

@@ -1,0 +1,89 @@
+"""`idempotent`: a function whose work is done once for each key."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+from reprocessing.idempotency.claiming import once
+from reprocessing.idempotency.errors import ClaimIsUnclear
+
+Given = ParamSpec("Given")
+Done = TypeVar("Done")
+#: The name of an argument, or what makes the value from all of them.
+From = str | Callable[..., Any]
+
+#: How long each decorated function says that it is remembered, by its space; a system check reads it.
+declared: Final[dict[str, timedelta | float]] = {}
+
+
+def idempotent(  # noqa: PLR0913  # those of `once`
+    *,
+    key: From,
+    space: str,
+    lease: timedelta | float | None = None,
+    keep: timedelta | float | None = None,
+    payload: From | None = None,
+    wait: float = 0.0,
+    transactional: bool = False,
+    using: str | None = None,
+) -> Callable[[Callable[Given, Done]], Callable[Given, Done]]:
+    """A function that is executed once for each key; whoever calls it again gets what it returned, through JSON.
+
+    `key` and `payload` name an argument, or are called with all of them. Everything else is as in `once`, errors too.
+
+    Raises:
+        ClaimIsUnclear: the function is a coroutine or a generator, or has no such argument.
+    """
+
+    def decorate(function: Callable[Given, Done]) -> Callable[Given, Done]:
+        _refuse_what_is_not_called(function)
+        key_of, payload_of = _reader(function, key), _reader(function, payload)
+        if keep is not None:
+            declared[space] = keep
+
+        @wraps(function)
+        def asked(*args: Given.args, **kwargs: Given.kwargs) -> Done:
+            with once(
+                key_of(*args, **kwargs), space=space, lease=lease, keep=keep, payload=payload_of(*args, **kwargs),
+                wait=wait, transactional=transactional, using=using,
+            ) as claim:  # fmt: skip
+                if claim.found:
+                    known: Done = claim.found.result
+                    return known
+                done = function(*args, **kwargs)
+                claim.result(done)
+                return done
+
+        return asked
+
+    return decorate
+
+
+def _refuse_what_is_not_called(function: Callable[..., Any]) -> None:
+    later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(is_one(function) for is_one in later):
+        raise ClaimIsUnclear(
+            f"{function.__qualname__} is a coroutine or a generator: its work is not done when the call ends. Decorate "
+            "the function that does the work, and call it with sync_to_async."
+        )
+
+
+def _reader(function: Callable[..., Any], wanted: From | None) -> Callable[..., Any]:
+    if wanted is None:
+        return lambda *_args, **_kwargs: None
+    if callable(wanted):
+        return wanted
+    signature = inspect.signature(function)
+    if wanted not in signature.parameters:
+        raise ClaimIsUnclear(f'{function.__qualname__} has no argument "{wanted}". Name one of {signature}.')
+
+    def read(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # whatever the function takes
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.arguments[wanted]
+
+    return read

@@ -1,0 +1,52 @@
+"""`manage.py purge_idempotency`: forgets what was done so long ago that nobody asks for it any more."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error, connections
+
+from reprocessing.idempotency.errors import IdempotencyError
+from reprocessing.idempotency.purging import BATCH, purge, purgeable
+
+_MOST = 100_000
+
+
+class Command(BaseCommand):
+    """Deletes claims past their time, in batches. Without --confirm it counts them."""
+
+    help = (
+        "Deletes the claims of reprocessing.idempotency that are past their time (REDRIVE_IDEMPOTENCY['KEEP'], or the "
+        "keep of the decorator). Without --confirm nothing is deleted, only counted. Run it once a day."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--confirm", action="store_true", help="do it; without it nothing is changed, only told")
+        parser.add_argument(
+            "--batch", type=_rows, default=BATCH, metavar="N", help="claims of one commit (default: %(default)s)"
+        )
+        parser.add_argument("--database", metavar="ALIAS", help="default: REDRIVE_IDEMPOTENCY['DATABASE']")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        alias = options["database"]
+        if alias is not None and alias not in connections:
+            raise CommandError(f'DATABASES has no "{alias}". It has: {", ".join(sorted(connections))}.')
+        try:
+            if options["confirm"]:
+                self.stdout.write(f"Purged: {purge(using=alias, batch=options['batch']):,}.")
+            else:
+                found = purgeable(using=alias)
+                self.stdout.write(f"NOT CHANGED: this was a dry run. With --confirm {found:,} are purged.")
+        except IdempotencyError as error:
+            raise CommandError(str(error)) from error
+        except Error as error:
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise CommandError(f"The database did not do it: {first}. Has manage.py migrate been run there?") from error
+
+
+def _rows(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST)) and 1 <= int(text) <= _MOST):
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1 and at most {_MOST:,}")
+    return int(text)

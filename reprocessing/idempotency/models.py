@@ -1,0 +1,89 @@
+"""What remembers which work was begun, done or given up under which key."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Length
+from django.db.models.lookups import Exact, LessThanOrEqual
+
+from reprocessing.idempotency.conf import LONGEST_KEY, LONGEST_SPACE
+
+
+class ClaimState(models.TextChoices):
+    """How far the work under a key is."""
+
+    IN_PROGRESS = "in_progress", "in progress: somebody works on it, until its lease ends"
+    DONE = "done", "done: it is not done again"
+    FAILED = "failed", "failed: whoever comes next may try"
+
+
+class Claim(models.Model):
+    """One key of one space: who asks under it, and what became of it.
+
+    `token` is the fence: each taking draws a new one, and only its holder moves the row. `attempts` counts takings;
+    those that are neither failures nor the present one ended with their lease. `result` is JSON text, null for none.
+    `keep_until` is when the row may be purged.
+    """
+
+    pk = models.CompositePrimaryKey("space", "key")
+    space = models.TextField()
+    key = models.TextField()
+    state = models.TextField(choices=ClaimState.choices)
+    token = models.UUIDField()
+    payload_hash = models.BinaryField(null=True, blank=True)
+    result = models.TextField(null=True, blank=True)  # noqa: DJ001  # an empty text would be no JSON
+    attempts = models.IntegerField()
+    failures = models.IntegerField()
+    claimed_at = models.DateTimeField()
+    lease_until = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    error_type = models.TextField(default="", blank=True)
+    error_message = models.TextField(default="", blank=True)
+    keep_until = models.DateTimeField()
+
+    class Meta:
+        db_table = "redrive_idempotency_claim"
+        constraints = [  # noqa: RUF012  # Django's shape of a Meta
+            models.CheckConstraint(
+                condition=Q(state__in=ClaimState.values), name="work_is_in_progress_or_done_or_failed"
+            ),
+            models.CheckConstraint(
+                condition=Q(state=ClaimState.IN_PROGRESS, lease_until__isnull=False)
+                | (~Q(state=ClaimState.IN_PROGRESS) & Q(lease_until=None)),
+                name="work_in_progress_alone_has_a_lease",
+            ),
+            models.CheckConstraint(
+                condition=Q(state=ClaimState.DONE, done_at__isnull=False)
+                | (~Q(state=ClaimState.DONE) & Q(done_at=None)),
+                name="work_that_is_done_alone_says_since_when",
+            ),
+            models.CheckConstraint(
+                condition=Q(result=None) | Q(state=ClaimState.DONE), name="only_work_that_is_done_has_a_result"
+            ),
+            models.CheckConstraint(
+                condition=Q(failures=0, failed_at=None, error_type="", error_message="")
+                | (Q(failures__gt=0, failed_at__isnull=False) & ~Q(error_type="")),
+                name="a_failure_says_when_and_of_what_type",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=ClaimState.FAILED) | Q(failures__gt=0), name="failed_work_counts_a_failure"
+            ),
+            models.CheckConstraint(
+                condition=Q(failures__gte=0, attempts__gte=1) & Q(attempts__gte=F("failures")),
+                name="every_failure_was_an_attempt",
+            ),
+            models.CheckConstraint(condition=Exact(Length("payload_hash"), 32), name="a_payload_hash_is_a_sha256"),
+            models.CheckConstraint(condition=~Q(space="") & ~Q(key=""), name="a_space_and_a_key_say_something"),
+            models.CheckConstraint(
+                condition=Q(
+                    LessThanOrEqual(Length("space"), LONGEST_SPACE), LessThanOrEqual(Length("key"), LONGEST_KEY)
+                ),
+                name="a_space_and_a_key_are_short_enough",
+            ),
+        ]
+        indexes = [models.Index(F("keep_until"), name="claims_by_when_they_may_go")]  # noqa: RUF012  # as above
+
+    def __str__(self) -> str:
+        return f"{self.space}: {self.state}"

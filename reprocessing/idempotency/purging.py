@@ -1,0 +1,28 @@
+"""Forgetting what was done so long ago that nobody asks for it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reprocessing.idempotency import conf, table
+
+BATCH = 1_000
+
+
+def purge(*, using: str | None = None, batch: int = BATCH, stop: Callable[[], bool] = lambda: False) -> int:
+    """Delete claims that are past their time, `batch` of them in each statement and commit; how many.
+
+    Neither what somebody works on nor what somebody else purges just now is waited for.
+    """
+    alias, purged = using or conf.current().database, 0
+    while not stop():
+        found = table.forget(alias, limit=batch)
+        purged += found
+        if found < batch:
+            break
+    return purged
+
+
+def purgeable(*, using: str | None = None) -> int:
+    """How many claims `purge` would delete now."""
+    return table.forgettable(using or conf.current().database)

@@ -1,0 +1,1 @@
+"""Tests of work that is done once."""

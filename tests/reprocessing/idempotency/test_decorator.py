@@ -1,0 +1,90 @@
+"""`idempotent`: what a decorated function does, and what it refuses to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reprocessing.idempotency import ClaimIsUnclear, PayloadConflict, idempotent, message_key, task_key
+from tests.reprocessing.idempotency.stock import row
+
+MESSAGE: dict[str, Any] = {"MessageId": "m-1", "Body": "{}"}
+MARKED = MESSAGE | {"MessageAttributes": {"IdempotencyKey": {"DataType": "String", "StringValue": "m-0"}}}
+
+
+class Request:
+    """What a bound Celery task sees of its message."""
+
+    def __init__(self, properties: dict[str, Any] | None) -> None:
+        self.properties = properties
+
+
+@pytest.mark.django_db
+def test_a_key_may_be_an_argument_however_it_is_given() -> None:
+    done: list[int] = []
+
+    @idempotent(key="order", space="orders")
+    def charge(order: int = 7, *, cents: int = 5) -> list[int]:
+        done.append(order)
+        return [order, cents]
+
+    assert [charge(7), charge(order=7), charge(), charge(8, cents=1)] == [[7, 5], [7, 5], [7, 5], [8, 1]]
+    assert done == [7, 8]
+
+
+@pytest.mark.django_db
+def test_a_key_may_be_made_of_all_arguments() -> None:
+    @idempotent(key=lambda order, line: f"{order}/{line}", space="orders")
+    def ship(order: int, line: int) -> int:
+        return order + line
+
+    assert [ship(1, 2), ship(1, line=2)] == [3, 3]
+    assert row("1/2").attempts == 1
+
+
+@pytest.mark.django_db
+def test_a_payload_may_be_an_argument() -> None:
+    @idempotent(key="order", space="orders", payload="lines")
+    def ship(order: int, lines: list[str]) -> int:
+        return len(lines) + order
+
+    assert ship(1, ["a"]) == 2
+    with pytest.raises(PayloadConflict):
+        ship(1, ["b"])
+
+
+@pytest.mark.django_db
+def test_the_function_keeps_its_name_and_its_words() -> None:
+    @idempotent(key=lambda: 1, space="orders")
+    def ship() -> None:
+        """Ship it."""
+
+    assert (ship.__name__, ship.__doc__) == ("ship", "Ship it.")
+
+
+def test_an_argument_that_there_is_not_is_refused_when_the_module_is_read() -> None:
+    with pytest.raises(ClaimIsUnclear, match='has no argument "ordr"'):
+        idempotent(key="ordr", space="orders")(lambda order: order)
+
+
+def test_what_is_not_done_when_the_call_ends_is_refused() -> None:
+    async def later() -> None: ...
+    def bit_by_bit() -> Any:  # noqa: ANN401
+        yield
+
+    for function in (later, bit_by_bit):
+        with pytest.raises(ClaimIsUnclear, match="coroutine or a generator"):
+            idempotent(key=lambda: 1, space="orders")(function)
+
+
+@pytest.mark.parametrize(("message", "key"), [(MESSAGE, "m-1"), (MARKED, "m-0")])
+def test_first_delivery_and_replay_of_a_message_have_one_key(message: dict[str, Any], key: str) -> None:
+    assert message_key(message) == key
+    assert task_key(Request({"delivery_info": {"sqs_message": message}})) == key
+
+
+@pytest.mark.parametrize("properties", [None, {}, {"delivery_info": {"routing_key": "orders"}}])
+def test_a_task_from_elsewhere_has_no_message_to_be_named_after(properties: dict[str, Any] | None) -> None:
+    with pytest.raises(ClaimIsUnclear, match="Take the task's id"):
+        task_key(Request(properties))

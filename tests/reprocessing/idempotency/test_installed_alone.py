@@ -1,0 +1,151 @@
+"""The app in a project that has nothing else; its checks; its command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from reprocessing.idempotency import decorator, once, purge
+from reprocessing.idempotency.checks import settings_are_clear
+from reprocessing.idempotency.models import Claim
+from tests.reprocessing.idempotency.stock import SPACE, project
+
+
+@pytest.fixture
+def empty_database(transactional_db: None) -> Iterator[str]:
+    """A database with no table, on the tests' server."""
+    name = f"{connection.settings_dict['NAME']}_alone"
+    with connection.cursor() as cursor:
+        cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        cursor.execute(f'CREATE DATABASE "{name}" STRATEGY file_copy')
+    yield name
+    with connection.cursor() as cursor:
+        cursor.execute(f'DROP DATABASE "{name}"')
+
+
+def test_it_works_alone_in_a_project_of_its_own(empty_database: str) -> None:
+    done = project(
+        """
+from django.core.management import call_command
+call_command("check")
+call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+call_command("migrate", verbosity=0)
+from reprocessing.idempotency import once
+for _ in range(2):
+    with once("key", space="orders") as claim:
+        if claim.found:
+            print(json.dumps([claim.found.result, sorted(n for n in sys.modules if n.startswith("reprocessing."))]))
+        claim.result("done")
+""",
+        name=empty_database,
+    )
+
+    assert done.returncode == 0, done.stderr
+    result, modules = json.loads(done.stdout.splitlines()[-1])
+    assert result == "done"
+    assert {name.split(".")[1] for name in modules} == {"idempotency"}
+
+
+def ids(settings: Any, value: object) -> list[str | None]:  # noqa: ANN401
+    settings.REDRIVE_IDEMPOTENCY = value
+    return [one.id for one in settings_are_clear(None)]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({}, []),
+        ({"KEEP": timedelta(days=28)}, []),
+        ({"KEEP": timedelta(days=28, microseconds=-1)}, ["redrive_idempotency.W001"]),
+        ({"KEEP": 86_400}, ["redrive_idempotency.W001"]),
+        ({"KEEP": 0}, ["redrive_idempotency.E001"]),
+        ({"KEEP": "30d"}, ["redrive_idempotency.E001"]),
+        ({"LEASE": timedelta(hours=13)}, ["redrive_idempotency.E001"]),
+        ({"KEPT": 5}, ["redrive_idempotency.E001"]),
+        ({"ERROR_MESSAGES": 1}, ["redrive_idempotency.E001"]),
+        ({"DATABASE": ""}, ["redrive_idempotency.E001"]),
+        ({"DATABASE": "other"}, ["redrive_idempotency.E002"]),
+        ([], ["redrive_idempotency.E001"]),
+    ],
+)
+def test_the_check_says_of_settings(settings: Any, value: object, expected: list[str]) -> None:  # noqa: ANN401
+    assert ids(settings, value) == expected
+
+
+def test_the_check_says_of_a_decorator_that_forgets_too_soon(
+    settings: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decorator, "declared", known := dict[str, Any]())
+    monkeypatch.setattr("reprocessing.idempotency.checks.declared", known)
+    decorator.idempotent(key=lambda: 1, space="orders", keep=timedelta(days=2))(lambda: 1)
+
+    assert ids(settings, {}) == ["redrive_idempotency.W001"]
+
+
+def claimed(**changes: str) -> None:
+    """Five claims, done long ago; each change of one of them is an expression of SQL."""
+    for number in range(5):
+        with once(number, space=SPACE):
+            pass
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE redrive_idempotency_claim SET keep_until = now() - interval '1 second'")
+        for key, change in changes.items():
+            cursor.execute(f"UPDATE redrive_idempotency_claim SET {change} WHERE key = %s", [key.lstrip("_")])
+
+
+def left() -> list[str]:
+    return sorted(Claim.objects.values_list("key", flat=True))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("batch", [1, 2, 1_000])
+def test_what_is_past_its_time_is_purged_in_batches_and_nothing_else(batch: int) -> None:
+    working = "state = 'in_progress', done_at = NULL, lease_until = now()"
+    claimed(
+        _1="keep_until = now() + interval '1 hour'",
+        _2=f"{working} + interval '1 hour'",
+        _3=f"{working} - interval '1 hour'",
+    )
+
+    assert purge(batch=batch) == 3
+    assert left() == ["1", "2"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_counts_until_it_is_told_to_act() -> None:
+    claimed(_4="keep_until = now() + interval '1 hour'")
+
+    told = StringIO()
+    call_command("purge_idempotency", stdout=told)
+    assert (told.getvalue(), len(left())) == (
+        "NOT CHANGED: this was a dry run. With --confirm 4 are purged.\n",
+        5,
+    )
+
+    told = StringIO()
+    call_command("purge_idempotency", "--confirm", "--batch", "2", stdout=told)
+    assert (told.getvalue(), left()) == ("Purged: 4.\n", ["4"])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--database", "other"], 'DATABASES has no "other". It has: default.'),
+        (["--batch", "0"], "Error: argument --batch: '0' is not a whole number of at least 1 and at most 100,000"),
+        (["--batch", "²"], "Error: argument --batch: '²' is not a whole number of at least 1 and at most 100,000"),
+    ],
+)
+def test_the_command_refuses_in_a_sentence(options: list[str], words: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        call_command("purge_idempotency", *options)
+
+    assert str(refused.value) == words
