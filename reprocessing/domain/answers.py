@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Final
 
@@ -14,10 +15,14 @@ from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken
 
 #: How long a letter rests whose endpoint wants it later and does not say when.
 REST: Final = timedelta(seconds=1)
+#: No endpoint can put a letter off for longer, by one answer.
+LONGEST: Final = timedelta(days=1)
 LONGEST_TEXT: Final = 500
 
 _LEAST, _MOST = 200, 599  # what is below is no final answer (RFC 9110, 15.2), what is above no status
 _ENTRY = re.compile(r"(?a)([2-5][0-9]{2}|[2-5]xx)=([a-z]+)")
+_LONGEST_DATE = 64
+_SECONDS = re.compile(r"[0-9]{1,400}")
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
@@ -97,6 +102,28 @@ def parse(text: str) -> Answers:
         if said.setdefault(what, meaning) is not meaning:
             raise AnswersAreUnclear(f"{what} means both {said[what]} and {meaning}. Write it once.")
     return Answers(tuple(sorted(said.items())))
+
+
+def retry_after(text: str, *, now: datetime) -> timedelta | None:
+    """What a Retry-After header asks for, in seconds or as a date (RFC 9110, 10.2.3); `LONGEST` at most.
+
+    Returns:
+        None where it cannot be read; nothing to wait for, where its date is past.
+    """
+    text = text.strip()
+    if _SECONDS.fullmatch(text):
+        return timedelta(seconds=min(int(text), LONGEST.total_seconds()))
+    at = date(text)
+    return None if at is None else min(max(at - now, timedelta()), LONGEST)
+
+
+def date(text: str) -> datetime | None:
+    """The moment that a date of HTTP names, in any of its three forms (RFC 9110, 5.6.7)."""
+    try:
+        at = parsedate_to_datetime(text.strip()[:_LONGEST_DATE])
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
 
 
 def _entry(entry: str) -> tuple[str, Meaning]:

@@ -98,9 +98,13 @@ class AllowList:
 
     def bears(self, address: Address, port: int) -> bool:
         """Whether this address may be connected to: it is public, or lies in a listed network."""
+        return self.lists(address, port) or _is_public(_meant(address))
+
+    def lists(self, address: Address, port: int) -> bool:
+        """Whether this address lies in a listed network."""
         forms = {address, _meant(address)}
         listed = [network for network, only in self.networks if only in {port, None}]
-        return any(form in network for form in forms for network in listed) or _is_public(_meant(address))
+        return any(form in network for form in forms for network in listed)
 
 
 def allow_list(entries: Sequence[str]) -> AllowList | Denied:

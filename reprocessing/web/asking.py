@@ -1,4 +1,4 @@
-"""Whether a URL answers well. The only file that speaks HTTP to the world; it trusts neither the URL nor the server.
+"""Whether a URL answers well; neither the URL nor the server is trusted.
 
 The socket is our own and only the parser is http.client's: libraries resolve a host when they connect, which may be
 another time than when its address was judged, and their timeouts count from one byte to the next.
@@ -11,8 +11,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, IncompleteRead
@@ -21,11 +20,11 @@ from typing import Final
 from reprocessing.domain import endpoint
 from reprocessing.domain.endpoint import Address, AllowList, Denied, Endpoint
 from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.web.network import WORLD, Net, judged
 
 TIMEOUT: Final = 2.0  #: seconds, for all of it: name, connection, certificate, question and answer
 LARGEST: Final = 65_536  #: bytes of an answer, with its head
 _AGENT: Final = "redrive-health-check"
-_MOST_ADDRESSES: Final = 4  #: of one host, that are tried
 _PIECE: Final = 16_384
 
 
@@ -37,26 +36,8 @@ class _TooLarge(OSError):
     """The answer is larger than anybody will read."""
 
 
-def _resolve(host: str, port: int) -> Sequence[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(where[0]) for *_, where in found))
-
-
-@dataclass(frozen=True, slots=True)
-class Net:
-    """The network as this process sees it.
-
-    Attributes:
-        resolve: the addresses of a host and port, as texts; an OSError where there are none.
-        tls: which certificates are trusted; None trusts those that the system does.
-    """
-
-    resolve: Callable[[str, int], Sequence[str]] = _resolve
-    tls: ssl.SSLContext | None = None
-
-
 def check(
-    url: str, *, allowed: AllowList, expected: int | None = None, timeout: float = TIMEOUT, net: Net = Net()
+    url: str, *, allowed: AllowList, expected: int | None = None, timeout: float = TIMEOUT, net: Net = WORLD
 ) -> Finding:
     """Ask the URL, once, and say whether it answered well; never what it answered.
 
@@ -90,19 +71,11 @@ def check(
 def _addresses(asked: Endpoint, allowed: AllowList, net: Net, until: float) -> Sequence[Address] | Unknown:
     """The addresses of the host, each of them good."""
     if not isinstance(asked.host, str):
-        found: Sequence[Address | None] = [asked.host]
-    else:
-        texts = _in_time(net, asked.host, asked.port, until)
-        if not texts:
-            return Unknown(f"{asked.host} could not be resolved")
-        found = [endpoint.address(text) for text in texts]
-    good = [one for one in found if one is not None and allowed.bears(one, asked.port)]
-    if len(good) < len(found):
-        return Unknown(
-            f"{asked.authority} stands for an address that is not public. "
-            "List that address or its network in REDRIVE_HEALTH_HOSTS, if it is meant"
-        )
-    return good[:_MOST_ADDRESSES]
+        texts: Sequence[str] = [str(asked.host)]
+    elif not (texts := _in_time(net, asked.host, asked.port, until)):
+        return Unknown(f"{asked.host} could not be resolved")
+    found = judged(asked, texts, allowed)
+    return Unknown(found.why) if isinstance(found, Denied) else found
 
 
 def _in_time(net: Net, host: str, port: int, until: float) -> Sequence[str]:

@@ -1,0 +1,29 @@
+"""How an endpoint knows that a letter came from here: Standard Webhooks, version 1, symmetric.
+
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from datetime import datetime
+
+
+def headers(key: bytes, *, message_id: str, now: datetime, body: bytes) -> tuple[tuple[str, str], ...]:
+    """The three headers that sign a body.
+
+    Args:
+        key: the secret's; see `secret.key`.
+        message_id: the same whenever this letter is sent; without a full stop, which parts what is signed.
+        now: when it is sent; receivers refuse what is minutes old.
+        body: as it is sent.
+    """
+    moment = str(int(now.timestamp()))
+    signed = hmac.digest(key, b".".join((message_id.encode(), moment.encode(), body)), hashlib.sha256)
+    return (
+        ("webhook-id", message_id),
+        ("webhook-timestamp", moment),
+        ("webhook-signature", f"v1,{base64.b64encode(signed).decode()}"),
+    )

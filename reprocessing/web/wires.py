@@ -1,0 +1,104 @@
+"""libcurl's many transfers in one thread: its sockets are waited for, and what has ended is handed out.
+
+Not by its own select, which knows no socket beyond the first 1,024 of a process, and not by going through all transfers
+for each event.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import time
+from typing import Final
+
+import pycurl
+
+_LONGEST: Final = 3_600.0  #: seconds
+
+
+class Wires:
+    """Transfers on their way. For one thread; only `wake` may be called from others."""
+
+    def __init__(self, *, connections: int) -> None:
+        """Nothing is on its way yet.
+
+        Args:
+            connections: how many are kept open for later.
+        """
+        self._multi = pycurl.CurlMulti()
+        self._selector = selectors.DefaultSelector()
+        self._bell, self._rope = socket.socketpair()
+        self._due: float | None = None
+        for end in (self._bell, self._rope):
+            end.settimeout(0)
+        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._alarm)
+
+    def add(self, handle: pycurl.Curl) -> None:
+        """Begin a transfer, with the next turn."""
+        self._multi.add_handle(handle)
+
+    def drop(self, handle: pycurl.Curl) -> None:
+        """Forget a transfer, ended or not; the connection of one that has not ended is closed."""
+        self._multi.remove_handle(handle)
+
+    def turn(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
+        """Carry on what can be carried on; what has ended, each with libcurl's error or None.
+
+        Args:
+            wait: seconds to wait at most until there is something to do.
+        """
+        until_due = _LONGEST if self._due is None else max(0.0, self._due - time.monotonic())
+        for key, events in self._selector.select(min(wait, until_due)):
+            if key.fileobj is self._bell:
+                self._silence()
+                continue
+            mask = pycurl.CSELECT_IN if events & selectors.EVENT_READ else 0
+            mask |= pycurl.CSELECT_OUT if events & selectors.EVENT_WRITE else 0
+            self._multi.socket_action(key.fd, mask)
+        if self._due is not None and self._due <= time.monotonic():
+            self._due = None
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+        return self._ended()
+
+    def wake(self) -> None:
+        """End a wait."""
+        with contextlib.suppress(OSError):  # closed, or so many calls that one more says nothing
+            self._rope.send(b"!")
+
+    def close(self) -> None:
+        """Close all connections. Transfers are to be dropped before."""
+        self._multi.close()
+        self._selector.close()
+        self._bell.close()
+        self._rope.close()
+
+    def _ended(self) -> list[tuple[pycurl.Curl, int | None]]:
+        ended: list[tuple[pycurl.Curl, int | None]] = []
+        left = 1
+        while left:
+            left, well, ill = self._multi.info_read()
+            ended += [(handle, None) for handle in well]
+            ended += [(handle, error) for handle, error, _ in ill]
+        return ended
+
+    def _silence(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._bell.recv(4096):
+                pass
+
+    def _watch(self, event: int, wire: int, _multi: pycurl.CurlMulti, _data: object) -> None:
+        """A word about one of libcurl's sockets; the number may have been that of another, closed since."""
+        with contextlib.suppress(KeyError, ValueError, OSError):
+            self._selector.unregister(wire)
+        mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0
+        mask |= selectors.EVENT_WRITE if event & pycurl.POLL_OUT else 0
+        if event != pycurl.POLL_REMOVE and mask:
+            self._selector.register(wire, mask)
+
+    def _alarm(self, milliseconds: int) -> None:
+        """A word about when libcurl wants to be called in any case."""
+        self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
