@@ -22,7 +22,7 @@ VALUE_LENGTH = 1_024
 _LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a text; JSON may double every one of a value
 _SHOWN = 80
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # nothing of it is seen on a screen
-_FIELDS = "dlq, origin, attribute:NAME, body:JMESPATH, type, tenant or task"
+_FIELDS = "dlq, origin, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
 
 
@@ -35,7 +35,7 @@ class Kind(StrEnum):
     BODY = "body"
     TYPE = "type"  #: what the dlq's selector of message types reads
     TENANT = "tenant"  #: what the dlq's selector of tenants reads
-    TASK = "task"  #: the name of a Celery task
+    TASK = "task"  #: of a Celery task; alone its name, with an expression what that finds in it
 
 
 class Operator(StrEnum):
@@ -53,7 +53,7 @@ class Field:
     """One thing to be read of a letter.
 
     Attributes:
-        name: of the attribute, or the JMESPath expression; else empty.
+        name: of the attribute, or the JMESPath expression; empty where there is none.
         text: kind and name, as people write them.
     """
 
@@ -172,7 +172,7 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
         if not problem:
             return Field(Kind(kind), name.strip(" ")), Operator(found[1]), rest
         seen.append(problem)
-        if kind != Kind.BODY:
+        if kind not in (Kind.BODY, Kind.TASK):
             break
     raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE, with {_FIELDS}, and {_OPERATORS}.")
 
@@ -223,7 +223,7 @@ def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iter
     if problem := _problem_of(where, named=bool(where.name)) or _problem_of_number(operator, len(values)):
         yield problem
         return
-    if where.kind is Kind.BODY and (problem := expression.problem_of_rule(where.name)):
+    if where.kind in (Kind.BODY, Kind.TASK) and where.name and (problem := expression.problem_of_rule(where.name)):
         yield problem
     for value in values:
         if len(value) > VALUE_LENGTH:
@@ -257,6 +257,8 @@ def _problem_of(where: Field, *, named: bool) -> str | None:
             return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
         case Kind.BODY:
             return expression.problem(where.name)
+        case Kind.TASK if named:
+            return expression.problem(where.name, as_in="task:kwargs.order")
         case kind:
             return f"{kind} takes no name. Write {kind} alone." if named else None
 

@@ -53,10 +53,16 @@ def search(expression: str, document: JsonValue) -> object:
         return Failed(f"the expression fails on it ({type(error).__name__})")
 
 
-def problem(expression: str) -> str | None:
-    """Why a text is no expression that may be evaluated, and what to write; None if it is one."""
+def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
+    """Why a text is no expression that may be evaluated, and what to write; None if it is one.
+
+    Args:
+        expression: the text.
+        as_in: how one is written where it stands.
+    """
     if not expression or len(expression) > LENGTH:
-        return f"a JMESPath expression of 1 to {LENGTH} characters follows body:. Write body:order.id, say."
+        where = as_in.partition(":")[0]
+        return f"a JMESPath expression of 1 to {LENGTH} characters follows {where}:. Write {as_in}, say."
     try:
         tree = _compiled(expression).parsed
     except Exception as error:  # noqa: BLE001 - a parser made of recursion and look-ahead may raise anything

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import assert_never
 
-from reprocessing.domain import expression, projection
+from reprocessing.domain import expression, projection, task_message
 from reprocessing.domain.condition import Field, Found, Kind, Present
 from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.expression import Failed
 from reprocessing.domain.identity import LetterFacts, Missing, Selector, Source, body_hash
 from reprocessing.domain.projection import JsonValue, Unreadable
+from reprocessing.domain.task_message import NotATask, Read, TaskMessage
 
 #: Bytes of the largest body that rules read.
 BODY_LIMIT = 256 * 1024
@@ -69,7 +68,7 @@ class Facts:
             case Kind.TENANT:
                 found = self._selected(self.tenant)
             case Kind.TASK:
-                found = self._task()
+                found = self._of_task(one.name)
             case _ as never:
                 assert_never(never)
         return found
@@ -95,38 +94,37 @@ class Facts:
         document = self._document
         return document if isinstance(document, Unreadable) else _of_json(expression.search(name, document))
 
-    def _task(self) -> Found:
-        """The name in a task message's headers; in its payload where the message is of Celery's protocol 1."""
-        plain = self.letter.body.lstrip()[:1] == b"{"
-        match self._document if plain else _decoded(self.letter.body):
+    def _of_task(self, name: str) -> Found:
+        """A task's name; or what an expression finds in its fields and arguments."""
+        match self._task:
             case Unreadable() as unreadable:
                 return unreadable
-            case {"body": _, "headers": {"task": str(name)}}:
-                return name or _MISSING
-            case {"body": str(payload), "headers": {}, "properties": {"body_encoding": "base64"}}:
-                return _of_payload(_decoded(payload.encode(errors="replace")))
-            case {"body": str(payload), "headers": {}}:
-                return _of_payload(_document(payload.encode(errors="replace")))
-            case _:
+            case NotATask():
                 return _MISSING
+            case TaskMessage() as message if name:
+                return self._in_task(message, name)
+            case TaskMessage() as message if message.protocol == task_message.ONE and message.opaque:
+                return Unreadable(message.opaque)
+            case TaskMessage() as message:
+                return message.task or _MISSING
+
+    def _in_task(self, message: TaskMessage, name: str) -> Found:
+        told = _told(message)
+        shown = name in told and message.protocol == task_message.TWO
+        if not shown and message.opaque:  # it might ask for what is not shown
+            return Unreadable(message.opaque)
+        if not shown:
+            told |= {"args": message.args, "kwargs": message.kwargs}
+        return _of_json(expression.search(name, told))
+
+    @cached_property
+    def _task(self) -> Read:
+        document = self._document if self.letter.body.lstrip()[:1] == b"{" else None
+        return _too_large(self.letter.body) or task_message.read(self.letter.body, document, limit=BODY_LIMIT)
 
     @cached_property
     def _document(self) -> JsonValue | Unreadable:
         return _too_large(self.letter.body) or _as_fields(self.letter.document)
-
-
-def _decoded(text: bytes) -> JsonValue | Unreadable:
-    """The JSON in a base64 text, as kombu writes one."""
-    if too_large := _too_large(text):
-        return too_large
-    try:
-        return _document(base64.b64decode(text, validate=True))
-    except binascii.Error:
-        return _NO_FIELDS
-
-
-def _document(body: bytes) -> JsonValue | Unreadable:
-    return _as_fields(projection.read(body))
 
 
 def _as_fields(document: JsonValue | Unreadable) -> JsonValue | Unreadable:
@@ -140,14 +138,17 @@ def _too_large(body: bytes) -> Unreadable | None:
     return Unreadable(f"its body has {len(body)} bytes, and rules read {BODY_LIMIT} at most")
 
 
-def _of_payload(payload: JsonValue | Unreadable) -> Found:
-    match payload:
-        case Unreadable():
-            return payload
-        case {"task": str(name), "id": _}:
-            return name or _MISSING
-        case _:
-            return _MISSING
+def _told(message: TaskMessage) -> dict[str, JsonValue]:
+    """What rules may ask of a task besides its arguments; what it does not say is null."""
+    return {
+        "name": message.task or None,
+        "id": message.id or None,
+        "root_id": message.root_id or None,
+        "group": message.group or None,
+        "retries": message.retries,
+        "eta": message.eta or None,
+        "expires": message.expires or None,
+    }
 
 
 def _of_attribute(attribute: Attribute | None) -> Found:

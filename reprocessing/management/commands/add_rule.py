@@ -91,7 +91,7 @@ def _add_which(parser: CommandParser) -> None:
         "--when", action="append", metavar="CONDITION",
         help="FIELD OPERATOR VALUE, as in: tenant equals acme; type in order.paid,order.sent; body:order.total exists; "
         "attribute:source prefix shop-; task regex ^billing\\. Given several times: all must hold. Fields are dlq, "
-        "origin, attribute:NAME, body:JMESPATH, type, tenant, task",
+        "origin, attribute:NAME, body:JMESPATH, type, tenant, task, task:JMESPATH",
     )  # fmt: skip
     parser.add_argument("--every-letter", action="store_true", help="for letters of any content")
     parser.add_argument("--dlq", metavar="NAME", help='for the letters of this dlq alone; "off": of all')

@@ -33,7 +33,11 @@ _EXPRESSION = st.recursive(
 _FIELD = st.one_of(
     st.sampled_from([Field(kind) for kind in Kind if kind not in (Kind.ATTRIBUTE, Kind.BODY)]),
     st.from_regex(r"[A-Za-z0-9_.-]{1,20}", fullmatch=True).map(lambda name: Field(Kind.ATTRIBUTE, name)),
-    _EXPRESSION.filter(lambda text: not expression.problem(text)).map(lambda name: Field(Kind.BODY, name)),
+    st.builds(
+        Field,
+        st.sampled_from([Kind.BODY, Kind.TASK]),
+        _EXPRESSION.filter(lambda text: not expression.problem(text)),
+    ),
 )
 _VALUE = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20) | st.text(
     ' ,"[]\\a in', max_size=8
@@ -98,8 +102,8 @@ def test_a_condition_has_one_way_to_be_written(text: str, written: str) -> None:
 
 
 SHAPE = (
-    "write FIELD OPERATOR VALUE, with dlq, origin, attribute:NAME, body:JMESPATH, type, tenant or task, and equals, in,"
-    " prefix, exists or regex."
+    "write FIELD OPERATOR VALUE, with dlq, origin, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH, "
+    "and equals, in, prefix, exists or regex."
 )
 LIST = 'Write in ["a,b", "c"].'
 
@@ -112,7 +116,20 @@ LIST = 'Write in ["a,b", "c"].'
         ("tenant is acme", f'"tenant is acme" is no condition: {SHAPE}'),
         ("colour equals red", f'"colour equals red" is no condition: {SHAPE}'),
         ("tenant:x equals y", '"tenant:x equals y" is no condition: tenant takes no name. Write tenant alone.'),
-        ("task: exists", '"task: exists" is no condition: task takes no name. Write task alone.'),
+        (
+            "task: exists",
+            (
+                '"task: exists" is no condition: a JMESPath expression of 1 to 256 characters follows task:. '
+                "Write task:kwargs.order, say."
+            ),
+        ),
+        (
+            "task:sort(args) exists",
+            (
+                '"task:sort(args) exists" is no condition: a rule knows no function sort(). '
+                "It may use contains, ends_with, join, keys, length, not_null, starts_with, values."
+            ),
+        ),
         (
             "attribute:a b exists",
             (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -19,6 +21,7 @@ from reprocessing.domain.expression import STEPS
 from reprocessing.domain.facts import BODY_LIMIT, Facts
 from reprocessing.domain.identity import LetterFacts, Missing, Selector
 from reprocessing.domain.projection import JsonValue, Unreadable
+from tests import envelopes
 from tests.reprocessing.domain.corpora.hostile import BODIES, EXPRESSIONS, SIZE
 
 CANARY = "canary-7c1f"
@@ -198,6 +201,58 @@ def test_a_celery_task_has_its_name_plain_and_in_base64(body: object, found: Fou
     assert (read("task", plain), read("task", base64.b64encode(plain))) == (found, found)
 
 
+@pytest.mark.parametrize("protocol", [1, 2])
+@pytest.mark.parametrize(
+    ("field", "found"),
+    [
+        ("task", "billing.charge"),
+        ("task:name", "billing.charge"),
+        ("task:id", "t-1"),
+        ("task:retries", "2"),
+        ("task:retries > `1`", "true"),
+        ("task:eta", "2026-11-22T00:00:00+00:00"),
+        ("task:expires", Missing()),
+        ("task:group", Missing()),
+        ("task:args", Present()),
+        ("task:args[0].order", "o-1"),
+        ("task:args[1]", Missing()),
+        ("task:kwargs.tenant", "acme"),
+        ("task:kwargs.absent", Missing()),
+        ("task:contains(args, 'a')", "false"),
+        ("task:starts_with(retries, 'a')", Unreadable("starts_with() was given a value of the wrong type")),
+    ],
+)
+def test_what_a_task_is_told_is_read(protocol: int, field: str, found: Found) -> None:
+    options: dict[str, Any] = {"task_id": "t-1", "retries": 2, "eta": datetime(2026, 11, 22, tzinfo=UTC), "kwargs": {"tenant": "acme"}}
+    for plain in (True, False):
+        body = envelopes.task("billing.charge", {"order": "o-1"}, protocol=protocol, plain=plain, **options)
+        assert read(field, body) == found
+
+
+@pytest.mark.parametrize(
+    ("field", "found"),
+    [("task", "t"), ("task:id", "t-1"), ("task:retries", "0"), ("task:args[0]", None), ("task:[id, args]", None)],
+)
+def test_what_is_in_a_closed_payload_is_unreadable_and_the_headers_are_read(field: str, found: str | None) -> None:
+    closed = Unreadable("its payload is pickled, which nobody here opens")
+    body = envelopes.task("t", 1, serializer="pickle", task_id="t-1")
+    assert read(field, body) == (found or closed)
+    assert read(field, envelopes.task("t", 1, serializer="pickle", task_id="t-1", protocol=1)) == closed
+
+
+def test_a_payload_is_unpacked_up_to_what_rules_read() -> None:
+    body = envelopes.task("t", "a" * BODY_LIMIT, compression="gzip")
+    assert read("task", body) == "t"
+    assert read("task:args[0]", body) == Unreadable(
+        f"its payload has more than {BODY_LIMIT} bytes, which is the most that is read"
+    )
+
+
+@pytest.mark.parametrize("field", ["task", "task:args"])
+def test_what_is_no_task_has_none_of_its_fields(field: str) -> None:
+    assert read(field) == Missing()
+
+
 def test_a_task_that_others_may_read_is_unreadable() -> None:
     nested = b'{"task": "t", "args": NaN}'
     inner = {"body": base64.b64encode(nested).decode(), "headers": {}, "properties": {"body_encoding": "base64"}}
@@ -225,7 +280,9 @@ def test_a_body_is_parsed_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(
     st.binary() | st.sampled_from(list(BODIES.values())) | st.binary().map(base64.b64encode),
     st.dictionaries(st.text(max_size=3), st.builds(Attribute, st.just("String"), st.text() | st.binary()), max_size=2),
-    st.sampled_from(["body:a", "task", "tenant", "attribute:a", "body:[*].a[] || b", "origin", "body:length(a)"]),
+    st.sampled_from(
+        ["body:a", "task", "task:args[0]", "tenant", "attribute:a", "body:[*].a[] || b", "origin", "body:length(a)"]
+    ),
 )
 @example(b"\x00", {}, "task")
 def test_no_letter_makes_it_raise(body: bytes, attributes: Mapping[str, Attribute], field: str) -> None:
@@ -260,7 +317,7 @@ def parsed() -> list[JsonValue]:
     return [document for document in documents if not isinstance(document, Unreadable)]
 
 
-@pytest.mark.parametrize("field", ["body:[*].a", "task"])
+@pytest.mark.parametrize("field", ["body:[*].a", "task", "task:args"])
 @pytest.mark.parametrize("name", BODIES)
 def test_a_hostile_letter_is_read_or_said_to_be_unreadable(name: str, field: str) -> None:
     found, fits = read(field, BODIES[name]), len(BODIES[name]) <= SIZE

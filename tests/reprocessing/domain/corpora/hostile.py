@@ -93,8 +93,8 @@ CONDITIONS: list[tuple[str, str]] = [
     (
         " " * 1_000_000 + "in",
         (
-            "write FIELD OPERATOR VALUE, with dlq, origin, attribute:NAME, body:JMESPATH, type, tenant or task, and "
-            "equals, in, prefix, exists or regex."
+            "write FIELD OPERATOR VALUE, with dlq, origin, attribute:NAME, body:JMESPATH, type, tenant, task or "
+            "task:JMESPATH, and equals, in, prefix, exists or regex."
         ),
     ),
 ]

@@ -1,0 +1,80 @@
+"""The cause of a task's death is named where it can be, and called probable where it is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reprocessing.domain.projection import Unreadable
+from reprocessing.domain.task_death import causes
+from reprocessing.domain.task_message import read
+from tests import envelopes
+
+SENT = datetime(2026, 11, 22, tzinfo=UTC)
+SYSTEM = {"SentTimestamp": str(int(SENT.timestamp() * 1000)), "ApproximateReceiveCount": "4"}
+HALF_A_MINUTE = timedelta(seconds=30)
+UNKNOWN = (
+    "its task failed (acks_late without acks_on_failure), its worker was killed over it (memory, a deployment), "
+    'it ran for longer than its queue hides it, or no worker knows the task "shop.charge".'
+)
+GUESS = f"It was received 4 times and never acknowledged: probably {UNKNOWN}"
+OR_ELSE = f"It was received 4 times and never acknowledged: or {UNKNOWN}"
+
+
+def why(body: bytes, **said: bool) -> list[str]:
+    return causes(read(body), SYSTEM, visibility=HALF_A_MINUTE, **said)
+
+
+def test_of_one_that_tells_nothing_the_likely_causes_are_named() -> None:
+    assert why(envelopes.task()) == [GUESS]
+    assert causes(read(envelopes.task()), {}) == [
+        GUESS.replace("received 4 times", "received as often as its queue allows")
+    ]
+
+
+def test_where_the_consumer_says_why_nothing_is_guessed() -> None:
+    assert why(envelopes.task(), reported=True) == []
+    assert why(envelopes.task(retries=1), reported=True) == ["It had failed and been retried once before it died."]
+
+
+@pytest.mark.parametrize(("retries", "is_spent"), [(2, False), (3, True), (7, True)])
+def test_retries_are_spent_as_far_as_one_can_tell(retries: int, is_spent: bool) -> None:
+    spent = (
+        f"It had been retried {retries} times: probably its retries were spent (Celery allows 3 unless a task says "
+        "otherwise), and it failed once more."
+    )
+    some = f"It had failed and been retried {retries} times before it died."
+    assert why(envelopes.task(retries=retries)) == [spent if is_spent else some, OR_ELSE]
+
+
+@pytest.mark.parametrize(("wait", "is_cause"), [(30, False), (31, True)])
+def test_a_moment_beyond_the_visibility_timeout_is_a_cause(wait: int, is_cause: bool) -> None:
+    beyond = (
+        "It was to run about 31 seconds after it was sent, and its queue shows it to others again after about 30 "
+        "seconds: workers that waited for that moment used up its receives, so it probably died without having run."
+    )
+    found = why(envelopes.task(eta=SENT + timedelta(seconds=wait)))
+    assert found == ([beyond, OR_ELSE] if is_cause else [GUESS])
+    assert causes(read(envelopes.task(eta=SENT + timedelta(seconds=wait))), SYSTEM) == [GUESS]
+
+
+def test_a_task_that_may_run_longer_than_it_is_hidden_was_probably_running() -> None:
+    assert why(envelopes.task(time_limit=30)) == [GUESS]
+    running = (
+        "It may run for about 31 seconds, and its queue shows it to others again after about 30 seconds: it was "
+        "probably running still when it died, perhaps several times at once."
+    )
+    assert why(envelopes.task(time_limit=31)) == [running, OR_ELSE]
+
+
+def test_one_that_waits_for_a_chord_says_so() -> None:
+    waits = "It waits for the parts of a chord, and probably one of them has never ended."
+    assert why(envelopes.task("celery.chord_unlock", retries=9))[0] == waits
+
+
+def test_what_is_no_task_was_rejected() -> None:
+    assert why(b"hello") == [
+        "Not a Celery task: it is no kombu message. Workers that receive it reject it, until it dies."
+    ]
+    assert causes(Unreadable("x"), {}) == ["Whether it is a Celery task cannot be said: x."]

@@ -1,0 +1,318 @@
+"""What a body is as a task message: everything that Celery writes is read, and nothing of it is run."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import json
+import lzma
+import os
+import pickle
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import pytest
+from celery import Celery, chain, chord, group
+from hypothesis import given
+from hypothesis import strategies as st
+from kombu import Connection
+from kombu.transport.virtual import Message
+
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.projection import Unreadable
+from reprocessing.domain.task_message import LIMIT, NotATask, TaskMessage, moment, objection, read
+from reprocessing.domain.verdict import Park
+from tests import envelopes
+from tests.envelopes import Document
+
+NOW = datetime(2026, 11, 22, 1, 2, 3, tzinfo=UTC)
+
+
+def message(body: bytes) -> TaskMessage:
+    found = read(body)
+    assert isinstance(found, TaskMessage)
+    return found
+
+
+def sent(*names: str, as_what: Callable[..., Any] = group) -> list[Document]:
+    def send(app: Celery) -> None:
+        tasks = [app.signature(name, args=(1,)) for name in names]
+        if as_what is chord:
+            chord(tasks, app=app)(app.signature("end"))
+        else:
+            as_what(*tasks, app=app).apply_async()
+
+    return envelopes.documents(send)
+
+
+def changed(body: bytes, change: Callable[[Document], object]) -> bytes:
+    envelope = envelopes.opened(body)
+    change(envelope)
+    return envelopes.written(envelope)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("compression", [None, "gzip", "bzip2", "lzma"])
+@pytest.mark.parametrize("protocol", [1, 2])
+def test_what_celery_writes_is_read(protocol: int, compression: str | None, plain: bool) -> None:
+    body = envelopes.task(
+        "shop.charge", 1, "two", kwargs={"three": 3.5}, protocol=protocol, compression=compression, plain=plain,
+        task_id="t-1", retries=2, eta=NOW, expires=NOW + timedelta(days=9_000), time_limit=7,
+    )  # fmt: skip
+    found = message(body)
+    assert (found.protocol, found.task, found.id, found.retries) == (protocol, "shop.charge", "t-1", 2)
+    assert (found.args, json.dumps(found.kwargs, default=str)) == ([1, "two"], '{"three": "3.5"}')
+    assert (moment(found.eta), moment(found.expires)) == (NOW, NOW + timedelta(days=9_000))
+    assert (found.routing_key, found.opaque, found.harm, found.time_limit) == ("shop", "", "", 7)
+    assert (found.of_many, found.has_callbacks, found.group) == (False, False, "")
+    assert objection(found, now=NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("content_type", "why"),
+    [
+        ("application/x-python-serialize", "its payload is pickled, which nobody here opens"),
+        ("application/x-yaml", "its payload is YAML, which is not read here"),
+        ("application/x-msgpack", "its payload is msgpack, which is not read here"),
+        ("application/data", "its payload is signed, or raw bytes, which are not read here"),
+        ("application/x-other", "its payload is of a content type that is not known here"),
+    ],
+)
+def test_a_payload_that_is_not_json_stays_closed_and_the_headers_tell_the_task(content_type: str, why: str) -> None:
+    def written(protocol: int) -> bytes:
+        body = envelopes.task("shop.charge", 1, serializer="pickle", task_id="t-1", protocol=protocol)
+        return changed(body, lambda one: one.update({"content-type": content_type}))
+
+    found = message(written(2))
+    assert (found.task, found.id, found.opaque, found.args, found.kwargs) == ("shop.charge", "t-1", why, None, None)
+    assert (found.args_shown, found.kwargs_shown) == ("(1,)", "{}")
+    assert objection(found, now=NOW) is None
+    old = message(written(1))
+    assert (old.task, old.opaque) == ("", why)
+    assert objection(old, now=NOW) == Park(ParkedReason.UNREADABLE_TASK, f"{why}.")
+
+
+class _Burglar:
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, ("exit 7",)
+
+
+def test_nothing_is_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        pytest.fail("something was unpickled")
+
+    stolen = base64.b64encode(pickle.dumps([_Burglar(), {}, {}])).decode()
+    for name in ("loads", "load", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    for content_type in ("application/x-python-serialize", "application/json", "application/data", "", None):
+        body = envelopes.written({**envelopes.opened(envelopes.task()), "body": stolen, "content-type": content_type})
+        assert message(body).args is None
+
+
+BOMBS = {
+    "application/x-gzip": zlib.compress(b" " * (64 << 20)),
+    "application/x-bz2": bz2.compress(b" " * (64 << 20)),
+    "application/x-lzma": lzma.compress(b" " * (64 << 20)),
+}
+
+
+@pytest.mark.parametrize("compression", BOMBS)
+def test_a_bomb_is_unpacked_no_further_than_the_limit(compression: str) -> None:
+    bomb = base64.b64encode(BOMBS[compression]).decode()
+    body = changed(
+        envelopes.task(), lambda one: (one.update(body=bomb), one["headers"].update(compression=compression))
+    )
+    tracemalloc.start()
+    try:
+        assert message(body).opaque == f"its payload has more than {LIMIT} bytes, which is the most that is read"
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * LIMIT
+
+
+def test_what_groups_chords_and_chains_send_is_told_apart() -> None:
+    parts = [message(envelopes.written(one)) for one in sent("a", "b")]
+    assert [(one.of_many, one.in_chord, bool(one.group)) for one in parts] == [(True, False, True)] * 2
+    header = [message(envelopes.written(one)) for one in sent("a", "b", as_what=chord)]
+    assert [(one.of_many, one.in_chord, bool(one.group)) for one in header] == [(True, True, True)] * 2
+    first = message(envelopes.written(sent("a", "b", as_what=chain)[0]))
+    assert (first.of_many, first.has_callbacks) == (False, True)
+    wait = Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a group of tasks.")
+    assert [objection(one, now=NOW) for one in [*parts, *header, first]] == [wait, wait, wait, wait, None]
+
+
+@pytest.mark.parametrize("name", ["celery.chord_unlock", "celery.chord", "celery.group"])
+def test_celerys_own_tasks_that_stand_for_others_wait_for_a_word(name: str) -> None:
+    found = objection(read(envelopes.task(name)), now=NOW)
+    assert found == Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or stands for tasks.")
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
+@pytest.mark.parametrize(
+    ("expires", "over"),
+    [
+        (NOW, "it expired at 2026-11-22 01:02:03 UTC."),
+        (NOW + timedelta(seconds=1), None),
+        ("2026-11-22T01:02:03.000001+00:00", None),
+        ("2026-11-22T02:02:03+01:00", "it expired at 2026-11-22 01:02:03 UTC."),
+        ("2026-11-22T15:02:03", "it expired at 2026-11-22 01:02:03 UTC."),  # in the earliest of all zones
+        ("2026-11-22T15:02:04", None),
+        ("soon", "its expiry is no time that can be read."),
+        ("0001-01-01T00:00:00+14:00", "its expiry is no time that can be read."),
+    ],
+)
+def test_what_has_expired_anywhere_is_not_to_go(protocol: int, expires: object, over: str | None) -> None:
+    def late(one: Document) -> None:
+        if protocol == 2:
+            one["headers"]["expires"] = text
+        else:
+            one["body"] = base64.b64encode(json.dumps({**envelopes.payload(one), "expires": text}).encode()).decode()
+
+    text = expires.isoformat() if isinstance(expires, datetime) else expires
+    found = read(changed(envelopes.task(protocol=protocol), late))
+    assert objection(found, now=NOW) == (over and Park(ParkedReason.EXPIRED, over))
+    assert objection(found, now=NOW, strips_expires=True) is None
+
+
+def test_whether_a_closed_message_has_expired_is_not_guessed() -> None:
+    found = read(envelopes.task(serializer="pickle", protocol=1, expires=86_400))
+    why = "it expires, and at which moment stands in its payload, which is not shown."
+    assert objection(found, now=NOW) == Park(ParkedReason.EXPIRED, why)
+
+
+FOREIGN = {
+    "text": b"hello",
+    "nothing": b"",
+    "bytes": b"\xff\xfe",
+    "base64 of text": base64.b64encode(b"hello"),
+    "JSON": b'{"order": 7}',
+    "a list": b"[1]",
+    "null": b"null",
+    "an SNS notification": b'{"Type": "Notification", "Message": "{}"}',
+    "headers without an envelope": b'{"headers": {"task": "t", "id": "1"}, "body": ""}',
+    "a kombu message of no task": envelopes.written({**envelopes.opened(envelopes.task()), "headers": {}}),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_task_is_told_and_only_rejected_by_workers(name: str) -> None:
+    found = read(FOREIGN[name])
+    assert isinstance(found, NotATask)
+    assert found.harm == ""
+    over = objection(found, now=NOW)
+    assert over is not None
+    assert over.reason is ParkedReason.UNREADABLE_TASK
+
+
+def broken(change: Callable[[Document], object]) -> bytes:
+    return changed(envelopes.task(task_id="t-1"), change)
+
+
+ENDS = "it would end the worker that receives it"
+PARTS = "parts of a task message are missing, without which a worker ends that receives it"
+GOOD = envelopes.task(task_id="t-1")
+HARMFUL: dict[str, tuple[bytes, str]] = {
+    "properties are no object": (b'{"properties": 1}', ENDS),
+    "delivery info is null": (broken(lambda one: one["properties"].update(delivery_info=None)), ENDS),
+    "a routing key is a number": (broken(lambda one: one["properties"]["delivery_info"].update(routing_key=1)), ENDS),
+    "an unknown encoding": (broken(lambda one: one["properties"].update(body_encoding="rot13")), ENDS),
+    "headers are a list": (broken(lambda one: one.update(headers=[1])), ENDS),
+    "no id": (broken(lambda one: one["headers"].pop("id")), PARTS),
+    "limits are a number": (broken(lambda one: one["headers"].update(timelimit=7)), PARTS),
+    "two parts of three": (broken(lambda one: one.update(body="W10=")), PARTS),
+    "a null payload": (broken(lambda one: one.update(body="bnVsbA==")), PARTS),
+    "no base64": (broken(lambda one: one.update(body="a")), "workers would throw it away: its payload is no base64"),
+    "no JSON": (
+        broken(lambda one: one.update(body="aGVsbG8=")),
+        "workers would throw it away: it is not JSON: Expecting value at character 0",
+    ),
+    "damaged": (
+        broken(lambda one: one["headers"].update(compression="application/x-gzip")),
+        "workers would throw it away: its compressed payload is damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+def test_what_would_end_a_worker_or_be_thrown_away_by_it_is_told(name: str) -> None:
+    body, harm = HARMFUL[name]
+    found = read(body)
+    assert isinstance(found, NotATask | TaskMessage)
+    assert found.harm == harm
+    over = objection(found, now=NOW)
+    assert over is not None
+    assert (over.reason, harm in over.detail) == (ParkedReason.UNREADABLE_TASK, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b'{"properties": {}, "a": NaN}', "NaN is not a JSON number"),
+        (base64.b64encode(b'{"a": NaN}'), "NaN is not a JSON number"),
+        (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", "its JSON is nested more than 64 deep"),
+    ],
+)
+def test_an_envelope_that_others_may_read_is_unreadable(body: bytes, why: str) -> None:
+    assert read(body) == Unreadable(why)
+    assert objection(read(body), now=NOW) == Park(ParkedReason.UNREADABLE_TASK, f"{why}.")
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "task", "id", "args"]), inner),
+    max_leaves=5,
+)
+_PARTS = ("body", "content-type", "content-encoding", "headers", "properties")
+_INNER = st.sampled_from(
+    ["task", "id", "timelimit", "compression", "eta", "expires", "retries", "delivery_info", "body_encoding"]
+)
+_ENVELOPES = st.builds(
+    lambda where, name, value: changed(GOOD, lambda one: one[where].update({name: value})),
+    st.sampled_from(["headers", "properties"]), _INNER, _JSON,
+) | st.builds(
+    lambda values: envelopes.written({**envelopes.opened(GOOD), **values}),
+    st.dictionaries(st.sampled_from(["body", "content-type", "headers", "properties"]), _JSON, max_size=2),
+)  # fmt: skip
+_TOLD = ("task", "id", "retries", "eta", "expires", "args", "kwargs", "opaque", "of_many", "has_callbacks", "harm")
+
+
+@given(st.binary() | st.binary().map(base64.b64encode) | _ENVELOPES | _JSON.map(lambda one: json.dumps(one).encode()))
+def test_nothing_makes_it_raise_and_whatever_may_go_is_a_message_to_kombu(body: bytes) -> None:
+    found = read(body)
+    if isinstance(found, TaskMessage):
+        assert len([getattr(found, name) for name in _TOLD]) == len(_TOLD)
+    over = objection(found, now=NOW)
+    assert over is None or over.detail.endswith(".")
+    if isinstance(found, TaskMessage | NotATask) and not found.harm:
+        kombus(body)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, harm) in HARMFUL.items() if harm == ENDS and "key" not in name])
+def test_kombu_still_ends_over_these(name: str) -> None:
+    with pytest.raises((AttributeError, TypeError)):  # else it bears them by now: they need not be kept from it
+        kombus(HARMFUL[name][0])
+
+
+def kombus(body: bytes) -> Message:
+    """What kombu's SQS transport makes of a message with this body; raises where its worker would end over it."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        text = ""  # SQS takes no such body
+    channel = _channel()
+    raw = channel._message_to_python({"Body": text, "ReceiptHandle": "r", "MessageId": "m"}, "shop", "url")
+    return Message(raw, channel=channel)
+
+
+@cache
+def _channel() -> Any:  # noqa: ANN401  # kombu has no types
+    options = {
+        "region": "us-east-1",
+        "predefined_queues": {"shop": {"url": "https://sqs.us-east-1.example.com/1/shop"}},
+    }
+    return Connection("sqs://", transport_options=options).default_channel

@@ -1,0 +1,219 @@
+"""A task message leaves as its target asks, changed nowhere else, or it does not leave."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import group
+
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.task_rewriting import Adaptation, Unchangeable, adapted, celery_name, leaving, renewed_id
+from reprocessing.domain.verdict import Refused
+from tests import envelopes
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+LATER = NOW + timedelta(days=9_000)
+EVERYTHING = Adaptation("other", strips_eta=True, strips_expires=True, resets_retries=True, new_id="t-2")
+TIMED: dict[str, Any] = {"task_id": "t-1", "eta": NOW, "expires": LATER, "retries": 3, "time_limit": 9}
+
+
+def leaves(body: bytes, wanted: Adaptation = Adaptation(), **said: Any) -> bytes | Refused:  # noqa: B008, ANN401
+    return leaving(body, wanted, **{"now": NOW, "died_in": "shop", "goes_to": "shop", **said})
+
+
+def changes(before: bytes, after: bytes | Unchangeable | Refused) -> dict[str, Any]:
+    """What has another value, or none any more, by its path; of protocol 1 the payload's members, too."""
+    assert isinstance(after, bytes)
+    assert before.startswith(b"{") == after.startswith(b"{")
+    one, two = _flat(envelopes.opened(before)), _flat(envelopes.opened(after))
+    return {path: two.get(path, "gone") for path in [*one, *two] if one.get(path, "none") != two.get(path, "gone")}
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:  # noqa: ANN401  # JSON
+    if path == "body":
+        raw = base64.b64decode(value)
+        value = json.loads(zlib.decompress(raw) if raw[:1] == b"x" else raw)
+    if not isinstance(value, dict) or not value:
+        return {path: value}
+    parts = [_flat(inner, f"{path}.{name}".lstrip(".")) for name, inner in value.items()]
+    return {name: inner for part in parts for name, inner in part.items()}
+
+
+WHERE = {"properties.delivery_info.routing_key": "other"}
+OUTSIDE = {"properties.expiration": "gone", "properties.correlation_id": "t-2"}
+INSIDE = {"eta": None, "expires": None, "retries": 0, "id": "t-2"}
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("protocol", [1, 2])
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_nothing_is_changed_but_what_is_asked_for(protocol: int, compression: str | None, plain: bool) -> None:
+    body = envelopes.task("t", 1.50, protocol=protocol, compression=compression, plain=plain, **TIMED)
+    inside = {f"{'headers' if protocol == 2 else 'body'}.{name}": value for name, value in INSIDE.items()}
+    root = {"headers.root_id": "t-2"} if protocol == 2 else {}
+    assert changes(body, adapted(body, EVERYTHING)) == WHERE | OUTSIDE | inside | root
+    again = adapted(body, EVERYTHING)
+    assert isinstance(again, bytes)
+    assert adapted(again, EVERYTHING) == again
+
+
+@pytest.mark.parametrize(
+    ("wanted", "changed"),
+    [
+        (Adaptation(), {}),
+        (Adaptation(queue="shop"), {}),
+        (Adaptation(queue="other"), WHERE),
+        (Adaptation(strips_eta=True), {"headers.eta": None}),
+        (Adaptation(strips_expires=True), {"headers.expires": None, "properties.expiration": "gone"}),
+        (Adaptation(resets_retries=True), {"headers.retries": 0}),
+        (
+            Adaptation(new_id="t-2"),
+            {"headers.id": "t-2", "headers.root_id": "t-2", "properties.correlation_id": "t-2"},
+        ),
+        (Adaptation(new_id="t-1"), {}),
+    ],
+)
+def test_each_wish_changes_its_own(wanted: Adaptation, changed: dict[str, Any]) -> None:
+    body = envelopes.task(**TIMED)
+    assert changes(body, adapted(body, wanted)) == changed
+    if not changed:
+        assert adapted(body, wanted) == body
+
+
+def test_what_has_nothing_to_be_taken_out_keeps_its_bytes() -> None:
+    body = envelopes.task(task_id="t-1")
+    assert adapted(body, Adaptation(strips_eta=True, strips_expires=True, resets_retries=True)) is body
+
+
+def test_every_other_value_keeps_its_digits_and_escapes() -> None:
+    body = envelopes.task(**TIMED, plain=True).replace(
+        b'"priority": 0', b'"priority": 1.500, "x": "\\u00e4\xc3\xa4", "y": 1e999'
+    )
+    after = adapted(body, EVERYTHING)
+    assert isinstance(after, bytes)
+    assert b'"priority": 1.500, "x": "\\u00e4\xc3\xa4", "y": 1e999' in after
+
+
+def test_the_id_of_another_root_and_another_correlation_stays() -> None:
+    body = envelopes.task(task_id="t-1", root_id="r-1", correlation_id="c-1")
+    assert changes(body, adapted(body, Adaptation(new_id="t-2"))) == {"headers.id": "t-2"}
+
+
+def test_a_part_of_a_group_keeps_the_id_by_which_its_group_knows_it() -> None:
+    parts = envelopes.documents(lambda app: group(app.signature("a"), app.signature("b"), app=app).apply_async())
+    body = envelopes.written(parts[0])
+    assert adapted(body, Adaptation(new_id="t-2")) is body
+
+
+def test_a_closed_payload_of_protocol_1_is_diverted_and_not_opened() -> None:
+    body = envelopes.task(protocol=1, serializer="pickle")
+    diverted = adapted(body, Adaptation(queue="other"))
+    assert isinstance(diverted, bytes)
+    before, after = envelopes.opened(body), envelopes.opened(diverted)
+    assert after["properties"].pop("delivery_info") == {"exchange": "", "routing_key": "other"}
+    assert before["properties"].pop("delivery_info") == {"exchange": "", "routing_key": "shop"}
+    assert before == after
+    for wanted in (Adaptation(strips_eta=True), Adaptation(new_id="t-2"), EVERYTHING):
+        assert adapted(body, wanted) == Unchangeable("its payload is pickled, which nobody here opens")
+
+
+def test_a_name_that_is_there_twice_is_not_changed() -> None:
+    body = envelopes.task(plain=True).replace(b'"retries": 0', b'"retries": 0, "retries": 1')
+    assert adapted(body, Adaptation(resets_retries=True)) == Unchangeable("it has a name twice")
+
+
+def test_what_is_no_task_is_not_changed() -> None:
+    assert adapted(b"hello", Adaptation(strips_eta=True)) == Unchangeable("it is no kombu message")
+    assert adapted(b"hello", Adaptation()) == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("queue", "died_in", "routing_key", "name"),
+    [
+        ("other", "shop", "shop", "other"),
+        ("live-other", "live-shop", "shop", "other"),
+        ("live-other", "live-my-shop", "my.shop", "other"),
+        ("other", "live-shop", "shop", "other"),
+        ("live-other.fifo", "live-shop.fifo", "shop.fifo", "other.fifo"),
+        ("other", "shop", "", "other"),
+        ("other", "shop", "elsewhere", "other"),
+        ("live-", "live-shop", "shop", "live-"),
+    ],
+)
+def test_a_queue_gets_the_name_its_workers_probably_have_for_it(
+    queue: str, died_in: str, routing_key: str, name: str
+) -> None:
+    assert celery_name(queue, died_in=died_in, routing_key=routing_key) == name
+
+
+def test_a_letter_that_goes_home_leaves_as_it_was() -> None:
+    body = envelopes.task(**TIMED)
+    assert leaves(body) is body
+    assert leaves(body, died_in="live-shop", goes_to="live-shop") is body
+    assert leaves(body, died_in="", goes_to="other") is body
+
+
+def test_a_diverted_letter_names_its_new_queue() -> None:
+    body = envelopes.task(**TIMED)
+    assert changes(body, leaves(body, goes_to="other")) == WHERE
+    assert changes(body, leaves(body, died_in="live-shop", goes_to="live-other")) == WHERE
+
+
+def refused(reason: ParkedReason, why: str) -> Refused:
+    return Refused(reason.value, why, poison=True, reason=reason)
+
+
+EXPIRED = refused(ParkedReason.EXPIRED, "it expired at 2026-11-22 00:00:00 UTC.")
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_what_has_expired_goes_without_its_expiry_or_not_at_all(released: bool) -> None:
+    body = envelopes.task(**{**TIMED, "expires": NOW})
+    assert leaves(body, released=released) == EXPIRED
+    assert leaves(body, goes_to="other", released=released) == EXPIRED
+    assert leaves(body, now=NOW - timedelta(seconds=1), released=released) is body
+    stripped = leaves(body, Adaptation(strips_expires=True), released=released)
+    assert changes(body, stripped) == {"headers.expires": None, "properties.expiration": "gone"}
+
+
+WORD = refused(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or stands for tasks.")
+FOREIGN = refused(ParkedReason.UNREADABLE_TASK, "it is no kombu message.")
+CLOSED = refused(ParkedReason.UNREADABLE_TASK, "its payload is pickled, which nobody here opens.")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: envelopes.task("celery.chord_unlock"), WORD),
+        (lambda: b"hello", FOREIGN),
+        (lambda: envelopes.task(serializer="pickle", protocol=1), CLOSED),
+    ],
+)
+def test_what_waits_for_a_word_goes_when_it_is_released(make: Callable[[], bytes], why: Refused) -> None:
+    body = make()
+    assert leaves(body) == why
+    assert leaves(body, released=True) is body
+
+
+def test_what_harms_workers_goes_on_nobodys_word() -> None:
+    why = "it is no kombu message; it would end the worker that receives it."
+    assert leaves(b'{"properties": 1}', released=True) == refused(ParkedReason.UNREADABLE_TASK, why)
+
+
+def test_what_cannot_be_changed_as_its_target_asks_says_so() -> None:
+    body = envelopes.task(serializer="pickle", protocol=1)
+    why = "It cannot be changed as its target asks: its payload is pickled, which nobody here opens."
+    assert leaves(body, Adaptation(strips_eta=True), released=True) == refused(ParkedReason.UNREADABLE_TASK, why)
+
+
+def test_a_new_id_is_the_letters_in_its_epoch() -> None:
+    one, two = UUID(int=1), UUID(int=2)
+    assert renewed_id(one, 0) == renewed_id(one, 0)
+    assert len({renewed_id(one, 0), renewed_id(one, 1), renewed_id(two, 0)}) == 3
