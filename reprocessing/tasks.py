@@ -13,7 +13,17 @@ from django.conf import settings
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, Pulse, captures, checks, dispatch, evidence, lanes, rules, schedule
+from reprocessing.models import (
+    DeadLetterQueue,
+    Pulse,
+    acknowledgement,
+    captures,
+    checks,
+    dispatch,
+    lanes,
+    rules,
+    schedule,
+)
 from reprocessing.pipeline import check, gather, replay, route
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
@@ -50,7 +60,7 @@ def tick(**_future: object) -> None:
     _hint()
     if checks.are_due():
         check_health.apply_async(queue=CONTROL, expires=10)
-    if evidence.watched():
+    if acknowledgement.is_awaited():
         promote.apply_async(queue=CONTROL, expires=10)
     if dispatch.is_due("sweep", every=SWEEP_EVERY):
         recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
@@ -118,8 +128,8 @@ def wake(**_future: object) -> None:
 
 @shared_task(name="reprocessing.promote")
 def promote(**_future: object) -> None:
-    """Presume delivered what the evidence allows."""
-    promotion.letters(conf=conf.current())
+    """Find out what became of sent letters, as far as their consumers, or the evidence, say."""
+    promotion.letters(conf=conf.current(), dice=dice)
 
 
 @shared_task(name="reprocessing.recover")

@@ -22,3 +22,8 @@ claims AS (
     RETURNING c.dlq_id, c.message_id, c.handle
 )
 """
+
+#: Of an attempt a: its consumer said that it failed, while it was open or after it had been closed as something else.
+DENIED: Final[LiteralString] = """
+coalesce(a.outcome = 'failed' OR (a.ill AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent')), false)
+"""

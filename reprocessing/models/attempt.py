@@ -17,11 +17,12 @@ OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
 class Attempt(models.Model):
-    """One attempt; every column is written once (a trigger sees to it), `holds_lane` falls once.
+    """One attempt; every column is written once (a trigger sees to it), `holds_lane` falls once, and `ill` may rise.
 
     An attempt whose letter comes back after it was closed keeps its outcome and says so in `returned_at`.
     `deadline`: until when it may come back; `taken_at`: when the target took it. `breaker_epoch`: that of its breaker
-    when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing follows.
+    when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing follows. It
+    rises when its consumer says of an attempt that was closed as another that it failed.
     `wave`: on the first attempt of a letter in its run, where that goes in waves.
     """
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH
+from reprocessing.models.aftermath import AFTERMATH, DENIED
 from reprocessing.models.settlement import Deletable
 
-# Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out).
+# Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
+# its consumer has said before that it failed.
 _RETURN = f"""
 WITH back AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(attempts)b::bigint[], %(letters)b::bigint[],
@@ -28,7 +29,7 @@ WITH back AS (
            sent_message_id = coalesce(a.sent_message_id, b.message_id)
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
-    RETURNING a.letter_id, a.no, b.due, b.spent
+    RETURNING a.letter_id, a.no, b.due, b.spent, {DENIED} AS denied
 ), moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
@@ -43,7 +44,7 @@ WITH back AS (
            finished_at = CASE WHEN l.state IN ('parked', 'discarded') THEN l.finished_at
                               WHEN c.spent THEN redrive_now() END
       FROM closed c
-     WHERE l.id = c.letter_id
+     WHERE l.id = c.letter_id AND NOT c.denied
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = l.id AND later.no > c.no
                           AND later.outcome IS DISTINCT FROM 'not_sent')
        AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')

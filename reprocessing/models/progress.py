@@ -7,6 +7,7 @@ from functools import partial
 
 from reprocessing.domain.forecast import Forecast
 from reprocessing.models import rows, waves
+from reprocessing.models.aftermath import DENIED
 
 # A drain has ended when none of its letters is under way, or still to be enlisted.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
@@ -20,7 +21,7 @@ UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
 RETURNING r.id
 """
 
-_TALLY = """
+_TALLY = f"""
 SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'delivered' AND NOT presumed) AS delivered,
        count(*) FILTER (WHERE state = 'delivered' AND presumed) AS presumed,
@@ -32,10 +33,11 @@ SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'waiting' AND EXISTS (
            SELECT FROM redrive_lane n WHERE n.id = lane_id AND n.phase = 'held')) AS held,
        (SELECT count(*) FROM redrive_attempt a
-         WHERE a.run_id = %(run)b AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL))
+         WHERE a.run_id = %(run)b
+           AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {DENIED}))
        AS failed_attempts
   FROM redrive_letter WHERE run_id = %(run)b
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 # By target: letters still to be sent, and the longest lane, whose letters go one after another. Where an outcome is
 # presumed from absence, the last letter's is known a window after it was sent.

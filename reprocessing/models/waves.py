@@ -52,9 +52,9 @@ class _Id:
 # A first try that says nothing (not sent, its worker lost) is judged by the letter's next one that does. A poison
 # refusal is a failed letter here: a wave is about letters, a breaker about the target.
 _FATE: Final[LiteralString] = """
-CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused') THEN 'failed'
+CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
      WHEN a.closed_at IS NULL THEN 'open'
-     WHEN a.outcome IN ('accepted', 'absent') THEN 'well' END
+     WHEN a.outcome IN ('accepted', 'absent', 'acknowledged') THEN 'well' END
 """
 
 _FATES: Final[LiteralString] = f"""

@@ -250,7 +250,7 @@ class _Watch(_Beside):
     def _look(self) -> None:
         for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
             self._turn(dlq)
-        promote.letters(conf=self._hands.conf)
+        promote.letters(conf=self._hands.conf, dice=self._hands.dice)
 
     def _turn(self, dlq: DeadLetterQueue) -> None:
         try:

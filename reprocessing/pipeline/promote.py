@@ -1,16 +1,19 @@
-"""Presume letters delivered: sent well before their target was seen consumed, twice, and not come back since."""
+"""Find out what became of sent letters: what their consumers said, the evidence of absence, or nothing but silence.
+
+Presumed delivered is what was sent well before its target was seen consumed, twice, and has not come back since.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import evidence, lanes, rows
+from reprocessing.models import acknowledgement, evidence, lanes, rows
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.settlement import Deletable, presume
-from reprocessing.pipeline import clear, tell
+from reprocessing.pipeline import clear, hear, tell
 from reprocessing.sqs import QueueAddress, depth
 
 logger = logging.getLogger(__name__)
@@ -18,16 +21,23 @@ logger = logging.getLogger(__name__)
 _GROUP = 500
 
 
-def letters(*, conf: Conf) -> int:
-    """Look at the targets that letters wait for, and promote what the evidence allows; how many letters."""
+def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
+    """Look at the targets that letters wait for, and promote what the evidence allows; how many letters.
+
+    Before that, reports are heard that came before their attempts were known, with `dice` for the backoff of what
+    failed; after it, letters are parked whose consumers were to answer by now, and where nothing else can be seen.
+    """
+    hear.again(dice=dice)
     _look()
     promoted = 0
     lag = conf.count_lag.total_seconds()
     while found := evidence.ripe(count_lag=lag, limit=_GROUP):
-        _promote(found)
+        _close(found, presume)
         promoted += len(found)
         if len(found) < _GROUP:
             break
+    while found := acknowledgement.overdue(limit=_GROUP):
+        _close(found, acknowledgement.silence)
     return promoted
 
 
@@ -45,13 +55,13 @@ def _look() -> None:
     evidence.sight(empty, at=began)
 
 
-def _promote(found: Sequence[Ripe]) -> None:
-    """Against a return of the same letter, whoever locks its lane first decides."""
+def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
+    """Against a return of the same letter, or a word of its consumer, whoever locks its lane first decides."""
     ids = sorted({one.lane_id for one in found})
 
     def record() -> list[Deletable]:
         lanes.lock(ids, [None] * len(ids))
-        deletable = presume([one.attempt_id for one in found])
+        deletable = close([one.attempt_id for one in found])
         lanes.advance(ids, [None] * len(ids))
         return deletable
 

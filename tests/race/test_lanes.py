@@ -14,7 +14,7 @@ from reprocessing.models import Attempt, DeadLetter, Lane, lanes
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.intent import Intended, intend
 from reprocessing.models.lanes import HandedBack
-from reprocessing.models.settlement import Closing
+from reprocessing.models.settlement import Closing, presume
 from reprocessing.pipeline import park, plan, promote, settle
 from tests.race.abreast import elsewhere, holding_lanes, nobody_holds_letters, together, waits_for_us
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -154,7 +154,7 @@ def _promotes(bench: Workbench) -> object:
     bench.judge_by_absence(window=0)
     bench.replay()
     attempt = Attempt.objects.get()
-    return lambda: promote._promote([Ripe(attempt.pk, attempt.lane_id)])
+    return lambda: promote._close([Ripe(attempt.pk, attempt.lane_id)], presume)
 
 
 def _releases(bench: Workbench) -> object:

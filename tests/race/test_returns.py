@@ -9,6 +9,7 @@ import pytest
 
 from reprocessing.models import Attempt, DeadLetterQueue
 from reprocessing.models.evidence import Ripe
+from reprocessing.models.settlement import presume
 from reprocessing.models.target import Sighting
 from reprocessing.pipeline import promote
 from tests.race.abreast import elsewhere, holding_lanes, together, waits_for_us
@@ -52,7 +53,7 @@ def test_a_promotion_that_waited_for_a_return_promotes_nothing() -> None:
     attempt = Attempt.objects.get()
     with elsewhere() as begin:
         with holding_lanes():
-            promoting = begin(lambda: promote._promote([Ripe(attempt.pk, attempt.lane_id)]))
+            promoting = begin(lambda: promote._close([Ripe(attempt.pk, attempt.lane_id)], presume))
             waits_for_us()
             bench.capture()
         promoting.result(20)
@@ -66,7 +67,7 @@ def test_a_return_that_waited_for_a_promotion_reopens_what_was_promoted() -> Non
         with holding_lanes():
             capturing = begin(bench.capture)
             waits_for_us()
-            promote.letters(conf=bench.conf)
+            bench.promote()
             assert bench.letter().state == "delivered"
         capturing.result(20)
     assert bench.history() == [(1, "absent", 0)]

@@ -349,7 +349,7 @@ def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post:
 )
 def test_each_task_is_one_call(task: Any, stage: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     called: list[float] = []
-    monkeypatch.setattr(stage, name, lambda *, conf: called.append(conf.long_poll))
+    monkeypatch.setattr(stage, name, lambda *, conf, **_: called.append(conf.long_poll))
     task()
     assert called == [0]
 

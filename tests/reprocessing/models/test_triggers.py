@@ -17,12 +17,12 @@ pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(hours=1)
 WRITTEN = {
     "taken_at": NOW, "deadline": NOW, "sent_message_id": "id", "outcome": "absent", "detail": "d", "closed_at": NOW,
-    "returned_at": NOW, "ill": False,
+    "returned_at": NOW, "ill": True,
 }  # fmt: skip
 REWRITTEN: dict[str, Any] = {
     "no": 2, "epoch": 1, "fence": 2, "opened_at": LATER, "taken_at": LATER, "deadline": LATER, "sent_message_id": "x",
     "outcome": "unknown", "detail": "x", "closed_at": LATER, "returned_at": LATER, "holds_lane": True,
-    "breaker_epoch": 8, "ill": True,
+    "breaker_epoch": 8, "ill": False,
 }  # fmt: skip
 KEPT = ("letter", "lane", "target", "run", "breaker", "wave")
 
@@ -58,6 +58,18 @@ def test_what_was_written_is_not_taken_back(column: str) -> None:
     attempt = _closed(Stock())
     with pytest.raises(IntegrityError), transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk).update(**{column: None})
+
+
+def test_what_spoke_for_a_target_may_come_to_speak_against_it() -> None:
+    stock = Stock()
+    attempt = Attempt.objects.create(
+        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
+        holds_lane=False, ill=False,
+    )  # fmt: skip
+    mine = Attempt.objects.filter(pk=attempt.pk)
+    with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
+        mine.update(ill=None)
+    assert mine.update(ill=True) == 1
 
 
 def test_every_column_of_an_attempt_is_guarded() -> None:

@@ -1,0 +1,117 @@
+"""What a consumer may say of one message, read from JSON: bounded, and in text that can be kept; or why it is none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+VERDICTS: Final = ("delivered", "failed", "retrying")
+#: Characters that are kept of a type and of a message; what is longer is cut. A fingerprint and an id are refused.
+TYPE, MESSAGE, FINGERPRINT, MESSAGE_ID = 200, 2_000, 128, 200
+
+_FIELDS: Final = ("message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at")
+_REDRIVE_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?::([1-9][0-9]{0,8}))?")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One report, as it was said.
+
+    Attributes:
+        message_id: the one that a queue gave; or None, and the letter is named by its redrive id.
+        public_id: the letter's redrive id.
+        attempt_no: which attempt of it; None: it did not say.
+        at: when it happened; None: it did not say.
+    """
+
+    verdict: str
+    message_id: str | None = None
+    public_id: UUID | None = None
+    attempt_no: int | None = None
+    type: str = ""
+    message: str = ""
+    fingerprint: str = ""
+    at: datetime | None = None
+
+    def digest(self, reporter: int | None) -> bytes:
+        """SHA-256 of all that was said, and by whom: a repeat has the same. `reporter` None: one in this database."""
+        at = self.at.isoformat() if self.at else None
+        named = (reporter, self.message_id, str(self.public_id), self.attempt_no)
+        said = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
+        return hashlib.sha256(json.dumps(said).encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """Why something is no report; nothing that was said stands in it but names of fields."""
+
+    why: str
+
+
+def read(given: object) -> Said | Unclear:
+    """One report from parsed JSON."""
+    if not isinstance(given, Mapping):
+        return Unclear("it is not an object")
+    unknown = sorted(str(name)[:_SHOWN] for name in given if name not in _FIELDS)
+    if unknown:
+        return Unclear(f"it has fields that are not known: {', '.join(ascii(one) for one in unknown[:5])}")
+    texts = {name: given.get(name) for name in _FIELDS if given.get(name) is not None}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            return Unclear(f"{name} is not a text")
+    return _read({name: _plain(str(value)) for name, value in texts.items()})
+
+
+def _read(texts: Mapping[str, str]) -> Said | Unclear:
+    mark = _REDRIVE_ID.fullmatch(texts.get("redrive_id", "").lower())
+    at = _moment(texts.get("at", ""))
+    if why := _objection(texts, marked=mark is not None, timed=at is not None):
+        return Unclear(why)
+    return Said(
+        verdict=texts["verdict"],
+        message_id=texts.get("message_id") or None,
+        public_id=UUID(mark[1]) if mark else None,
+        attempt_no=int(mark[2]) if mark and mark[2] else None,
+        type=texts.get("type", "")[:TYPE],
+        message=texts.get("message", "")[:MESSAGE],
+        fingerprint=texts.get("fingerprint", ""),
+        at=at,
+    )
+
+
+def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
+    """What is wrong with what was said, empty when nothing is; `marked`, `timed`: that the redrive id, the time, is."""
+    if texts.get("verdict") not in VERDICTS:
+        return f"verdict is none of {', '.join(VERDICTS)}"
+    if not texts.get("message_id") and not texts.get("redrive_id"):
+        return "it names no message: message_id, redrive_id, or both"
+    if texts.get("redrive_id") and not marked:
+        return "redrive_id is not what a message carries: a UUID, a colon, and the number of the attempt"
+    if texts.get("at") and not timed:
+        return "at is no moment in ISO 8601: 2026-03-01T08:00:00Z is one"
+    for name, longest in (("message_id", MESSAGE_ID), ("fingerprint", FINGERPRINT)):
+        if len(texts.get(name, "")) > longest:
+            return f"{name} is longer than {longest} characters"
+    return ""
+
+
+def _plain(text: str) -> str:
+    """The text with what PostgreSQL cannot keep written as the sign for what is no character."""
+    return _NO_TEXT.sub("\ufffd", text)
+
+
+def _moment(text: str) -> datetime | None:
+    """A moment; one without an offset is UTC."""
+    try:
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,106 @@
+"""What is a report: bounded, plain, and the same whenever it is said again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from reprocessing.domain import report
+from reprocessing.domain.report import Said, Unclear, read
+from reprocessing.models.report import Verdict
+
+ID = "0b9e2c7a-1111-4222-8333-444455556666"
+MINIMAL = {"message_id": "m", "verdict": "failed"}
+
+texts = some.text(max_size=60)
+anything = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats() | texts,
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(texts, inner, max_size=3),
+    max_leaves=10,
+)
+fields = some.sampled_from(["message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at", "else"])
+nearly = some.dictionaries(fields, anything | some.sampled_from(["failed", ID, f"{ID}:1", "2026-03-01T08:00Z"]))
+
+
+def test_the_verdicts_are_those_of_the_table() -> None:
+    assert set(report.VERDICTS) == set(Verdict.values)
+
+
+def test_a_report_is_read_as_it_was_said() -> None:
+    found = read(
+        {
+            "message_id": "m",
+            "redrive_id": f"{ID.upper()}:12",
+            "verdict": "delivered",
+            "type": "KeyError",
+            "message": "'card'",
+            "fingerprint": "f",
+            "at": "2026-03-01T09:00:00+01:00",
+        }
+    )
+    assert isinstance(found, Said)
+    assert (found.public_id, found.attempt_no, found.message_id) == (UUID(ID), 12, "m")
+    assert (found.verdict, found.type, found.message, found.fingerprint) == ("delivered", "KeyError", "'card'", "f")
+    assert found.at
+    assert found.at.isoformat() == "2026-03-01T08:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ([], "it is not an object"),
+        (None, "it is not an object"),
+        ({**MINIMAL, "body": "x", "card": "4111"}, "it has fields that are not known: 'body', 'card'"),
+        ({**MINIMAL, "message": 4111}, "message is not a text"),
+        ({"message_id": "m"}, "verdict is none of delivered, failed, retrying"),
+        ({"verdict": "failed"}, "it names no message: message_id, redrive_id, or both"),
+        ({"verdict": "failed", "message_id": ""}, "it names no message: message_id, redrive_id, or both"),
+        ({**MINIMAL, "message_id": "m" * 201}, "message_id is longer than 200 characters"),
+        ({**MINIMAL, "fingerprint": "f" * 129}, "fingerprint is longer than 128 characters"),
+        ({**MINIMAL, "at": "yesterday"}, "at is no moment in ISO 8601: 2026-03-01T08:00:00Z is one"),
+        ({**MINIMAL, "at": "0001-01-01T00:00:00+14:00"}, "at is no moment in ISO 8601: 2026-03-01T08:00:00Z is one"),
+        *(
+            (
+                {**MINIMAL, "redrive_id": one},
+                "redrive_id is not what a message carries: a UUID, a colon, and the number of the attempt",
+            )
+            for one in ("x", f"{ID}:0", f"{ID}:1x", f"{ID}:9999999999", f" {ID}")
+        ),
+    ],
+)
+def test_what_is_no_report_is_refused_in_a_sentence(given: object, why: str) -> None:
+    assert read(given) == Unclear(why)
+
+
+def test_what_postgres_cannot_keep_is_written_as_no_character_and_what_is_long_is_cut() -> None:
+    found = read({**MINIMAL, "type": "T" * 300, "message": "a\0b\ud800" + "c" * 3_000})
+    assert isinstance(found, Said)
+    assert (len(found.type), len(found.message)) == (200, 2_000)
+    assert found.message.startswith("a\ufffdb\ufffdccc")
+
+
+@given(anything | nearly)
+def test_whatever_is_said_is_read_or_refused_without_quoting_it(said: Any) -> None:  # noqa: ANN401
+    match read(said):
+        case Said() as found:
+            json.dumps([found.message, found.type, found.message_id]).encode().decode()
+            assert read({**said}) == found
+            assert found.digest(1) == found.digest(1)
+        case Unclear(why):
+            assert 0 < len(why) < 400
+
+
+def test_a_digest_tells_apart_whatever_was_said_and_who_said_it() -> None:
+    base = {"message_id": "m", "redrive_id": f"{ID}:1", "verdict": "failed", "at": "2026-03-01T08:00Z"}
+    others: list[dict[str, str]] = [
+        {"message_id": "n"}, {"redrive_id": f"{ID}:2"}, {"redrive_id": ID}, {"verdict": "retrying"}, {"type": "T"},
+        {"message": "T"}, {"fingerprint": "T"}, {"at": "2026-03-01T08:01Z"}, {"at": ""},
+    ]  # fmt: skip
+    found = [read(base), *(read({**base, **one}) for one in others)]
+    digests = [one.digest(reporter) for one in found if isinstance(one, Said) for reporter in (None, 1, 2)]
+    assert len(set(digests)) == len(digests) == 3 * len(found)

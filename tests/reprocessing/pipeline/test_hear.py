@@ -1,0 +1,378 @@
+"""What follows from what consumers say: of each message once, in any order, and of nobody else's."""
+
+from __future__ import annotations
+
+import uuid
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.verdict import Unknown
+from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetterQueue, Report, Reporter, Target
+from reprocessing.pipeline import deliver, hear, park
+from reprocessing.pipeline.hear import Heard
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WINDOW = 100.0
+ACKNOWLEDGED = {"proof": "acknowledged", "advance": "settled", "window": WINDOW}
+
+
+def bench_of(*bodies: str, watched: bool = False, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq
+    """Letters whose target took them, and whose consumer is to say what became of them."""
+    bench = Workbench(fields={"idempotency_key": "attribute:idem", **fields}, target_fields=ACKNOWLEDGED)
+    if watched:
+        Target.objects.filter(pk=bench.target.pk).update(watched_by=bench.dlq)
+    for body in bodies or ("letter",):
+        bench.bury(body, idem=body)
+    bench.ready()
+    bench.replay()
+    return bench
+
+
+def say(verdict: str, body: str = "letter", **said: str) -> dict[str, str]:
+    """A report on the newest attempt of the letter with this body, by the id that its target gave it."""
+    attempt = Attempt.objects.filter(letter__payload__body=body.encode()).order_by("-no")[0]
+    assert attempt.sent_message_id is not None
+    return {"message_id": attempt.sent_message_id, "verdict": verdict, "at": "2026-03-01T08:00:00Z", **said}
+
+
+def heard(*said: object, reporter: int | None = None) -> Heard:
+    return hear.told(said, reporter=reporter, dice=lambda: 0.0)
+
+
+def reporter(*targets: Target) -> Reporter:
+    made = Reporter.objects.create(name=f"r-{uuid.uuid4().hex[:8]}", token_hash=uuid.uuid4().bytes, added_by="ann")
+    made.targets.set(targets)
+    return made
+
+
+def test_what_its_consumer_acknowledges_is_delivered_and_not_presumed() -> None:
+    bench = bench_of()
+    assert (bench.states(), bench.lane().phase) == ({"letter": "awaiting"}, "awaiting")
+    assert heard(say("delivered")) == Heard(accepted=1)
+    letter = bench.letter()
+    assert (letter.state, letter.presumed, letter.finished_at is not None) == ("delivered", False, True)
+    assert bench.history() == [(1, "acknowledged", 0)]
+    assert Attempt.objects.get().ill is False
+    assert (Claim.objects.get().state, bench.lane().phase) == ("delivered", "idle")
+    assert list(Custody.objects.values_list("state", flat=True)) == ["delete"]
+
+
+def test_what_its_consumer_says_failed_is_tried_again_in_a_new_epoch_and_speaks_against_its_target() -> None:
+    bench = bench_of(max_attempts=2)
+    heard(say("failed", type="KeyError", message="'card'", fingerprint="f"))
+    letter = bench.letter()
+    assert (letter.state, letter.epoch, letter.attempts, Claim.objects.get().state) == ("waiting", 1, 1, "free")
+    assert Attempt.objects.get().ill is True
+    assert bench.replay().taken == 1
+    heard(say("failed"))
+    assert bench.history() == [(1, "failed", 0), (2, "failed", 1)]
+    assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
+
+
+def test_a_failure_waits_for_its_backoff() -> None:
+    bench = bench_of(backoff_base=60, backoff_jitter="none")
+    heard(say("failed"))
+    assert bench.replay().taken == 0
+    letter = bench.letter()
+    failed = Attempt.objects.get().closed_at
+    assert letter.due_at
+    assert failed
+    assert 59 < (letter.due_at - failed).total_seconds() < 61
+
+
+def test_a_try_that_its_queue_repeats_moves_nothing_and_is_kept() -> None:
+    bench = bench_of()
+    assert heard(say("retrying", type="Timeout")) == Heard(accepted=1)
+    assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
+    assert Report.objects.get().type == "Timeout"
+
+
+@pytest.mark.parametrize("order", list(permutations(["delivered", "failed", "retrying"])))
+def test_of_a_message_that_was_said_to_work_and_to_fail_the_failure_counts_in_any_order(order: tuple[str, ...]) -> None:
+    bench = bench_of()
+    said = [say(one) for one in order]
+    for one in said:
+        assert heard(one) == Heard(accepted=1)
+    before = (bench.states(), bench.letter().epoch)
+    assert before == ({"letter": "waiting"}, 1)
+    assert heard(*said, *reversed(said)) == Heard(repeated=6)
+    assert (bench.states(), bench.letter().epoch) == before
+
+
+def test_a_letter_that_was_delivered_is_reopened_when_its_consumer_says_later_that_it_failed() -> None:
+    bench = Workbench()  # taken is done
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    assert bench.states() == {"letter": "delivered"}
+    heard(say("failed"))
+    assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "accepted", 0)])
+    assert (bench.letter().epoch, bench.letter().finished_at, Attempt.objects.get().ill) == (1, None, True)
+    assert bench.replay().taken == 1
+    assert bench.history() == [(1, "accepted", 0), (2, "accepted", 1)]
+
+
+def test_an_attempt_that_another_has_followed_moves_nothing() -> None:
+    bench = bench_of()
+    late = say("delivered", fingerprint="late")
+    heard(say("failed"))
+    bench.replay()
+    assert heard(late, {**late, "verdict": "failed"}) == Heard(accepted=2)
+    assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, "failed", 0), (2, None, 1)])
+
+
+@pytest.mark.parametrize("first", ["delivered", "failed"])
+@pytest.mark.parametrize("returns_first", [True, False])
+def test_a_message_that_also_comes_back_is_one_failure(first: str, returns_first: bool) -> None:
+    bench = bench_of()
+    sent = bench.delivered()[0]
+    said = say(first)
+
+    def back() -> None:
+        bench.come_back(sent)
+        bench.capture()
+
+    for step in (back, lambda: heard(said)) if returns_first else (lambda: heard(said), back):
+        step()
+    letter = bench.letter()
+    assert (letter.state, letter.epoch, letter.attempts) == ("waiting", 1, 1)
+    assert Attempt.objects.get().returned_at is not None
+    assert bench.left() == 1  # its first copy; the one that came back is gone
+    assert bench.replay().taken == 1
+
+
+def test_a_late_failure_and_a_return_are_one_failure_too() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    sent = bench.delivered()[0]
+    heard(say("failed"))
+    bench.come_back(sent)
+    bench.capture()
+    assert (bench.letter().state, bench.letter().epoch) == ("waiting", 1)
+
+
+def test_a_redrive_id_names_an_attempt_that_got_no_message_id() -> None:
+    bench = bench_of("a", "b")
+    letters = {one: bench.letter(payload__body=one.encode()) for one in ("a", "b")}
+    Attempt.objects.update(holds_lane=False)
+    named = [f"{letters['a'].public_id}:1", str(letters["b"].public_id).upper()]
+    assert heard(*({"redrive_id": one, "verdict": "delivered"} for one in named)) == Heard(accepted=2)
+    assert bench.states() == {"a": "delivered", "b": "delivered"}
+
+
+def test_a_redrive_id_without_a_number_says_nothing_of_a_letter_that_was_sent_twice() -> None:
+    bench = bench_of()
+    heard(say("failed"))
+    bench.replay()
+    assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
+    assert bench.states() == {"letter": "awaiting"}
+
+
+def test_an_acknowledgement_is_heard_while_its_letter_is_on_the_wire() -> None:
+    bench = Workbench(target_fields=ACKNOWLEDGED)
+    bench.bury("letter")
+    bench.ready()
+
+    def quick() -> None:
+        heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"})
+
+    with bench.meanwhile(quick):
+        bench.replay()
+    assert (bench.states(), bench.history()) == ({"letter": "delivered"}, [(1, "acknowledged", 0)])
+    assert bench.lane().phase == "idle"
+
+
+@pytest.mark.parametrize(
+    ("proof", "verdict", "state"),
+    [
+        ("acknowledged", "delivered", "delivered"),
+        ("acknowledged", "failed", "waiting"),
+        ("accepted", "failed", "waiting"),
+        ("accepted", "delivered", "delivered"),
+    ],
+)
+def test_a_message_id_that_nobody_knows_yet_is_heard_once_it_is_known(proof: str, verdict: str, state: str) -> None:
+    bench = Workbench(target_fields={**ACKNOWLEDGED, "proof": proof})
+    bench.bury("letter")
+    bench.ready()
+
+    def quick() -> None:
+        (sent,) = bench.delivered()
+        assert heard({"message_id": sent["MessageId"], "verdict": verdict}) == Heard(accepted=1)
+
+    with bench.meanwhile(quick):
+        bench.replay()
+    for _ in range(2):
+        bench.promote()
+        assert (bench.states(), bench.letter().epoch) == ({"letter": state}, int(verdict == "failed"))
+
+
+def test_what_may_have_gone_out_and_worked_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields={"backoff_base": 60, "backoff_jitter": "none"}, target_fields=ACKNOWLEDGED)
+    bench.bury("letter")
+    bench.ready()
+    monkeypatch.setattr(
+        deliver, "letters", lambda intended, *_, **__: {one.attempt_id: Unknown("no answer") for one in intended}
+    )
+    bench.replay()
+    assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "unknown", 0)])
+    heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"})
+    assert (bench.states(), bench.letter().due_at, bench.lane().phase) == ({"letter": "delivered"}, None, "idle")
+
+
+def test_silence_parks_a_letter_that_nothing_else_can_tell_of(clock: Clock) -> None:
+    bench = bench_of()
+    bench.promote()
+    assert bench.states() == {"letter": "awaiting"}
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    letter = bench.letter()
+    assert (letter.state, letter.reason, bench.history()) == ("parked", "no_answer", [(1, "silent", 0)])
+    assert (Attempt.objects.get().ill, Claim.objects.get().state) == (None, "free")
+    assert letter.detail.startswith("nothing was heard of it until 20")
+
+
+def test_where_a_watched_dlq_lies_behind_silence_is_judged_by_absence(clock: Clock) -> None:
+    bench = bench_of(watched=True)
+    bench.delivered()
+    bench.promote()
+    bench.capture()
+    assert bench.promote() == 0
+    clock.advance(WINDOW + 1)
+    bench.capture()
+    assert bench.promote() == 1
+    letter = bench.letter()
+    assert (letter.state, letter.presumed, bench.history()) == ("delivered", True, [(1, "absent", 0)])
+    heard(say("delivered"))
+    letter.refresh_from_db()
+    assert (letter.state, letter.presumed, bench.history()) == ("delivered", False, [(1, "absent", 0)])
+
+
+def test_a_dlq_that_is_only_observed_tells_nothing_of_silence(clock: Clock) -> None:
+    bench = bench_of(watched=True)
+    DeadLetterQueue.objects.update(mode="observe")
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    assert bench.letter().reason == "no_answer"
+
+
+def test_a_late_acknowledgement_delivers_a_letter_that_silence_parked(clock: Clock) -> None:
+    bench = bench_of()
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    heard(say("delivered"))
+    letter = bench.letter()
+    assert (letter.state, letter.reason, letter.detail, bench.history()) == ("delivered", "", "", [(1, "silent", 0)])
+    assert (Attempt.objects.get().ill, Claim.objects.get().state) == (False, "delivered")
+
+
+@pytest.mark.parametrize(("act", "state"), [("release", "waiting"), ("discard", "discarded")])
+def test_what_a_person_decided_meanwhile_stays(act: str, state: str, clock: Clock) -> None:
+    bench = bench_of()
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    getattr(park, act)([bench.letter().pk], by="ann", reason="a test")
+    heard(say("delivered"))
+    assert bench.states() == {"letter": state}
+
+
+def test_a_late_failure_leaves_a_parked_letter_to_its_person(clock: Clock) -> None:
+    bench = bench_of()
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    heard(say("failed"))
+    assert (bench.letter().state, bench.letter().reason, Attempt.objects.get().ill) == ("parked", "no_answer", True)
+
+
+def test_the_next_letter_of_a_lane_goes_when_the_one_before_was_acknowledged() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key"}, target_fields=ACKNOWLEDGED)
+    for body in ("a1", "a2"):
+        bench.bury(body, key="a")
+    bench.ready()
+    bench.replay()
+    assert bench.states() == {"a1": "awaiting", "a2": "waiting"}
+    heard(say("delivered", "a1"))
+    bench.replay()
+    assert bench.states() == {"a1": "delivered", "a2": "awaiting"}
+
+
+def test_failures_that_consumers_tell_of_open_the_breaker() -> None:
+    bench = bench_of(*(f"letter {n}" for n in range(5)))
+    assert heard(*(say("failed", f"letter {n}") for n in range(5))).accepted == 5
+    assert Breaker.objects.get(target=bench.target).state == "open"
+
+
+def test_a_reporter_speaks_of_its_own_targets_alone() -> None:
+    bench, other = bench_of(), Workbench()
+    mine, theirs = reporter(bench.target), reporter(other.target)
+    said = [say("delivered"), {"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}]
+    assert heard(*said, reporter=theirs.pk) == Heard(
+        refused=dict.fromkeys((0, 1), "it is about a letter that was not sent to a target of this reporter's")
+    )
+    assert (Report.objects.count(), bench.states()) == (0, {"letter": "awaiting"})
+    assert heard(*said, reporter=mine.pk) == Heard(accepted=2)
+    assert bench.states() == {"letter": "delivered"}
+
+
+def test_of_an_unknown_message_a_stranger_is_not_believed_later() -> None:
+    bench = Workbench(target_fields=ACKNOWLEDGED)
+    bench.bury("letter")
+    bench.ready()
+    stranger, revoked = reporter(Workbench().target), reporter(bench.target)
+
+    def quick() -> None:
+        (sent,) = bench.delivered()
+        for one in (stranger, revoked):
+            assert heard({"message_id": sent["MessageId"], "verdict": "failed"}, reporter=one.pk).accepted == 1
+        Reporter.objects.filter(pk=revoked.pk).update(revoked_at="2026-01-01T00:00Z")
+
+    with bench.meanwhile(quick):
+        bench.replay()
+    bench.promote()
+    assert bench.states() == {"letter": "awaiting"}
+
+
+def test_the_reason_of_a_first_death_moves_nothing() -> None:
+    bench = bench_of()
+    died = {"message_id": bench.letter().message_id, "verdict": "failed", "type": "KeyError"}
+    assert heard(died, reporter=reporter(bench.target).pk) == Heard(accepted=1)
+    assert heard(died, reporter=reporter(Workbench().target).pk).refused.keys() == {0}
+    assert bench.states() == {"letter": "awaiting"}
+
+
+def test_what_is_no_report_is_refused_by_its_place_and_the_others_are_heard() -> None:
+    bench = bench_of()
+    made_up = f"{uuid.uuid4()}:1"
+    found = heard(7, say("delivered"), {"redrive_id": made_up, "verdict": "failed"}, say("delivered"), say("shrug"))
+    assert (found.accepted, found.repeated) == (1, 1)
+    assert found.refused == {
+        0: "it is not an object",
+        2: "no letter, or no such attempt of one, has this redrive id",
+        4: "verdict is none of delivered, failed, retrying",
+    }
+    assert bench.states() == {"letter": "delivered"}
+
+
+def test_an_attempt_that_a_letter_never_had_is_refused() -> None:
+    bench = bench_of()
+    assert heard({"redrive_id": f"{bench.letter().public_id}:2", "verdict": "failed"}).refused.keys() == {0}
+
+
+def test_a_whole_call_takes_as_many_statements_as_one_report(
+    django_assert_max_num_queries: Any,  # noqa: ANN401  a fixture
+) -> None:
+    bench = bench_of(*(f"letter {n}" for n in range(60)))
+    said = [say("delivered", f"letter {n}") for n in range(60)]
+    counted: list[int] = []
+    for some in (said[:1], said[1:]):
+        with django_assert_max_num_queries(20) as queries:
+            heard(*some)
+        counted.append(len(queries))
+    assert counted[0] == counted[1]
+    assert set(bench.states().values()) == {"delivered"}
