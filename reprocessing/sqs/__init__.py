@@ -17,7 +17,8 @@ from reprocessing.sqs.facts import (
 from reprocessing.sqs.handles import Deleted, Extended, delete, extend, release
 from reprocessing.sqs.loads import LARGEST, size_of
 from reprocessing.sqs.receiving import receive
-from reprocessing.sqs.sending import Outcomes, send
+from reprocessing.sqs.sending import send
+from reprocessing.sqs.trips import Outcomes
 
 __all__ = [
     "LARGEST",

@@ -1,4 +1,4 @@
-"""Where a queue is: its URL, and the region that calls to it are signed for."""
+"""Where a queue is: its URL, the region that calls to it are signed for, and the role that they are made under."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _HOSTS = (
     re.compile(r"(?:.+\.)?sqs\.(?P<region>[a-z0-9-]+)\.vpce\.amazonaws\.com(?:\.cn)?"),
     re.compile(r"(?P<region>[a-z0-9-]+)\.queue\.amazonaws\.com(?:\.cn)?"),
 )
+_COLONS_OF_AN_ARN = 5
 _REGION_OF_THE_OLDEST_HOST = "us-east-1"
 _CURE = "Give the URL that SQS shows for it, such as https://sqs.eu-west-1.amazonaws.com/111122223333/orders-dlq."
 
@@ -27,14 +28,16 @@ class QueueAddress:
     Attributes:
         url: as SQS shows it; the last part of its path is the queue's name.
         region: such as eu-west-1.
+        role: the ARN of the role that is assumed to use it; empty for the process's own.
     """
 
     url: str
     region: str
+    role: str = ""
 
     @classmethod
-    def of(cls, url: str) -> QueueAddress:
-        """The address of the queue at `url`.
+    def of(cls, url: str, role: str = "") -> QueueAddress:
+        """The address of the queue at `url`, used under `role`.
 
         The region is read from AWS's own hosts; for any other host it is the one that the environment or the AWS
         configuration names.
@@ -52,7 +55,7 @@ class QueueAddress:
         region = _region_of(host) or configured_region()
         if not region:
             raise QueueIsOutOfReach(f"The region of {url!r} is not in its host. Set AWS_DEFAULT_REGION to it.")
-        return cls(url, region)
+        return cls(url, region, role)
 
     @property
     def name(self) -> str:
@@ -74,6 +77,20 @@ class QueueAddress:
         """The ARN as its URL implies it; `describe` asks SQS for it."""
         partition = {"cn": "aws-cn", "us-gov": "aws-us-gov"}.get(self.region.rsplit("-", 2)[0], "aws")
         return f"arn:{partition}:sqs:{self.region}:{self.account}:{self.name}"
+
+
+def region_of(arn: str) -> str:
+    """The region that an ARN names.
+
+    Raises:
+        QueueIsOutOfReach: it is no ARN, or names none.
+    """
+    parts = arn.split(":", _COLONS_OF_AN_ARN)
+    if len(parts) <= _COLONS_OF_AN_ARN or parts[0] != "arn" or not parts[3]:
+        raise QueueIsOutOfReach(
+            f"{arn!r} is not an ARN with a region. One is arn:aws:sns:eu-west-1:111122223333:orders."
+        )
+    return parts[3]
 
 
 def _region_of(host: str) -> str | None:

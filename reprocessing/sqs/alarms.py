@@ -13,7 +13,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
 from reprocessing.sqs.clients import cloudwatch
-from reprocessing.sqs.refusals import code_of, in_words, outcome_of
+from reprocessing.sqs.refusals import code_of, in_words, renew
+from reprocessing.sqs.roles import RoleIsNotAssumed
 
 Said = TypeVar("Said")
 
@@ -27,16 +28,17 @@ _LONGEST_REASON: Final = 300
 NOBODY_USES_IT = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
 
 
-def alarms(region: str, names: Sequence[str]) -> dict[str, Finding]:
+def alarms(region: str, names: Sequence[str], *, role: str = "") -> dict[str, Finding]:
     """Of each alarm whether it is in OK; one that is not there, or has too little data, is unknown.
 
     Args:
         region: of the alarms.
         names: metric alarms and composite ones.
+        role: that is assumed to ask; empty for the process's own.
     """
 
     def ask(some: Sequence[str]) -> dict[str, Finding]:
-        answer = cloudwatch(region).describe_alarms(
+        answer = cloudwatch(region, role).describe_alarms(
             AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=_MOST_ALARMS
         )
         return {one["AlarmName"]: _state(one) for one in [*answer["MetricAlarms"], *answer["CompositeAlarms"]]}
@@ -45,17 +47,18 @@ def alarms(region: str, names: Sequence[str]) -> dict[str, Finding]:
     return _in_batches(names, _MOST_ALARMS, ask, "DescribeAlarms", missing)
 
 
-def ages(region: str, queues: Sequence[str], *, now: datetime) -> dict[str, float | Unknown]:
+def ages(region: str, queues: Sequence[str], *, now: datetime, role: str = "") -> dict[str, float | Unknown]:
     """Of each queue the seconds that its oldest message is old, by CloudWatch's ApproximateAgeOfOldestMessage.
 
     Args:
         region: of the queues.
-        queues: their names, in the account of this process.
+        queues: their names, in the account of the role.
         now: CloudWatch is asked for the last ten minutes before it.
+        role: that is assumed to ask; empty for the process's own.
     """
 
     def ask(some: Sequence[str]) -> dict[str, float | Unknown]:
-        answer = cloudwatch(region).get_metric_data(
+        answer = cloudwatch(region, role).get_metric_data(
             MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
             StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
         )  # fmt: skip
@@ -103,8 +106,9 @@ def _metric(number: int, queue: str) -> dict[str, Any]:
 
 def _failure(action: str, error: BotoCoreError | ClientError) -> Unknown:
     cure = "Check the endpoint, the network and the credentials of this process"
-    if isinstance(error, ClientError):
-        outcome_of(error)  # for stale credentials
-        if "AccessDenied" in code_of(error):
-            cure = f"Allow cloudwatch:{action} to the role of this process"
+    renew(error)
+    if isinstance(error, RoleIsNotAssumed):
+        cure = error.cure.rstrip(".")
+    if isinstance(error, ClientError) and "AccessDenied" in code_of(error):
+        cure = f"Allow cloudwatch:{action} to the role of this process"
     return Unknown(f"{action} failed: {in_words(error)}. {cure}")

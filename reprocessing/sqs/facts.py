@@ -123,7 +123,9 @@ def describe(address: QueueAddress) -> QueueFacts:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
     with _reaching(address, "GetQueueAttributes"):
-        answer = client(address.region).get_queue_attributes(QueueUrl=address.url, AttributeNames=["All"])
+        answer = client(address.region, role=address.role).get_queue_attributes(
+            QueueUrl=address.url, AttributeNames=["All"]
+        )
     said: Mapping[str, str] = {str(name): value for name, value in answer["Attributes"].items()}
     return QueueFacts(
         arn=said["QueueArn"],
@@ -148,7 +150,7 @@ def depth(address: QueueAddress) -> Depth:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
     with _reaching(address, "GetQueueAttributes"):
-        said = client(address.region).get_queue_attributes(
+        said = client(address.region, role=address.role).get_queue_attributes(
             QueueUrl=address.url,
             AttributeNames=[
                 "ApproximateNumberOfMessages",
@@ -170,35 +172,35 @@ def origins_of(address: QueueAddress) -> list[str]:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
     with _reaching(address, "ListDeadLetterSourceQueues"):
-        pages = client(address.region).get_paginator("list_dead_letter_source_queues")
+        pages = client(address.region, role=address.role).get_paginator("list_dead_letter_source_queues")
         # Where no page size is asked for, SQS ends after its first page and says nothing of others.
         found = pages.paginate(QueueUrl=address.url, PaginationConfig={"PageSize": _PAGE})
         return [url for page in found for url in page["queueUrls"]]
 
 
-def moves(arn: str) -> list[Move]:
-    """AWS's own redrives out of the queue with this ARN that are under way.
+def moves(arn: str, role: str = "") -> list[Move]:
+    """AWS's own redrives out of the queue with this ARN that are under way, asked under `role`.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
     region, _, _ = _parts_of(arn)
     with _reaching(arn, "ListMessageMoveTasks"):
-        answer = client(region).list_message_move_tasks(SourceArn=arn, MaxResults=_MOST_TASKS_LISTED)
+        answer = client(region, role=role).list_message_move_tasks(SourceArn=arn, MaxResults=_MOST_TASKS_LISTED)
     tasks = [_move(task) for task in answer.get("Results", [])]
     return [task for task in tasks if task.status in {"RUNNING", "CANCELLING"}]
 
 
-def locate(arn: str) -> QueueAddress:
-    """The address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn.
+def locate(arn: str, role: str = "") -> QueueAddress:
+    """The address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
 
     Raises:
         QueueIsOutOfReach: it is no queue's ARN, or SQS refused or did not answer.
     """
     region, account, name = _parts_of(arn)
     with _reaching(arn, "GetQueueUrl"):
-        url = client(region).get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
-    return QueueAddress(url, region)
+        url = client(region, role=role).get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
+    return QueueAddress(url, region, role)
 
 
 @contextmanager

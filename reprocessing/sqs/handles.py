@@ -51,7 +51,7 @@ def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = 
     """Delete copies, by message id and handle. Raises nothing for what SQS does: every id is in the answer."""
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
-        return client(address.region).delete_message_batch(
+        return client(address.region, role=address.role).delete_message_batch(
             QueueUrl=address.url,
             Entries=[{"Id": str(number), "ReceiptHandle": handle} for number, (_, handle) in enumerate(some)],
         )
@@ -66,7 +66,7 @@ def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, t
     """
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
-        return client(address.region).change_message_visibility_batch(
+        return client(address.region, role=address.role).change_message_visibility_batch(
             QueueUrl=address.url,
             Entries=[
                 {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": seconds}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from reprocessing.domain.envelope import Attributes, Departure
 from reprocessing.domain.verdict import Refused
@@ -15,6 +15,25 @@ if TYPE_CHECKING:
 #: What one request takes, and what any queue takes of one message at most: bytes of bodies and attributes.
 LARGEST: Final = 1_048_576
 _MOST_ENTRIES: Final = 10
+
+
+class Item(Protocol):
+    """What is packed: a letter made ready."""
+
+    @property
+    def attempt(self) -> int:
+        """The attempt that its outcome is told of."""
+
+    @property
+    def group(self) -> str | None:
+        """Its FIFO group."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, as the target counts them."""
+
+
+Packed = TypeVar("Packed", bound=Item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +49,22 @@ class Parcel:
     text: str
     size: int
 
+    @property
+    def attempt(self) -> int:
+        """The attempt that its outcome is told of."""
+        return self.departure.attempt
+
+    @property
+    def group(self) -> str | None:
+        """Its FIFO group."""
+        return self.departure.group_id
+
     def entry(self, number: int, *, fifo: bool) -> SendMessageBatchRequestEntryTypeDef:
         """The letter as entry `number` of a request; a standard queue refuses deduplication ids, so it gets none."""
         departure = self.departure
         entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(number), "MessageBody": self.text}
         if departure.attributes:
-            entry["MessageAttributes"] = _as_aws_has_them(departure.attributes)
+            entry["MessageAttributes"] = as_aws_has_them(departure.attributes)
         if departure.group_id is not None:
             entry["MessageGroupId"] = departure.group_id
         if departure.deduplication_id is not None and fifo:
@@ -73,60 +102,63 @@ def size_of(body: bytes, attributes: Attributes) -> int:
     )
 
 
-def chains(parcels: Iterable[Parcel], *, fifo: bool, largest: int = LARGEST) -> list[list[Load]]:
-    """Loads of at most ten letters and a MiB, in chains: a chain's loads go one after another, chains side by side.
+def chains(
+    items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
+) -> list[list[list[Packed]]]:
+    """Loads of at most ten letters and `space` bytes, in chains: a chain's loads one by one, chains side by side.
 
     The letters of a FIFO group keep their order and are in one load, or in one chain where a load cannot hold them.
     A letter that is larger than the queue is said to take (`largest`) travels alone: what is said may have changed.
     """
-    made: list[list[Load]] = []
-    room, space = 0, 0
-    for unit in _units(parcels, fifo=fifo):
-        weight = sum(_weight(one, largest) for one in unit)
-        if len(unit) > _MOST_ENTRIES or weight > LARGEST:
-            made.append(_cut(unit, largest))
+    made: list[list[list[Packed]]] = []
+    room, left = 0, 0
+    for unit in _units(items, fifo=fifo):
+        weight = sum(_weight(one, largest, space) for one in unit)
+        if len(unit) > _MOST_ENTRIES or weight > space:
+            made.append(_cut(unit, largest, space))
             room = 0  # nothing joins a chain's last load
-        elif len(unit) <= room and weight <= space:
+        elif len(unit) <= room and weight <= left:
             made[-1][-1].extend(unit)
-            room, space = room - len(unit), space - weight
+            room, left = room - len(unit), left - weight
         else:
             made.append([list(unit)])
-            room, space = _MOST_ENTRIES - len(unit), LARGEST - weight
+            room, left = _MOST_ENTRIES - len(unit), space - weight
     return made
 
 
-def _units(parcels: Iterable[Parcel], *, fifo: bool) -> Iterable[Sequence[Parcel]]:
+def _units(items: Iterable[Packed], *, fifo: bool) -> Iterable[Sequence[Packed]]:
     if not fifo:
-        return [[one] for one in parcels]
-    groups: dict[str | None, list[Parcel]] = {}
-    for one in parcels:
-        groups.setdefault(one.departure.group_id, []).append(one)
+        return [[one] for one in items]
+    groups: dict[str | None, list[Packed]] = {}
+    for one in items:
+        groups.setdefault(one.group, []).append(one)
     return groups.values()
 
 
-def _cut(unit: Sequence[Parcel], largest: int) -> list[Load]:
+def _cut(unit: Sequence[Packed], largest: int, space: int) -> list[list[Packed]]:
     """One group's letters as loads, in order."""
-    loads: list[Load] = [[]]
-    space = LARGEST
+    loads: list[list[Packed]] = [[]]
+    left = space
     for one in unit:
-        weight = _weight(one, largest)
-        if loads[-1] and (len(loads[-1]) == _MOST_ENTRIES or weight > space):
+        weight = _weight(one, largest, space)
+        if loads[-1] and (len(loads[-1]) == _MOST_ENTRIES or weight > left):
             loads.append([])
-            space = LARGEST
+            left = space
         loads[-1].append(one)
-        space -= weight
+        left -= weight
     return loads
 
 
-def _weight(one: Parcel, largest: int) -> int:
-    return LARGEST if one.size > largest else one.size
+def _weight(one: Packed, largest: int, space: int) -> int:
+    return space if one.size > min(largest, space) else one.size
 
 
 def _encoded(part: str | bytes) -> bytes:
     return part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
 
 
-def _as_aws_has_them(attributes: Attributes) -> dict[str, MessageAttributeValueTypeDef]:
+def as_aws_has_them(attributes: Attributes) -> dict[str, MessageAttributeValueTypeDef]:
+    """Attributes as the APIs of SQS and SNS take them."""
     return {
         name: {"DataType": one.type, "BinaryValue": one.value}
         if isinstance(one.value, bytes)

@@ -35,7 +35,7 @@ def receive(
     if attempt_id is not None and address.fifo:
         rest["ReceiveRequestAttemptId"] = attempt_id
     try:
-        answer = client(address.region, wait=wait).receive_message(
+        answer = client(address.region, role=address.role, wait=wait).receive_message(
             QueueUrl=address.url,
             WaitTimeSeconds=wait,
             VisibilityTimeout=visibility,

@@ -1,4 +1,4 @@
-"""What a failed call means: did SQS get it, would another attempt end otherwise, and what is to be done."""
+"""What a failed call means: did AWS get it, would another attempt end otherwise, and what is to be done."""
 
 from __future__ import annotations
 
@@ -24,26 +24,42 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
 from reprocessing.sqs.address import QueueAddress
 from reprocessing.sqs.clients import forget
+from reprocessing.sqs.roles import RoleIsNotAssumed
 
-#: Refusals that speak of what one entry carries. SQS may name them for a batch as a whole.
+#: Refusals that speak of what one entry carries, of SQS, SNS and EventBridge. They may stand for a batch as a whole.
 _OF_AN_ENTRY: Final = frozenset(
     {
         "BatchRequestTooLong",
+        "InvalidArgument",
         "InvalidAttributeName",
         "InvalidAttributeValue",
         "InvalidMessageContents",
+        "InvalidParameter",
         "InvalidParameterCombination",
         "InvalidParameterValue",
+        "MalformedDetail",
         "MissingParameter",
+        "NotAuthorizedForDetailTypeException",
+        "NotAuthorizedForSourceException",
         "RequestEntityTooLarge",
         "SerializationException",
+        "ValidationException",
     }
 )
-#: SQS says of itself that it failed. What it did before that it does not say.
-_OF_SQS_ITSELF: Final = frozenset(
-    {"InternalError", "InternalFailure", "InternalServerError", "RequestTimeout", "ServiceUnavailable"}
+#: A service says of itself that it failed. What it did before that it does not say.
+_OF_ITSELF: Final = frozenset(
+    {
+        "InternalError",
+        "InternalException",
+        "InternalFailure",
+        "InternalServerError",
+        "InternalServerErrorException",
+        "RequestTimeout",
+        "ServiceException",
+        "ServiceUnavailable",
+    }
 )
-#: SQS turned it away before it looked at it, whatever the status.
+#: It turned it away before it looked at it, whatever the status.
 _THROTTLED: Final = frozenset(
     {
         "KMS.ThrottlingException",
@@ -51,6 +67,7 @@ _THROTTLED: Final = frozenset(
         "RequestLimitExceeded",
         "RequestThrottled",
         "Throttling",
+        "Throttled",
         "ThrottledException",
         "ThrottlingException",
         "TooManyRequestsException",
@@ -68,8 +85,11 @@ _BEFORE_ANYTHING_WENT_OUT: Final = (
     NoRegionError,
     PartialCredentialsError,
     ProxyConnectionError,
+    RoleIsNotAssumed,
     TokenRetrievalError,
 )
+#: SNS says with the same code that a message and that its topic is wrong; no letter is poison for the latter.
+_OF_THE_TOPIC: Final = "TopicArn"
 _SERVER_FAULT: Final = 500
 _TOO_LARGE: Final = 413
 _TIMED_OUT: Final = 408
@@ -96,52 +116,61 @@ def is_of_an_entry(error: Exception) -> bool:
     """Whether one entry can be to blame for what befell its whole batch, so that the others deserve another try."""
     if isinstance(error, ParamValidationError):
         return True
-    return isinstance(error, ClientError) and (code_of(error) in _OF_AN_ENTRY or _status(error) == _TOO_LARGE)
+    if not isinstance(error, ClientError) or _OF_THE_TOPIC in _message(error):
+        return False
+    return code_of(error) in _OF_AN_ENTRY or status_of(error) == _TOO_LARGE
 
 
-def outcome_of(error: Exception) -> Outcome:
-    """What a failed request means for every letter in it.
+def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
+    """What a failed request to a service means for every letter in it.
 
-    Refused: SQS has nothing of it. NotSent: nothing was written. Unknown: everything else, so that a letter is never
-    called refused while it may be in the queue.
+    Refused: the service has nothing of it. NotSent: nothing was written. Unknown: everything else, so that a letter is
+    never called refused while it may have been taken.
     """
     if isinstance(error, ParamValidationError):
         # The error's own text shows what the letter carries.
-        return Refused("ParamValidation", "It has a part that SQS has no form for.", poison=True)
+        return Refused("ParamValidation", f"It has a part that {service} has no form for.", poison=True)
+    renew(error)
     if isinstance(error, ClientError):
-        return _outcome_of_answer(error)
+        return _outcome_of_answer(error, service)
     if isinstance(error, _BEFORE_ANYTHING_WENT_OUT) or _is_bad_certificate(error):
         return NotSent(f"{NOTHING_OF_IT}{in_words(error)}", unreachable=True)
-    return Unknown(f"no answer of SQS was had: {in_words(error)}")
+    return Unknown(f"no answer of {service} was had: {in_words(error)}")
 
 
-def _outcome_of_answer(error: ClientError) -> Outcome:
-    code, message, status = code_of(error), _message(error), _status(error)
+def renew(error: Exception) -> None:
+    """Where credentials have ended, let the next call's client read them again: botocore reads its files once."""
+    code = (
+        code_of(error) if isinstance(error, ClientError) else error.code if isinstance(error, RoleIsNotAssumed) else ""
+    )
     if code in _STALE_CREDENTIALS:
-        forget()  # botocore reads a credentials file once; the next call's client reads it again
-    if code not in _THROTTLED and (status >= _SERVER_FAULT or status == _TIMED_OUT or code in _OF_SQS_ITSELF):
-        return Unknown(f"SQS failed: {code} ({status})")
+        forget()
+
+
+def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
+    code, message, status = code_of(error), _message(error), status_of(error)
+    if code not in _THROTTLED and (status >= _SERVER_FAULT or status == _TIMED_OUT or code in _OF_ITSELF):
+        return Unknown(f"{service} failed: {code} ({status})")
     return Refused(code, message, poison=is_of_an_entry(error))
 
 
-def outcome_of_entry(code: str, message: str) -> Outcome:
-    """What SQS says of one failed entry of a batch it otherwise took.
+def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
+    """What a service says of one failed entry of a batch it otherwise took.
 
-    The code decides: SenderFault is true of throttling too. A failure of SQS itself is Unknown, since the same
+    The code decides: SenderFault is true of throttling too. A failure of its own is Unknown, since the same
     letter sent again under its old deduplication id is the cheaper mistake.
     """
     code = _bare(code)
-    if code in _OF_SQS_ITSELF:
-        return Unknown(f"SQS failed: {code}")
+    if code in _OF_ITSELF:
+        return Unknown(f"{service} failed: {code}")
     return Refused(code, message[:_LONGEST_MESSAGE], poison=code in _OF_AN_ENTRY)
 
 
-def out_of_reach(queue: QueueAddress | str, action: str, error: Exception) -> QueueIsOutOfReach:
-    """The exception for a call that could not be done: which queue, what for, and how to cure it."""
+def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueIsOutOfReach:
+    """The exception for a call that could not be done: to which queue or ARN, what for, and how to cure it."""
     name = queue if isinstance(queue, str) else queue.url
-    if isinstance(error, ClientError):
-        outcome_of(error)  # for stale credentials
-    return QueueIsOutOfReach(f"{name}: {action} failed: {in_words(error)}. {_cure(action, error)}")
+    renew(error)
+    return QueueIsOutOfReach(f"{name}: {action} failed: {in_words(error)}. {_cure(f'{service}:{action}', error)}")
 
 
 def in_words(error: Exception) -> str:
@@ -155,11 +184,12 @@ def in_words(error: Exception) -> str:
 
 def _cure(action: str, error: Exception) -> str:
     if not isinstance(error, ClientError):
-        return "Check the endpoint, the network and the credentials of this process."
+        own = "Check the endpoint, the network and the credentials of this process."
+        return error.cure if isinstance(error, RoleIsNotAssumed) else own
     code = code_of(error)
     if "AccessDenied" in code:
-        return f"Allow sqs:{action} on it, and on its KMS key what the action needs, to the role of this process."
-    if code in {"NonExistentQueue", "QueueDoesNotExist", "InvalidAddress", "ResourceNotFoundException"}:
+        return f"Allow {action} on it, and on its KMS key what the action needs, to the role of this process."
+    if code in {"NonExistentQueue", "QueueDoesNotExist", "InvalidAddress", "NotFound", "ResourceNotFoundException"}:
         return "Check its name, account and region."
     if code in _STALE_CREDENTIALS or "Signature" in code:
         return "Renew the credentials of this process."
@@ -172,7 +202,8 @@ def _message(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Message", ""))[:_LONGEST_MESSAGE].rstrip(".")
 
 
-def _status(error: ClientError) -> int:
+def status_of(error: ClientError) -> int:
+    """The HTTP status of a refusal; 0 where it has none."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 

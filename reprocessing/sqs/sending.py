@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import md5
 from typing import Any
 
 from reprocessing.domain.envelope import Departure
-from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.verdict import Outcome, Refused, Taken, Unknown
 from reprocessing.sqs.address import QueueAddress
 from reprocessing.sqs.clients import client
 from reprocessing.sqs.loads import LARGEST, Load, Parcel, chains, parcel
-from reprocessing.sqs.parallel import THREADS, side_by_side
-from reprocessing.sqs.refusals import is_of_an_entry, outcome_of, outcome_of_entry
-
-Outcomes = dict[int, Outcome]
+from reprocessing.sqs.parallel import THREADS
+from reprocessing.sqs.refusals import outcome_of_entry
+from reprocessing.sqs.trips import Outcomes, Way, travel
 
 
 def send(
@@ -51,65 +50,14 @@ def send(
         else:
             ready.append(made)
 
-    def travel(chain: Sequence[Load]) -> Outcomes:
-        return _Trip(address, may_start).make(chain)
+    def ask(load: Load) -> list[Outcome]:
+        answer = client(address.region, role=address.role).send_message_batch(
+            QueueUrl=address.url, Entries=[one.entry(number, fifo=address.fifo) for number, one in enumerate(load)]
+        )
+        return _read(answer, load)
 
-    for some in side_by_side(travel, chains(ready, fifo=address.fifo, largest=largest), threads):
-        outcomes |= some
-    return outcomes
-
-
-class _Trip:
-    """One chain of requests, one after another."""
-
-    def __init__(self, address: QueueAddress, may_start: Callable[[], bool]) -> None:
-        self._address = address
-        self._may_start = may_start
-        self._stopped: set[str | None] = set()
-        self._outcomes: Outcomes = {}
-
-    def make(self, chain: Sequence[Load]) -> Outcomes:
-        for load in chain:
-            self._deliver(load)
-        return self._outcomes
-
-    def _deliver(self, load: Load) -> None:
-        load = self._without_stopped_groups(load)
-        if not load:
-            return
-        if not self._may_start():
-            self._record(load, [NotSent("its time had run out before its request")] * len(load))
-            return
-        try:
-            answer = client(self._address.region).send_message_batch(
-                QueueUrl=self._address.url,
-                Entries=[one.entry(number, fifo=self._address.fifo) for number, one in enumerate(load)],
-            )
-        except Exception as error:  # noqa: BLE001  whatever it was, the letters of the other requests have fates to tell
-            if is_of_an_entry(error) and len(load) > 1:
-                self._deliver(load[: len(load) // 2])
-                self._deliver(load[len(load) // 2 :])
-            else:
-                self._record(load, [outcome_of(error)] * len(load))
-        else:
-            self._record(load, _read(answer, load))
-
-    def _without_stopped_groups(self, load: Load) -> Load:
-        if not self._stopped:
-            return load
-        kept = []
-        for one in load:
-            if one.departure.group_id in self._stopped:
-                self._outcomes[one.departure.attempt] = NotSent("an earlier letter of its group was not taken")
-            else:
-                kept.append(one)
-        return kept
-
-    def _record(self, load: Load, outcomes: Sequence[Outcome]) -> None:
-        for one, outcome in zip(load, outcomes, strict=True):
-            self._outcomes[one.departure.attempt] = outcome
-            if self._address.fifo and not isinstance(outcome, Taken):
-                self._stopped.add(one.departure.group_id)
+    packed = chains(ready, fifo=address.fifo, largest=largest)
+    return outcomes | travel(packed, Way(ask, "SQS", address.fifo), may_start=may_start, threads=threads)
 
 
 def _read(answer: Mapping[str, Any], load: Load) -> list[Outcome]:

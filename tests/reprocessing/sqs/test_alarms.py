@@ -76,7 +76,7 @@ class Counted:
 @pytest.fixture
 def counted(cloudwatch: Any, monkeypatch: pytest.MonkeyPatch) -> Counted:  # noqa: ANN401
     ours = Counted(clients.cloudwatch(REGION))
-    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda _region: ours)
+    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda *_: ours)
     return ours
 
 
@@ -146,6 +146,6 @@ def test_whoever_may_not_ask_is_told_which_right_is_missing(monkeypatch: pytest.
         def describe_alarms(self, **_: object) -> None:
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DescribeAlarms")
 
-    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda _region: Denying())
+    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda *_: Denying())
     why = "DescribeAlarms failed: AccessDenied (no). Allow cloudwatch:DescribeAlarms to the role of this process"
     assert alarms.alarms(REGION, ["a"]) == {"a": Unknown(why)}

@@ -75,7 +75,7 @@ def test_an_id_that_the_answer_leaves_out_is_not_gone(address: QueueAddress, mon
         def delete_message_batch(**_: object) -> dict[str, object]:
             return {"Successful": [{"Id": "1"}, {"Id": "77"}], "Failed": []}
 
-    monkeypatch.setattr("reprocessing.sqs.handles.client", lambda region: Client())
+    monkeypatch.setattr("reprocessing.sqs.handles.client", lambda region, role: Client())
     assert sqs.delete(address, {"a": "x", "b": "y"}) == Deleted({"b"}, {"a": "the answer of SQS does not name it"})
 
 

@@ -62,6 +62,6 @@ def test_a_body_with_a_lone_surrogate_is_bytes_like_any_other(
         def receive_message(**_: object) -> dict[str, object]:
             return {"Messages": [{"MessageId": "m", "ReceiptHandle": "h", "Body": "\ud800"}]}
 
-    monkeypatch.setattr("reprocessing.sqs.receiving.client", lambda region, wait: Client())
+    monkeypatch.setattr("reprocessing.sqs.receiving.client", lambda region, role, wait: Client())
     (one,) = sqs.receive(address, wait=0, visibility=30)
     assert one.body == b"\xed\xa0\x80"

@@ -27,7 +27,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., dict[str, A
     class Client:
         send_message_batch = staticmethod(answer)
 
-    monkeypatch.setattr("reprocessing.sqs.sending.client", lambda region: Client())
+    monkeypatch.setattr("reprocessing.sqs.sending.client", lambda region, role: Client())
 
 
 # What the network does.
