@@ -13,7 +13,7 @@ from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LETTERS, RATE = 20, 20.0
+LETTERS, RATE = 40, 20.0
 
 
 def _end(run: Run, deed: str) -> None:

@@ -24,7 +24,8 @@ from reprocessing.domain.errors import RateIsUnknown
 from reprocessing.rate import Granted, Rates
 from tests.conditions import eventually
 
-QUICK = 100_000.0  # tokens a second: a bucket of this rate is full after a blink
+QUICK = 100_000.0  # tokens a second: a bucket of this rate and burst is full after a blink
+BURST = 35_000.0  # a quarter of a second's tokens less are in it at the most
 
 
 @dataclass
@@ -76,7 +77,7 @@ def rates(server: Server) -> Rates:
     return Rates.at(server.url)
 
 
-def fill(rates: Rates, *, rate: float = QUICK, burst: float = QUICK) -> None:
+def fill(rates: Rates, *, rate: float = QUICK, burst: float = BURST) -> None:
     """Wait until the bucket of target 1 is full."""
     eventually(lambda: rates.peek(1, rate, burst).count == math.floor(capacity(rate, burst)), within=5)
 
@@ -98,7 +99,7 @@ def test_no_more_is_granted_than_is_wanted_nor_than_there_is(rates: Rates) -> No
 
 def test_looking_takes_nothing(rates: Rates) -> None:
     fill(rates)
-    assert [rates.peek(1, QUICK, QUICK).count for _ in range(3)] == [75_000] * 3
+    assert [rates.peek(1, QUICK, BURST).count for _ in range(3)] == [10_000] * 3
 
 
 def test_a_token_is_there_when_it_was_foretold(rates: Rates) -> None:
@@ -112,7 +113,7 @@ def test_after_a_flush_there_is_nothing(server: Server, rates: Rates) -> None:
     fill(rates)
     with server.client() as client:
         client.flushall()
-    assert rates.take(1, 75_000, 0.01, QUICK).count == 0
+    assert rates.take(1, 10_000, 0.01, BURST).count == 0
 
 
 def test_what_an_earlier_life_of_the_server_left_behind_counts_for_nothing(server: Server, rates: Rates) -> None:
@@ -120,9 +121,9 @@ def test_what_an_earlier_life_of_the_server_left_behind_counts_for_nothing(serve
     server.stop()
     server.start()
     with server.client() as client:
-        assert client.hget("redrive:rate:1", "tokens") == b"75000"  # it came back with the data
+        assert client.hget("redrive:rate:1", "tokens") == b"10000"  # it came back with the data
     # Connections of the earlier life break once.
-    granted = eventually(lambda: answered(lambda: rates.take(1, 75_000, 0.01, QUICK)), within=5)
+    granted = eventually(lambda: answered(lambda: rates.take(1, 10_000, 0.01, BURST)), within=5)
     assert granted
     assert granted.count == 0
 
@@ -134,12 +135,12 @@ def test_a_new_rate_brings_no_tokens(rates: Rates) -> None:
 
 def test_a_lower_burst_takes_the_surplus_away(rates: Rates) -> None:
     fill(rates)
-    assert rates.take(1, 75_000, 0.01, 5).count == 4  # 5 - 0.01/4, rounded down
+    assert rates.take(1, 10_000, 0.01, 5).count == 4  # 5 - 0.01/4, rounded down
 
 
 def test_targets_do_not_share(rates: Rates) -> None:
     fill(rates)
-    assert rates.take(1, 75_000, QUICK, QUICK).count == 75_000
+    assert rates.take(1, 10_000, QUICK, BURST).count == 10_000
     assert rates.take(2, 1, 0.01).count == 0
 
 

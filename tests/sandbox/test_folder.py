@@ -40,7 +40,7 @@ def test_the_folder_of_a_killed_sandbox_is_taken_when_its_last_server_has_ended(
 
     os.close(take(tmp_path))
 
-    server._guard.wait(1)  # the lock is let go of by its very end
+    server._guard.wait(10)  # the lock is let go of by its very end
     assert server.has_ended() is True
 
 

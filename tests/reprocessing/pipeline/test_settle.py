@@ -50,7 +50,7 @@ def test_a_failure_counts_and_the_letter_rests(outcome: Outcome | None, said: tu
     assert (letter.state, letter.attempts, letter.not_sent, letter.epoch) == ("waiting", 1, 0, epoch)
     assert letter.due_at is not None
     assert attempt.closed_at is not None
-    assert round((letter.due_at - attempt.closed_at).total_seconds(), 1) == 60.0
+    assert round((letter.due_at - attempt.closed_at).total_seconds(), -1) == 60
     assert (bench.lane().phase, bench.lane().due_at, bench.left()) == ("ready", letter.due_at, 1)
 
 
@@ -63,8 +63,8 @@ def test_each_failure_doubles_the_rest(clock: Clock) -> None:
         due, closed = bench.letter().due_at, Attempt.objects.latest("id").closed_at
         assert due is not None
         assert closed is not None
-        rests.append(round((due - closed).total_seconds()))
-        clock.advance(rests[-1] + 1)
+        rests.append(round((due - closed).total_seconds(), -1))
+        clock.advance(rests[-1] + 5)
     assert rests == [60, 120, 240]
 
 
@@ -146,5 +146,5 @@ def test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_
     assert (attempt.outcome, attempt.closed_at, attempt.holds_lane) == (None, None, True)
     assert attempt.taken_at is not None
     assert attempt.deadline is not None
-    assert round((attempt.deadline - attempt.taken_at).total_seconds(), 1) == 60.0
+    assert round((attempt.deadline - attempt.taken_at).total_seconds(), -1) == 60
     assert (bench.letter().state, bench.left()) == ("awaiting", 1)
