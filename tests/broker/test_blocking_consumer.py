@@ -26,7 +26,13 @@ def sqs() -> Iterator[LocalSqs]:
         yield sqs
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, marks=pytest.mark.soak if name == "throttling by KMS" else (), id=name)
+        for name, fault in FAULTS.items()
+    ],
+)
 def test_a_blocking_consumer_receives_again_after(
     fault: dict[str, object], sqs: LocalSqs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,13 @@ def start(entry: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(entry, marks=pytest.mark.soak if entry in ("manage.py migrate", "manage.py check_pulse") else ())
+        for entry in ENTRIES
+    ],
+)
 def test_without_an_environment_nothing_starts_and_everything_missing_is_named(entry: str) -> None:
     done = start(entry)
 
@@ -81,7 +87,7 @@ def guards() -> list[list[str]]:
 NOBODY_LISTENS = "postgres://redrive:hunter2@127.0.0.1:1/redrive"
 
 
-@pytest.mark.parametrize("entry", ["manage.py migrate", "manage.py check_pulse"])
+@pytest.mark.parametrize("entry", ["manage.py migrate", pytest.param("manage.py check_pulse", marks=pytest.mark.soak)])
 def test_a_database_that_does_not_answer_is_told_in_a_sentence(entry: str) -> None:
     done = start(entry, **{**os.environ, "DATABASE_URL": NOBODY_LISTENS})
 

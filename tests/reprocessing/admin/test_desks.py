@@ -115,10 +115,11 @@ def test_who_has_no_permission_sees_nothing(model_name: str, client: Client, row
     assert [page.status_code for page in pages] == [403, 403]
 
 
-@pytest.mark.parametrize("query", [{"q": "shop\0"}, {"q": "x" * 5_000}, {"q": "' OR 1=1"}])
 @pytest.mark.parametrize("model_name", NAMES)
-def test_no_search_is_too_strange(model_name: str, query: dict[str, str], root: Client, rows: None) -> None:
-    assert root.get(f"{address(model_name, 'changelist')}?{urlencode(query)}").status_code == 200
+def test_no_search_is_too_strange(model_name: str, root: Client, rows: None) -> None:
+    queries = [urlencode({"q": text}) for text in ("shop\0", "x" * 5_000, "' OR 1=1")]
+    answers = [root.get(f"{address(model_name, 'changelist')}?{query}") for query in queries]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
 
 
 def test_a_list_counts_no_further_than_its_pages_reach(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
