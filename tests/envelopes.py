@@ -16,7 +16,9 @@ Document = dict[str, Any]
 def task(name: str = "shop.charge", *args: object, queue: str = "shop", plain: bool = False, **options: Any) -> bytes:  # noqa: ANN401  # those of send_task
     """The body of one task's message; `plain`: not in base64. Options: `protocol`, and what `send_task` takes."""
     protocol = options.pop("protocol", 2)
-    return written(document(lambda app: app.send_task(name, args, queue=queue, **options), protocol), plain=plain)
+    return written(
+        document(lambda app: app.send_task(name, args, queue=queue, **options), protocol, queue), plain=plain
+    )
 
 
 def document(send: Callable[[Celery], object], protocol: int = 2, queue: str = "shop") -> Document:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import rows
@@ -13,13 +14,20 @@ from reprocessing.models.aftermath import AFTERMATH
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """A captured letter that has no place yet. `body` is empty when it was not asked for."""
+    """A captured letter that has no place yet, and what its target is. `body` is empty when nothing is read from it.
+
+    Attributes:
+        asked_at: the database's moment.
+    """
 
     id: int
     message_id: str
     origin_id: int | None
     size: int
     size_limit: int | None
+    target_kind: str | None
+    strips_expires: bool | None
+    asked_at: datetime
     body: bytes
     attributes: bytes
     system: dict[str, Any]
@@ -48,18 +56,25 @@ class Enlisted:
     parked: int
 
 
-# By chunks of bounded bytes: a thousand letters of a megabyte each do not fit a worker.
-_UNPLACED = """
-SELECT l.id, l.message_id, l.origin_id, l.size, t.size_limit, p.system, p.attributes,
-       CASE WHEN %(bodies)b::bool THEN p.body ELSE ''::bytea END AS body
-  FROM (SELECT id, message_id, origin_id, target_id, size, sum(size) OVER (ORDER BY id) - size AS before
-          FROM redrive_letter
-         WHERE dlq_id = %(dlq)b AND state = 'captured' AND NOT planned ORDER BY id LIMIT 1000) l
+# What is asked of a target's letters.
+_OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
+
+# By chunks of bounded bytes: a thousand letters of a megabyte each do not fit a worker. Of task messages the body says
+# whether they may go.
+_UNPLACED = f"""
+SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TARGET},
+       CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
+  FROM (SELECT *, sum(CASE WHEN is_read THEN size ELSE 0 END) OVER (ORDER BY id)
+                  - CASE WHEN is_read THEN size ELSE 0 END AS before
+          FROM (SELECT w.id, w.message_id, w.origin_id, w.target_id, w.size,
+                       %(bodies)b::bool OR coalesce(k.kind = 'celery', false) AS is_read
+                  FROM redrive_letter w LEFT JOIN redrive_target k ON k.id = w.target_id
+                 WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned ORDER BY w.id LIMIT 1000) first) l
   JOIN redrive_payload p ON p.letter_id = l.id
   LEFT JOIN redrive_target t ON t.id = l.target_id
- WHERE NOT %(bodies)b::bool OR l.before < 16777216
+ WHERE l.before < 16777216
  ORDER BY l.id
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _PLACE = """
 UPDATE redrive_letter l
@@ -72,13 +87,13 @@ UPDATE redrive_letter l
 """
 
 # Parked before they had a place; the dlq may say by now where their keys are.
-_STRAYS = """
-SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, t.size_limit, p.system, p.attributes, p.body
+_STRAYS = f"""
+SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system, p.attributes, p.body, {_OF_TARGET}
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.key_hash IS NULL
    AND l.origin_id IS NOT NULL
  ORDER BY l.id
-"""
+"""  # noqa: S608  # as above
 
 # A plan that nobody has started selected its letters by lanes that are no more: it selects anew when it is started.
 _UNSELECT = """
@@ -93,6 +108,14 @@ UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, objection = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned AND objection <> 'possible_return'
+"""
+
+# They go where their origin leads by now; what is under way, or parked, keeps its target.
+_LEAD = """
+UPDATE redrive_letter l SET target_id = o.target_id
+  FROM redrive_origin o
+ WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.run_id IS NULL AND o.id = l.origin_id
+   AND l.target_id IS DISTINCT FROM o.target_id
 """
 
 _LOCK_LANES = """
@@ -176,8 +199,9 @@ def strays(letters: Collection[int]) -> list[Stray]:
 
 
 def replan(dlq: int) -> int:
-    """Have the captured letters of a dlq placed again; how many. Plans that are not started select theirs anew."""
+    """Have the captured letters of a dlq led and placed again; how many. Plans not started select theirs anew."""
     rows.execute(_UNSELECT, {"dlq": dlq})
+    rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
 
 

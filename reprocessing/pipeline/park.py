@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from reprocessing.domain.lifecycle import LetterState
@@ -70,7 +70,9 @@ def _place(letters: Collection[int]) -> None:
         dlq.pk: place.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in={one.dlq_id for one in found})
     }
     placed = [place.letter(policies[one.dlq_id], one) for one in found]
-    enlistment.place([one for one in placed if one.key_hash is not None], state=LetterState.PARKED)
+    # What else speaks against one, a person has overruled.
+    known = [replace(one, objection="", detail="") for one in placed if one.key_hash is not None]
+    enlistment.place(known, state=LetterState.PARKED)
 
 
 def _release(letters: list[int], by: str) -> set[int]:

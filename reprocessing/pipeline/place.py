@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprocessing.domain import task_message
 from reprocessing.domain.envelope import unpack
 from reprocessing.domain.identity import LetterFacts, Source
 from reprocessing.domain.lane import Place, Policy, place
@@ -9,6 +10,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.verdict import Park
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.enlistment import Placed, Unplaced
+from reprocessing.models.target import TargetKind
 
 _READ_FROM_BODIES = (Source.BODY, Source.CONTENT_HASH)
 
@@ -30,7 +32,7 @@ def reads_bodies(policy: Policy) -> bool:
 
 
 def letter(policy: Policy, one: Unplaced) -> Placed:
-    """Where one letter stands, or why that is not known."""
+    """Where one letter stands, or why that is not known; with its place perhaps what speaks against sending it."""
     if one.origin_id is None:
         return Placed(one.id, objection=ParkedReason.UNKNOWN_ORIGIN)
     facts = LetterFacts(one.message_id, bytes(one.body), unpack(bytes(one.attributes)), one.system)
@@ -41,11 +43,16 @@ def letter(policy: Policy, one: Unplaced) -> Placed:
         case Place():
             # A key that is the message id can have no twin: it needs no claim.
             key = found.idempotency_key if found.idempotency_key != one.message_id else None
-            objection, detail = _too_large(one)
+            over = _objection(one)
+            objection, detail = (over.reason, over.detail) if over else ("", "")
             return Placed(one.id, objection, detail, found.key, found.key_hash, found.single, found.sequence, key)
 
 
-def _too_large(one: Unplaced) -> tuple[str, str]:
+def _objection(one: Unplaced) -> Park | None:
+    """Why its target had better not get it, as far as one can tell before it goes."""
     if one.size_limit is not None and one.size > one.size_limit:
-        return ParkedReason.TOO_LARGE, f"{one.size:,} bytes; its target takes {one.size_limit:,}"
-    return "", ""
+        return Park(ParkedReason.TOO_LARGE, f"{one.size:,} bytes; its target takes {one.size_limit:,}")
+    if one.target_kind != TargetKind.CELERY:
+        return None
+    found = task_message.read(bytes(one.body))
+    return task_message.objection(found, now=one.asked_at, strips_expires=bool(one.strips_expires))

@@ -223,7 +223,8 @@ def test_a_celery_task_has_its_name_plain_and_in_base64(body: object, found: Fou
     ],
 )
 def test_what_a_task_is_told_is_read(protocol: int, field: str, found: Found) -> None:
-    options: dict[str, Any] = {"task_id": "t-1", "retries": 2, "eta": datetime(2026, 11, 22, tzinfo=UTC), "kwargs": {"tenant": "acme"}}
+    eta = datetime(2026, 11, 22, tzinfo=UTC)
+    options: dict[str, Any] = {"task_id": "t-1", "retries": 2, "eta": eta, "kwargs": {"tenant": "acme"}}
     for plain in (True, False):
         body = envelopes.task("billing.charge", {"order": "o-1"}, protocol=protocol, plain=plain, **options)
         assert read(field, body) == found

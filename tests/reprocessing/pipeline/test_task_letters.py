@@ -1,0 +1,147 @@
+"""Letters for Celery workers: what cannot go is said when it is planned, and once more when it would be sent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import Celery, group
+
+from reprocessing.models import DeadLetter, Target, enlistment, lanes
+from reprocessing.models.enlistment import Unplaced
+from reprocessing.pipeline import park, plan
+from tests import envelopes
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CELERY = {"kind": "celery"}
+
+
+def bury(bench: Workbench, body: bytes) -> str:
+    bench.bury(body.decode())
+    return body.decode()
+
+
+def of_a_group(app: Celery) -> None:
+    group(app.signature("shop.charge"), app.signature("shop.charge"), app=app).apply_async()
+
+
+def parked(bench: Workbench) -> dict[str, tuple[str, str]]:
+    found = DeadLetter.objects.filter(dlq=bench.dlq, state="parked")
+    return {bytes(one.payload.body).decode(): (one.reason, one.detail) for one in found}
+
+
+def release(bench: Workbench) -> None:
+    some = list(DeadLetter.objects.filter(dlq=bench.dlq, state="parked").values_list("id", flat=True))
+    assert park.release(some, by="a person", reason="go").refused == {}
+
+
+def test_what_cannot_go_to_workers_is_parked_when_it_is_enlisted_and_the_rest_goes_as_it_is() -> None:
+    bench = Workbench(target_fields=CELERY)
+    good, closed = bury(bench, envelopes.task("shop.charge", 1)), bury(bench, envelopes.task(serializer="pickle"))
+    late = bury(bench, envelopes.task(expires=lanes.clock() - timedelta(days=1)))
+    part = bury(bench, envelopes.written(envelopes.documents(of_a_group)[0]))
+    foreign = bury(bench, b"hello")
+    bench.ready()
+    why = {one: reason for one, (reason, _) in parked(bench).items()}
+    assert why == {late: "expired", part: "waits_for_a_word", foreign: "unreadable_task"}
+    bench.replay()
+    assert sorted(one["Body"] for one in bench.delivered()) == sorted([good, closed])
+
+
+def test_to_another_kind_of_target_all_of_them_go() -> None:
+    bench = Workbench()
+    late, foreign = envelopes.task(expires=lanes.clock() - timedelta(days=1)), b"hello"
+    bodies = [bury(bench, one) for one in (late, foreign)]
+    bench.ready()
+    bench.replay()
+    assert sorted(one["Body"] for one in bench.delivered()) == sorted(bodies)
+
+
+def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
+    bench = Workbench(target_fields=CELERY)
+    part = bury(bench, envelopes.written(envelopes.documents(of_a_group)[0]))
+    bench.ready()
+    release(bench)
+    bench.replay()
+    assert [one["Body"] for one in bench.delivered()] == [part]
+
+
+def test_what_has_expired_does_not_go_on_a_persons_word_until_its_target_takes_the_expiry_out() -> None:
+    bench = Workbench(target_fields=CELERY)
+    late = bury(bench, envelopes.task(expires=lanes.clock() - timedelta(days=1)))
+    bench.ready()
+    release(bench)
+    bench.replay()
+    assert bench.delivered() == []
+    assert parked(bench)[late][0] == "expired"
+    Target.objects.filter(pk=bench.target.pk).update(strips_expires=True)
+    release(bench)
+    bench.replay()
+    (sent,) = bench.delivered()
+    before, after = envelopes.opened(late.encode()), envelopes.opened(sent["Body"].encode())
+    assert (before["properties"].pop("expiration"), before["headers"].pop("expires")) != (None, None)
+    assert after["headers"].pop("expires", "missing") is None
+    assert before == after
+
+
+def test_what_expires_between_plan_and_send_is_not_sent(clock: Clock) -> None:
+    bench = Workbench(target_fields=CELERY)
+    soon = bury(bench, envelopes.task(expires=lanes.clock() + timedelta(days=1)))
+    bench.ready()
+    assert parked(bench) == {}
+    clock.advance(2 * 86_400)
+    bench.replay()
+    assert bench.delivered() == []
+    assert parked(bench)[soon][0] == "expired"
+
+
+@pytest.mark.parametrize(("kind", "chunks"), [("celery", [17, 1]), ("sqs", [18])])
+def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
+    kind: str, chunks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, real = list[int](), enlistment.unplaced
+
+    def counted(dlq: int, *, bodies: bool) -> list[Unplaced]:
+        found = real(dlq, bodies=bodies)
+        read.extend([len(found)] if found else [])
+        assert {bool(one.body) for one in found} <= {kind == "celery"}
+        return found
+
+    bench = Workbench(target_fields={"kind": kind})
+    for _ in range(18):
+        bench.bury("x" * 1_000_000)
+    monkeypatch.setattr(plan, "places", lambda _: 0)
+    bench.capture()
+    monkeypatch.undo()
+    monkeypatch.setattr(enlistment, "unplaced", counted)
+    assert (plan.places(bench.dlq), read) == (18, chunks)
+
+
+def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_another_objection() -> None:
+    bench = Workbench(target_fields=CELERY, fields={"ordering_key": "attribute:key"})
+    part = bury(bench, envelopes.written(envelopes.documents(of_a_group)[0]))
+    bench.ready()
+    assert parked(bench)[part][0] == "no_ordering_key"
+    bench.dlq.missing_key = "lane"
+    bench.dlq.save(update_fields=["missing_key"])
+    release(bench)
+    assert bench.letter().objection == ""
+    bench.replay()
+    assert [one["Body"] for one in bench.delivered()] == [part]
+
+
+def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
+    bench = Workbench(target_fields=CELERY)
+    other = bench.queue(f"{bench.name}-other")
+    target = Target.objects.create(arn=bench.arn(other), url=other, region="eu-west-1", kind="celery", rate=None)
+    body = bury(bench, envelopes.task(queue=bench.name))
+    bench.ready()
+    DeadLetter.objects.filter(dlq=bench.dlq).update(target=target)
+    bench.replay()
+    (sent,) = bench.delivered(other)
+    before: Any = envelopes.opened(body.encode())
+    before["properties"]["delivery_info"]["routing_key"] = f"{bench.name}-other"
+    assert envelopes.opened(sent["Body"].encode()) == before
