@@ -1,6 +1,6 @@
 """Floor 2, reaches: the only package that speaks to AWS. What it returns and raises is in the domain's words."""
 
-from reprocessing.sqs.address import QueueAddress
+from reprocessing.sqs.address import QueueAddress, is_of_sqs
 from reprocessing.sqs.clients import forget
 from reprocessing.sqs.facts import (
     Depth,
@@ -14,6 +14,7 @@ from reprocessing.sqs.facts import (
     moves,
     origins_of,
 )
+from reprocessing.sqs.functions import Invocations
 from reprocessing.sqs.handles import Deleted, Extended, delete, extend, release
 from reprocessing.sqs.loads import LARGEST, size_of
 from reprocessing.sqs.receiving import receive
@@ -25,6 +26,7 @@ __all__ = [
     "Deleted",
     "Depth",
     "Extended",
+    "Invocations",
     "Move",
     "Outcomes",
     "QueueAddress",
@@ -36,6 +38,7 @@ __all__ = [
     "describe",
     "extend",
     "forget",
+    "is_of_sqs",
     "locate",
     "moves",
     "origins_of",

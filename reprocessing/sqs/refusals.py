@@ -60,7 +60,7 @@ _OF_ITSELF: Final = frozenset(
     }
 )
 #: It turned it away before it looked at it, whatever the status.
-_THROTTLED: Final = frozenset(
+THROTTLED: Final = frozenset(
     {
         "KMS.ThrottlingException",
         "KmsThrottled",
@@ -149,7 +149,7 @@ def renew(error: Exception) -> None:
 
 def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
     code, message, status = code_of(error), _message(error), status_of(error)
-    if code not in _THROTTLED and (status >= _SERVER_FAULT or status == _TIMED_OUT or code in _OF_ITSELF):
+    if code not in THROTTLED and (status >= _SERVER_FAULT or status == _TIMED_OUT or code in _OF_ITSELF):
         return Unknown(f"{service} failed: {code} ({status})")
     return Refused(code, message, poison=is_of_an_entry(error))
 
@@ -193,7 +193,7 @@ def _cure(action: str, error: Exception) -> str:
         return "Check its name, account and region."
     if code in _STALE_CREDENTIALS or "Signature" in code:
         return "Renew the credentials of this process."
-    if code.startswith(("KMS.", "Kms")) and code not in _THROTTLED:
+    if code.startswith(("KMS.", "Kms")) and code not in THROTTLED:
         return "Check the state and the policy of its KMS key."
     return "It is tried again with the next call; when it lasts, look at AWS's health page."
 
