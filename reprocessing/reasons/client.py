@@ -1,0 +1,258 @@
+"""The reporter of a consumer: it takes what is said, and says it on from a thread of its own."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from typing import Final, Literal
+from weakref import WeakSet
+
+from reprocessing.reasons import endpoint
+from reprocessing.reasons.endpoint import Heard, Rejected, Unheard
+from reprocessing.reasons.names import Names
+from reprocessing.reasons.reason import Reason, reason_of
+
+logger = logging.getLogger("redrive.reasons")
+
+#: delivered: it worked. failed: it did not, and will not be tried again. retrying: SQS hands it out again.
+Verdict = Literal["delivered", "failed", "retrying"]
+
+FLUSH_AT_EXIT: Final = 1.5  # seconds
+_LARGEST_BATCH: Final = 512 * 1024  # bytes; the endpoint takes 1 MiB
+_LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # failures in a row
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of reports so far. `dropped`: there was no room; `refused`: by the endpoint; `nameless`: no ids."""
+
+    taken: int = 0
+    dropped: int = 0
+    nameless: int = 0
+    heard: int = 0
+    refused: int = 0
+
+
+class Reporter:
+    """Reports, in batches, what a consumer says about messages.
+
+    Whoever reports never waits and is never raised at: a report goes into a queue of `capacity`, and when that is full
+    it is dropped and counted; the first of an outage say more than the last. A daemon thread, begun with the first
+    report and anew in each forked process, sends at most `batch` reports every `every` seconds; while the endpoint is
+    out of reach it rests for longer each time. At exit what is left gets 1.5 s.
+    """
+
+    def __init__(  # noqa: PLR0913  # one named argument for each thing that may be different
+        self,
+        url: str,
+        token: str,
+        *,
+        message: bool = True,
+        scrub: Callable[[str], str] | None = None,
+        capacity: int = 1_000,
+        batch: int = 100,
+        every: float = 1.0,
+        timeout: float = 3.0,
+        longest_rest: float = 60.0,
+        clock: Callable[[], float] = time.time,  # noqa: TID251  # a consumer's report is a door: it says when
+    ) -> None:
+        """A reporter that has done nothing yet.
+
+        Args:
+            url: the service's endpoint, such as https://redrive.example.com/reports; empty: nothing is reported.
+            token: the reporter's own, as it was shown when it was made.
+            message: whether exceptions' texts are told. They may quote what a message held; without them type and
+                fingerprint are.
+            scrub: what takes out of such a text what must not be told.
+            capacity: reports that may wait.
+            batch: reports of one request.
+            every: seconds that a report waits for others.
+            timeout: seconds that the endpoint may take for each part of a request.
+            longest_rest: seconds between two tries at most.
+            clock: seconds since 1970.
+
+        Raises:
+            EndpointIsUnclear: the URL or the token cannot be used.
+        """
+        self._endpoint = endpoint.read(url, token, timeout=timeout) if url else None
+        self._message, self._scrub, self._clock = message, scrub, clock
+        self._capacity, self._batch, self._every, self._longest_rest = capacity, batch, every, longest_rest
+        self.begin_anew()
+        _reporters.add(self)
+
+    def begin_anew(self) -> None:
+        """Forget everything: after a fork, what waits and the thread are the parent's."""
+        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
+        self._lock = threading.RLock()
+        self._counts = Counts()
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    @property
+    def counts(self) -> Counts:
+        """What became of reports so far, in this process."""
+        return self._counts
+
+    def report(self, verdict: Verdict, names: Names, error: BaseException | None = None) -> None:
+        """Say something of a message. Never waits, never raises; a message without a name is counted and left out."""
+        try:
+            self._take(verdict, names, error)
+        except Exception:  # noqa: BLE001  # whatever it is, it is not the consumer's
+            self._count(dropped=1)
+
+    def close(self, *, within: float = FLUSH_AT_EXIT) -> None:
+        """Send what waits, for so many seconds at most; what is reported later is dropped."""
+        self.hurry()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(within)
+
+    def hurry(self) -> None:
+        """Let the thread send what waits, and end."""
+        self._closing.set()
+        self._queue.put(None)
+
+    def _take(self, verdict: Verdict, names: Names, error: BaseException | None) -> None:
+        if self._endpoint is None:
+            return
+        if not names:
+            self._count(nameless=1)
+            return
+        if self._closing.is_set() or self._queue.qsize() >= self._capacity:
+            self._count(dropped=1)
+            return
+        reason = reason_of(error, message=self._message, scrub=self._scrub) if error is not None else Reason()
+        self._queue.put(_in_json(verdict, names, reason, self._clock()))
+        self._count(taken=1)
+        if self._thread is None or not self._thread.is_alive():
+            self._begin()
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._send_on, name="redrive-reasons", daemon=True)
+                thread.start()
+                self._thread = thread
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            counts = self._counts
+            self._counts = replace(counts, **{name: getattr(counts, name) + number for name, number in more.items()})
+
+    # The thread.
+
+    def _send_on(self) -> None:
+        unheard = 0
+        batch: list[bytes] = []
+        while True:
+            batch = batch or self._gather()
+            if not batch:
+                return
+            answer = self._endpoint.post(_batched(batch)) if self._endpoint else Heard()
+            unheard = unheard + 1 if isinstance(answer, Unheard) else 0
+            match answer:
+                case Heard(refused):
+                    self._count(heard=len(batch) - refused, refused=refused)
+                    batch = []
+                case Rejected(why):
+                    self._count(refused=len(batch))
+                    logger.warning("redrive.reasons.rejected reports=%d: %s", len(batch), why)
+                    batch = []
+                case Unheard(why):
+                    self._tell(why, unheard, waiting=len(batch) + self._queue.qsize())
+                    if self._closing.is_set():
+                        self._count(dropped=len(batch) + self._left())
+                        return
+                    self._closing.wait(self._rest(unheard))
+
+    def _gather(self) -> list[bytes]:
+        """The next batch; empty when there will be none."""
+        batch: list[bytes] = []
+        size, deadline = 0, 0.0
+        while len(batch) < self._batch and size < _LARGEST_BATCH:
+            try:
+                report = self._next(None if not batch else deadline - time.monotonic())
+            except Empty:
+                break
+            if report is None:
+                if self._queue.empty():
+                    break
+                continue
+            deadline = deadline or time.monotonic() + self._every
+            batch.append(report)
+            size += len(report)
+        return batch
+
+    def _next(self, wait: float | None) -> bytes | None:
+        if self._closing.is_set():
+            return self._queue.get_nowait()
+        return self._queue.get() if wait is None else self._queue.get(timeout=max(wait, 0.0))
+
+    def _left(self) -> int:
+        """How many reports wait that nobody will send."""
+        left = 0
+        while not self._queue.empty():
+            left += self._queue.get_nowait() is not None
+        return left
+
+    def _rest(self, unheard: int) -> float:
+        """Seconds: one, doubled with each failure, by a random half at most shorter, so that workers spread."""
+        rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
+        return rest * random.uniform(0.5, 1.0)  # noqa: S311  # spreads retries, keeps no secret
+
+    def _tell(self, why: str, unheard: int, *, waiting: int) -> None:
+        if unheard in _LOGGED_AT:
+            logger.warning(
+                "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s",
+                unheard,
+                waiting,
+                self._counts.dropped,
+                why,
+            )
+
+
+def _in_json(verdict: Verdict, names: Names, reason: Reason, at: float) -> bytes:
+    said = {
+        "message_id": names.message_id,
+        "redrive_id": names.redrive_id,
+        "verdict": verdict,
+        "type": reason.type,
+        "message": reason.message,
+        "fingerprint": reason.fingerprint,
+        "at": datetime.fromtimestamp(at, UTC).isoformat(),
+    }
+    return json.dumps({name: value for name, value in said.items() if value}, ensure_ascii=False).encode()
+
+
+def _batched(reports: list[bytes]) -> bytes:
+    return b'{"reports": [' + b", ".join(reports) + b"]}"
+
+
+_reporters: WeakSet[Reporter] = WeakSet()
+
+
+def _begin_all_anew() -> None:
+    for reporter in list(_reporters):
+        reporter.begin_anew()
+
+
+def _close_all() -> None:
+    deadline = time.monotonic() + FLUSH_AT_EXIT
+    reporters = list(_reporters)
+    for reporter in reporters:
+        reporter.hurry()
+    for reporter in reporters:
+        reporter.close(within=max(deadline - time.monotonic(), 0.0))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_all_anew)
+atexit.register(_close_all)

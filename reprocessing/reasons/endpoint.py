@@ -1,0 +1,126 @@
+"""The endpoint that takes reports: one POST over HTTP, by the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from dataclasses import dataclass
+from functools import lru_cache
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Final
+from urllib.parse import urlsplit
+
+_LARGEST_ANSWER: Final = 1 << 16  # bytes
+#: The answers that speak against what was sent, not against the moment: sent again, it would get them again.
+_FOR_GOOD: Final = frozenset({400, 413, 422})
+
+
+class EndpointIsUnclear(ValueError):
+    """A reporter was given a URL or a token that it cannot use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The endpoint took the reports, but for so many."""
+
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The endpoint will never take this batch."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """The batch may be sent again later. It does no harm when it was heard after all: a repeat is one report."""
+
+    why: str
+
+
+Answer = Heard | Rejected | Unheard
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where reports go. `timeout`: seconds that a connection, and each part of an answer, may take."""
+
+    secure: bool
+    host: str
+    port: int | None
+    path: str
+    token: str
+    timeout: float
+
+    def post(self, body: bytes) -> Answer:
+        """Send one batch. No redirect is followed: the token is for nobody else. Never raises."""
+        try:
+            return self._asked(body)
+        except Exception as error:  # noqa: BLE001  # no network, no name, no TLS, no HTTP: whatever it is, later
+            return Unheard(type(error).__name__)
+
+    def _asked(self, body: bytes) -> Answer:
+        connection = self._connection()
+        try:
+            connection.request("POST", self.path, body, {
+                "Authorization": f"Bearer {self.token}",
+                "Content-Type": "application/json",
+                "Connection": "close",
+            })  # fmt: skip
+            answer = connection.getresponse()
+            text = answer.read(_LARGEST_ANSWER)
+        finally:
+            connection.close()
+        if 200 <= answer.status < 300:  # noqa: PLR2004  # HTTP's successes
+            return Heard(_refused(text))
+        why = f"it answered {answer.status}"
+        return Rejected(why) if answer.status in _FOR_GOOD else Unheard(why)
+
+    def _connection(self) -> HTTPConnection:
+        if self.secure:
+            return HTTPSConnection(self.host, self.port, timeout=self.timeout, context=_tls())
+        return HTTPConnection(self.host, self.port, timeout=self.timeout)
+
+
+def read(url: str, token: str, *, timeout: float) -> Endpoint:
+    """The endpoint of a URL.
+
+    Raises:
+        EndpointIsUnclear: it is no http or https URL of a host, or the token is none.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if (
+        parts.scheme not in {"http", "https"}
+        or not host
+        or parts.username
+        or not url.isascii()
+        or not url.isprintable()
+    ):
+        raise EndpointIsUnclear(
+            "The URL that reports go to is unclear. Give one like https://redrive.example.com/reports, without a "
+            "password in it, or an empty one to report nothing."
+        )
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise EndpointIsUnclear(
+            "The token that reports go with is unclear. Give the one that was shown when it was made."
+        )
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Endpoint(parts.scheme == "https", host, port, path, token, timeout)
+
+
+def _refused(text: bytes) -> int:
+    try:
+        return len(json.loads(text)["refused"])
+    except (ValueError, LookupError, TypeError):
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()

@@ -1,0 +1,16 @@
+"""What the tests of reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.reprocessing.reasons.stub import Stub, listening
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    """An endpoint that takes reports."""
+    with listening() as one:
+        yield one

@@ -1,0 +1,73 @@
+"""An endpoint that takes reports, answers as it is told, and remembers what it was sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(slots=True)
+class Stub:
+    """What it answers next, and what it was asked."""
+
+    status: int = 200
+    answer: bytes = b'{"accepted": 1, "repeated": 0, "refused": []}'
+    headers: dict[str, str] = field(default_factory=dict)
+    hangs: bool = False
+    let_go: threading.Event = field(default_factory=threading.Event)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    url: str = ""
+
+    @property
+    def batches(self) -> list[list[dict[str, Any]]]:
+        """The reports of each request."""
+        return [one["body"]["reports"] for one in self.asked]
+
+    @property
+    def reports(self) -> list[dict[str, Any]]:
+        """All reports, in order."""
+        return [report for batch in self.batches for report in batch]
+
+
+@contextmanager
+def listening() -> Iterator[Stub]:
+    """A stub on a loopback port of its own."""
+    stub = Stub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            stub.asked.append({"path": self.path, "headers": dict(self.headers), "body": json.loads(body)})
+            if stub.hangs:
+                stub.let_go.wait(20)
+            self.send_response(stub.status)
+            for name, value in stub.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(stub.answer)))
+            self.end_headers()
+            self.wfile.write(stub.answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # who asked has gone
+                super().handle()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    stub.url = f"http://127.0.0.1:{server.server_address[1]}/reports"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield stub
+    finally:
+        stub.let_go.set()
+        server.shutdown()
+        server.server_close()
+        thread.join(5)

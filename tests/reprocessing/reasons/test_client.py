@@ -1,0 +1,387 @@
+"""The reporter: it says on what it can, and does its consumer no harm when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprocessing.reasons import Counts, EndpointIsUnclear, Names, Reporter, reporting
+from reprocessing.reasons import client as reasons_client
+from tests.conditions import eventually
+from tests.reprocessing.reasons.stub import Stub
+
+SOURCES = Path(__file__).resolve().parents[3]
+TOKEN = "rt_0123456789"
+MESSAGE: dict[str, Any] = {
+    "MessageId": "m-1",
+    "MessageAttributes": {"RedriveId": {"DataType": "String", "StringValue": "0b5c6a7e-1111-4222-8333-444455556666:2"}},
+}
+AT_ONCE = 5.0  #: seconds; a wait for anybody would take four times as long, and more
+
+
+@pytest.fixture
+def reporter(stub: Stub) -> Iterator[Reporter]:
+    one = Reporter(stub.url, TOKEN, every=0.02, timeout=1, clock=lambda: 1_800_000_000.25)
+    yield one
+    stub.let_go.set()
+    one.close(within=5)
+
+
+def broken(words: str = "no stock") -> ValueError:
+    """An exception with a traceback."""
+
+    def work() -> None:
+        raise ValueError(words)
+
+    try:
+        work()
+    except ValueError as error:
+        return error
+    raise AssertionError("it was not raised")
+
+
+def heard(stub: Stub, number: int) -> list[dict[str, Any]]:
+    eventually(lambda: len(stub.reports) >= number, within=10)
+    return stub.reports
+
+
+def test_a_report_is_what_the_endpoint_expects(stub: Stub, reporter: Reporter) -> None:
+    reporter.report("failed", Names("m-1", "0b5c6a7e-1111-4222-8333-444455556666:2"), broken())
+
+    (said,) = heard(stub, 1)
+    fingerprint = said.pop("fingerprint")
+    assert said == {
+        "message_id": "m-1",
+        "redrive_id": "0b5c6a7e-1111-4222-8333-444455556666:2",
+        "verdict": "failed",
+        "type": "ValueError",
+        "message": "no stock",
+        "at": "2027-01-15T08:00:00.250000+00:00",
+    }
+    assert re.fullmatch("[0-9a-f]{16}", fingerprint)
+    (asked,) = stub.asked
+    assert (asked["path"], asked["headers"]["Authorization"], asked["headers"]["Content-Type"]) == (
+        "/reports", f"Bearer {TOKEN}", "application/json",
+    )  # fmt: skip
+
+
+def test_what_is_not_known_is_left_out(stub: Stub, reporter: Reporter) -> None:
+    reporter.report("delivered", Names("m-1"))
+
+    assert heard(stub, 1) == [{"message_id": "m-1", "verdict": "delivered", "at": "2027-01-15T08:00:00.250000+00:00"}]
+
+
+def test_reports_travel_in_batches_and_in_order(stub: Stub) -> None:
+    reporter = Reporter(stub.url, TOKEN, batch=100, every=5)
+    for number in range(250):
+        reporter.report("delivered", Names(f"m-{number}"))
+    reporter.close(within=10)
+
+    assert [len(batch) for batch in stub.batches] == [100, 100, 50]
+    assert [one["message_id"] for one in stub.reports] == [f"m-{number}" for number in range(250)]
+    assert reporter.counts == Counts(taken=250, heard=250)
+
+
+def test_a_batch_is_smaller_than_the_endpoint_takes(stub: Stub) -> None:
+    reporter = Reporter(stub.url, TOKEN, every=5)
+    for _ in range(100):
+        reporter.report("failed", Names("m-1"), broken("\x01" * 2_000))  # six bytes each, in JSON
+    reporter.close(within=10)
+
+    assert len(stub.reports) == 100
+    assert max(int(one["headers"]["Content-Length"]) for one in stub.asked) < 600 * 1024
+
+
+def test_what_the_endpoint_refused_is_counted(stub: Stub, reporter: Reporter) -> None:
+    stub.answer = b'{"accepted": 0, "repeated": 0, "refused": [{"index": 0, "why": "foreign"}]}'
+    reporter.report("delivered", Names("m-1"))
+
+    eventually(lambda: reporter.counts.refused, within=10)
+    assert reporter.counts == Counts(taken=1, refused=1)
+
+
+@pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"refused": 5}', b"\xff"])
+def test_an_answer_that_says_nothing_is_a_success_all_the_same(stub: Stub, reporter: Reporter, answer: bytes) -> None:
+    stub.answer = answer
+    reporter.report("delivered", Names("m-1"))
+
+    eventually(lambda: reporter.counts.heard, within=10)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_batch_that_will_never_be_taken_is_given_up(stub: Stub, reporter: Reporter, status: int) -> None:
+    stub.status = status
+    reporter.report("delivered", Names("m-1"))
+    eventually(lambda: reporter.counts.refused, within=10)
+    stub.status = 200
+    reporter.report("delivered", Names("m-2"))
+
+    eventually(lambda: reporter.counts.heard, within=10)
+    assert [one["message_id"] for one in stub.reports] == ["m-1", "m-2"]
+
+
+@pytest.mark.parametrize("status", [301, 307, 401, 404, 429, 500, 503])
+def test_a_batch_that_was_not_heard_is_sent_again(
+    stub: Stub, reporter: Reporter, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporter, "_rest", lambda _: 0.01)
+    stub.status, stub.headers = status, {"Location": stub.url + "/elsewhere"}
+    reporter.report("delivered", Names("m-1"))
+    eventually(lambda: len(stub.asked) >= 2, within=10)
+    stub.status = 200
+
+    eventually(lambda: reporter.counts.heard, within=10)
+    assert {one["path"] for one in stub.asked} == {"/reports"}
+    assert len({json.dumps(one["body"]) for one in stub.asked}) == 1
+
+
+def test_it_rests_longer_each_time_and_never_for_longer_than_a_minute(stub: Stub) -> None:
+    reporter = Reporter(stub.url, TOKEN)
+    for unheard, longest in [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (10_000, 60)]:
+        rests = [reporter._rest(unheard) for _ in range(50)]
+        assert all(longest / 2 <= rest <= longest for rest in rests)
+        assert len(set(rests)) > 1
+
+
+# It does no harm.
+
+
+def at_once(work: Callable[[], object]) -> None:
+    began = time.monotonic()
+    work()
+    assert time.monotonic() - began < AT_ONCE
+
+
+def unused_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.parametrize("trouble", ["down", "hangs", "answers 500", "slow name"])
+def test_whoever_reports_never_waits_for_an_endpoint_that(
+    stub: Stub, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub.hangs, stub.status = trouble == "hangs", 500
+    url = f"http://127.0.0.1:{unused_port()}/" if trouble == "down" else stub.url
+    if trouble == "slow name":
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: stub.let_go.wait(20))
+    reporter = Reporter(url, TOKEN, capacity=50, every=0, timeout=30)
+
+    def report() -> None:
+        for _ in range(500):
+            reporter.report("failed", Names("m-1"), broken())
+
+    at_once(report)
+
+    counts = reporter.counts
+    assert counts.taken + counts.dropped == 500
+    assert 50 <= counts.taken <= 50 + 100  # those that wait, and the batch that the thread holds
+    reporter.close(within=0)
+
+
+def test_an_exit_does_not_wait_for_an_endpoint_that_hangs(stub: Stub) -> None:
+    stub.hangs = True
+    reporter = Reporter(stub.url, TOKEN, every=0, timeout=30)
+    reporter.report("delivered", Names("m-1"))
+    heard(stub, 1)
+
+    at_once(lambda: reporter.close(within=0.1))
+
+
+def test_what_is_closed_sends_what_waits_and_takes_nothing_more(stub: Stub) -> None:
+    reporter = Reporter(stub.url, TOKEN, every=60)
+    reporter.report("delivered", Names("m-1"))
+    reporter.close(within=10)
+    reporter.report("delivered", Names("m-2"))
+
+    assert [one["message_id"] for one in stub.reports] == ["m-1"]
+    assert reporter.counts == Counts(taken=1, heard=1, dropped=1)
+
+
+def test_what_nobody_hears_at_the_end_is_counted(stub: Stub) -> None:
+    stub.status = 500
+    reporter = Reporter(stub.url, TOKEN, batch=1, every=0)
+    for _ in range(3):
+        reporter.report("delivered", Names("m-1"))
+    reporter.close(within=10)
+
+    assert reporter.counts == Counts(taken=3, dropped=3)
+
+
+class Untellable(Exception):
+    """An exception that cannot be told."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_exception_that_cannot_be_told_is_told_by_its_type(stub: Stub, reporter: Reporter) -> None:
+    reporter.report("failed", Names("m-1"), Untellable())
+
+    (said,) = heard(stub, 1)
+    assert (said["type"], said["message"]) == (f"{__name__}.Untellable", "(its text could not be had)")
+
+
+def test_texts_may_be_left_out_and_scrubbed(stub: Stub) -> None:
+    def scrub(text: str) -> str:
+        return re.sub(r"\d{4}-\d{4}", "****", text)
+
+    options: list[dict[str, Any]] = [{"message": False}, {"scrub": scrub}, {"scrub": lambda _: 1 / 0}]
+    for one in options:
+        reporter = Reporter(stub.url, TOKEN, every=0, **one)
+        reporter.report("failed", Names("m-1"), broken("card 4111-1111"))
+        reporter.close(within=10)
+
+    assert [one.get("message") for one in stub.reports] == [None, "card ****", "(its text could not be had)"]
+
+
+def test_a_text_is_cut_and_holds_nothing_that_cannot_be_kept(stub: Stub, reporter: Reporter) -> None:
+    reporter.report("failed", Names("m-1"), broken("a\0b\ud800" + "x" * 5_000))
+
+    (said,) = heard(stub, 1)
+    assert said["message"] == "ab?" + "x" * 1_996
+
+
+def test_a_message_without_a_name_is_counted_and_left_out(stub: Stub, reporter: Reporter) -> None:
+    reporter.report("failed", Names(), broken())
+
+    assert reporter.counts == Counts(nameless=1)
+    assert stub.asked == []
+
+
+def test_a_thread_that_cannot_be_begun_is_no_error(
+    stub: Stub, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", none_left)
+        reporter.report("delivered", Names("m-1"))
+    reporter.report("delivered", Names("m-2"))
+
+    assert [one["message_id"] for one in heard(stub, 2)] == ["m-1", "m-2"]
+
+
+def test_a_reporter_without_a_url_reports_nothing() -> None:
+    reporter = Reporter("", "")
+    reporter.report("failed", Names("m-1"), broken())
+
+    assert reporter.counts == Counts()
+    assert reporter._thread is None
+
+
+@pytest.mark.parametrize(
+    ("url", "token"),
+    [
+        ("redrive.example.com", TOKEN), ("ftp://redrive.example.com/", TOKEN), ("https://", TOKEN),
+        ("https://me:secret@redrive.example.com/", TOKEN), ("https://redrive.example.com:port/", TOKEN),
+        ("https://redrive.example.com/\r\nX: 1", TOKEN), ("https://[::1/", TOKEN),
+        ("https://redrive.example.com/", ""), ("https://redrive.example.com/", "a b"),
+        ("https://redrive.example.com/", "a\nb"),
+    ],
+)  # fmt: skip
+def test_what_could_never_be_used_is_refused_at_once_and_not_quoted(url: str, token: str) -> None:
+    with pytest.raises(EndpointIsUnclear) as refused:
+        Reporter(url, token)
+
+    assert "secret" not in str(refused.value)
+
+
+def test_a_forked_process_reports_for_itself_and_repeats_nothing(stub: Stub) -> None:
+    reporter = Reporter(stub.url, TOKEN, every=5)
+    reporter.report("delivered", Names("parent"))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 says of every fork that there are threads
+        child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            reporter.report("delivered", Names("child"))
+            reporter.close(within=10)
+        os._exit(0 if reporter.counts == Counts(taken=1, heard=1) else 1)
+    _, status = os.waitpid(child, 0)
+    reporter.close(within=10)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert sorted(one["message_id"] for one in stub.reports) == ["child", "parent"]
+
+
+#: A process that reports once, and ends: `python -c PROCESS URL`.
+PROCESS = """
+import sys
+from reprocessing.reasons import Names, Reporter
+Reporter(sys.argv[1], "token", timeout=30).report("delivered", Names("m-1"))
+assert not {"django", "celery"} & set(sys.modules)
+"""
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_process_that_ends_sends_what_waits_if_it_can_and_ends_all_the_same(stub: Stub, *, hangs: bool) -> None:
+    stub.hangs = hangs
+
+    subprocess.run([sys.executable, "-c", PROCESS, stub.url], cwd=SOURCES, check=True, timeout=15)
+
+    assert [one["message_id"] for one in stub.reports] == ["m-1"]
+
+
+def test_all_reporters_share_the_time_that_an_exit_gives_them(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub.hangs = True
+    reporters = [Reporter(stub.url, TOKEN, every=0, timeout=30) for _ in range(4)]
+    for one in reporters:
+        one.report("delivered", Names("m-1"))
+    heard(stub, 4)
+    monkeypatch.setattr(reasons_client, "FLUSH_AT_EXIT", 0.1)
+    monkeypatch.setattr(reasons_client, "_reporters", reporters)
+
+    at_once(reasons_client._close_all)
+
+
+# The context manager.
+
+
+def test_a_failure_of_the_block_is_reported_and_raised_on(stub: Stub, reporter: Reporter) -> None:
+    with pytest.raises(ValueError, match="no stock"), reporting(reporter, message=MESSAGE):
+        raise ValueError("no stock")
+
+    (said,) = heard(stub, 1)
+    assert (said["message_id"], said["redrive_id"], said["verdict"], said["message"]) == (
+        "m-1", "0b5c6a7e-1111-4222-8333-444455556666:2", "retrying", "no stock",
+    )  # fmt: skip
+
+
+def test_a_final_failure_is_called_so(stub: Stub, reporter: Reporter) -> None:
+    with pytest.raises(ValueError, match="no stock"), reporting(reporter, message_id="m-1", final=True):
+        raise ValueError("no stock")
+
+    assert [one["verdict"] for one in heard(stub, 1)] == ["failed"]
+
+
+def test_success_is_reported_by_those_who_acknowledge(stub: Stub, reporter: Reporter) -> None:
+    with reporting(reporter, message_id="silent"):
+        pass
+    with reporting(reporter, redrive_id="0b5c6a7e-1111-4222-8333-444455556666:1", acknowledges=True):
+        pass
+
+    assert [(one.get("message_id"), one["verdict"]) for one in heard(stub, 1)] == [(None, "delivered")]
+
+
+def test_the_end_of_a_process_is_no_failure_of_its_message(reporter: Reporter) -> None:
+    with pytest.raises(SystemExit), reporting(reporter, message_id="m-1"):
+        raise SystemExit
+
+    assert reporter.counts == Counts()
