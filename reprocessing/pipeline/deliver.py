@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from reprocessing.conf import Conf
 from reprocessing.domain.carrier import Invocation, Post
 from reprocessing.domain.envelope import Departure
-from reprocessing.domain.verdict import Outcome, Refused
+from reprocessing.domain.verdict import NotSent, Outcome, Refused
 from reprocessing.models import Target
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import wrap
@@ -42,7 +42,7 @@ def letters(
 
         leaving = [one for one in wrapped.values() if isinstance(one, Departure)]
         outcomes |= {attempt: one for attempt, one in wrapped.items() if isinstance(one, Refused)}
-        address = QueueAddress(url=target.url, region=target.region)
+        address = QueueAddress(url=target.url, region=target.region, role=target.role_arn)
         outcomes |= send(address, leaving, may_start=still, largest=target.size_limit)
     return outcomes
 
@@ -62,7 +62,7 @@ def calls(
     outcomes: dict[int, Outcome] = {}
     for one in intended:
         call = wrap.call(one, targets[one.target_id], conf, dlqs[one.dlq_id])
-        if isinstance(call, Refused):
+        if isinstance(call, Refused | NotSent):
             outcomes[one.attempt_id] = call
         else:
             asked.append((one, call))

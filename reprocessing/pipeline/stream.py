@@ -17,6 +17,8 @@ from reprocessing.domain.endpoint import AllowList
 from reprocessing.domain.verdict import Outcome
 from reprocessing.models import lanes
 from reprocessing.models.intent import Intended
+from reprocessing.sqs.functions import Invocations
+from reprocessing.web import Posts
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +29,6 @@ RIPE_AFTER: Final = 0.1
 #: Seconds for which one carrier is listened to while the other has something open, too.
 _GLANCE: Final = 0.005
 
-Posts: Any = None  # interim
-Invocations: Any = None
 Call = Post | Invocation
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain import answers, marks, shape
+from reprocessing.domain import answers, marks, notification, secret, shape, signature, webhook
 from reprocessing.domain.carrier import Invocation, Post
 from reprocessing.domain.envelope import Attribute, Departure, unpack
 from reprocessing.domain.identity import deduplication_id
 from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.notification import Notification
 from reprocessing.domain.projection import Unreadable
+from reprocessing.domain.shape import ShapeKind
 from reprocessing.domain.task_rewriting import Adaptation, leaving, renewed_id
-from reprocessing.domain.verdict import Refused
+from reprocessing.domain.verdict import NotSent, Refused
 from reprocessing.models import Target
 from reprocessing.models.intent import Intended
 from reprocessing.models.target import TargetKind
@@ -24,20 +27,25 @@ _OF_ITS_DEATH: Final = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What the target is to be given of the letter itself."""
+
+    body: bytes
+    attributes: dict[str, Attribute]
+    kind: ShapeKind | None = None
+
+
 def departure(one: Intended, target: Target, conf: Conf, dlq: str) -> Departure | Refused:
     """For a queue or a topic; marks where there is room for them."""
     content = _content(one, target)
     if isinstance(content, Refused):
         return content
-    body, own = content
-    added = marks.marks(
-        conf.marks, marks.Mark(one.public_id, one.no), idempotency_key=one.idempotency_key or one.message_id,
-        message_id=one.message_id, reprocessed_from=dlq,
-    )  # fmt: skip
-    attributes, _ = marks.addressed(own, added, conf.marks, space=target.size_limit - len(body))
+    space = target.size_limit - len(content.body)
+    attributes, _ = marks.addressed(content.attributes, _marks(one, conf, dlq), conf.marks, space=space)
     return Departure(
         attempt=one.attempt_id,
-        body=body,
+        body=content.body,
         attributes=attributes,
         group_id=one.system.get("MessageGroupId") or (one.message_id if target.fifo else None),
         deduplication_id=deduplication_id(one.public_id, one.epoch) if target.fifo else None,
@@ -45,20 +53,48 @@ def departure(one: Intended, target: Target, conf: Conf, dlq: str) -> Departure 
     )
 
 
-def call(one: Intended, target: Target, conf: Conf, dlq: str) -> Post | Invocation | Refused:
+def call(one: Intended, target: Target, conf: Conf, dlq: str) -> Post | Invocation | NotSent | Refused:
     """For an endpoint or a function."""
     content = _content(one, target)
     if isinstance(content, Refused):
         return content
-    body, _ = content
     if target.kind == TargetKind.LAMBDA:
-        return Invocation(one.attempt_id, target.arn, target.region, target.role_arn, body, target.timeout)
-    headers = (("Content-Type", "application/json"), ("Idempotency-Key", one.idempotency_key or one.message_id))
-    return Post(one.attempt_id, target.url, body, headers, target.timeout, answers.parse(target.answers))
+        return Invocation(one.attempt_id, target.arn, target.region, target.role_arn, content.body, target.timeout)
+    signed = _signature(one, target, conf, content.body)
+    if isinstance(signed, NotSent):
+        return signed
+    headers = (*_headers(one, target, conf, dlq, content), *signed)
+    return Post(one.attempt_id, target.url, content.body, headers, target.timeout, answers.parse(target.answers))
 
 
-def _content(one: Intended, target: Target) -> tuple[bytes, dict[str, Attribute]] | Refused:
-    """What the target is to be given of the letter itself: body and attributes."""
+def _marks(one: Intended, conf: Conf, dlq: str) -> dict[str, Attribute]:
+    return marks.marks(
+        conf.marks, marks.Mark(one.public_id, one.no), idempotency_key=one.idempotency_key or one.message_id,
+        message_id=one.message_id, reprocessed_from=dlq,
+    )  # fmt: skip
+
+
+def _headers(one: Intended, target: Target, conf: Conf, dlq: str, content: _Content) -> tuple[tuple[str, str], ...]:
+    """What an endpoint is told beside the body; a subscriber of a topic what SNS would have told it."""
+    read = notification.read(content.body) if content.kind is ShapeKind.SNS else None
+    usual = notification.CONTENT_TYPE if isinstance(read, Notification) else target.content_type
+    headers = webhook.headers(
+        _marks(one, conf, dlq), conf.marks, attributes=content.attributes, body=content.body, content_type=usual
+    )
+    return (*headers, *notification.headers(read)) if isinstance(read, Notification) else headers
+
+
+def _signature(one: Intended, target: Target, conf: Conf, body: bytes) -> tuple[tuple[str, str], ...] | NotSent:
+    """What shows the endpoint that the letter came from here, where it asks for that."""
+    if not target.secret:
+        return ()
+    key = secret.key(conf.secrets.get(target.secret, secret.PREFIX))
+    if not key:
+        return NotSent(f"the secret {target.secret} is not among REDRIVE_SECRETS of this process", unreachable=True)
+    return signature.headers(key, message_id=str(one.public_id), now=one.opened_at, body=body)
+
+
+def _content(one: Intended, target: Target) -> _Content | Refused:
     body, own = bytes(one.body), unpack(bytes(one.attributes))
     found = shape.recognise(body, own, one.system)
     if found is not None:
@@ -66,14 +102,15 @@ def _content(one: Intended, target: Target) -> tuple[bytes, dict[str, Attribute]
         if isinstance(parcel, Unreadable):
             reason = ParkedReason.UNSUPPORTED_TARGET
             return Refused(reason.value, parcel.why, poison=True, reason=reason)
-        return parcel, {name: attribute for name, attribute in own.items() if name not in _OF_ITS_DEATH}
+        left = {name: attribute for name, attribute in own.items() if name not in _OF_ITS_DEATH}
+        return _Content(parcel, left, found.kind)
     if target.kind == TargetKind.CELERY:
         task = leaving(
             body, _adaptation(one, target), now=one.opened_at, died_in=_name(one.origin_arn or ""),
             goes_to=_name(target.arn), released=one.released,
         )  # fmt: skip
-        return task if isinstance(task, Refused) else (task, own)
-    return body, own
+        return task if isinstance(task, Refused) else _Content(task, own)
+    return _Content(body, own)
 
 
 def _adaptation(one: Intended, target: Target) -> Adaptation:

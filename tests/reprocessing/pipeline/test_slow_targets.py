@@ -1,0 +1,194 @@
+"""Targets that answer one by one: letters are open side by side, each lane in order, and none waits for a slow one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from reprocessing.domain.carrier import Post
+from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken
+from reprocessing.models import Lane, Target
+from reprocessing.pipeline import linger, send, settle, stream
+from tests.conditions import eventually
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+URL = "https://hooks.example.com/letters"
+
+
+@dataclass
+class Endpoint:
+    """Stands in for the network: it takes letters at once, and answers when `answer` says how."""
+
+    answer: Callable[[str], Outcome | None] = lambda _: Taken()
+    begun: list[str] = field(default_factory=list)
+    most: int = 0
+    _open: dict[int, str] = field(default_factory=dict)
+    _told: list[tuple[int, Outcome]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, calls: Sequence[Post], *, may_start: Callable[[], bool]) -> None:
+        with self._lock:
+            for one in calls:
+                if may_start():
+                    self.begun.append(one.body.decode())
+                    self._open[one.attempt] = one.body.decode()
+                else:
+                    self._told.append((one.attempt, NotSent("it was too late")))
+            self.most = max(self.most, len(self._open))
+
+    def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
+        until = time.monotonic() + within
+        while True:
+            with self._lock:
+                found = [(attempt, outcome) for attempt, body in self._open.items() if (outcome := self.answer(body))]
+                for attempt, _ in found:
+                    del self._open[attempt]
+                told, self._told = self._told + found, []
+            if told or time.monotonic() >= until:
+                return told
+            time.sleep(0.005)
+
+    @property
+    def open(self) -> int:
+        with self._lock:
+            return len(self._open) + len(self._told)
+
+    def close(self) -> None:
+        self._open.clear()
+
+
+@pytest.fixture
+def endpoint(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    ours = Endpoint()
+    stream.forget()
+    monkeypatch.setattr(stream, "Posts", lambda *_: ours)
+    monkeypatch.setattr(send, "GRACE", 0.05)
+    yield ours
+    ours.answer = lambda _: Taken()
+    assert linger.wait(10)
+    stream.forget()
+
+
+def bench_with(*, keys: int, letters: int, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq's row
+    bench = Workbench(fields={**POLICY, **fields})
+    Target.objects.filter(pk=bench.target.pk).update(kind="http", url=URL)
+    for n in range(letters):
+        for key in range(keys):
+            bench.bury(f"{key}-{n}", key=f"k-{key}", n=str(n))
+    bench.ready()
+    return bench
+
+
+def delivered(bench: Workbench) -> set[str]:
+    return {body for body, state in bench.states().items() if state == "delivered"}
+
+
+def test_all_lanes_are_open_at_once_and_each_goes_in_its_order(endpoint: Endpoint) -> None:
+    bench = bench_with(keys=5, letters=4)
+    bench.replay(3)
+    assert endpoint.most == 5
+    for key in range(5):
+        assert [one for one in endpoint.begun if one.startswith(f"{key}-")] == [f"{key}-{n}" for n in range(4)]
+    assert len(delivered(bench)) == len(endpoint.begun) == 20
+
+
+def test_a_letter_that_hangs_keeps_no_other_lane_waiting_nor_its_turn(endpoint: Endpoint) -> None:
+    bench = bench_with(keys=4, letters=3)
+    endpoint.answer = lambda body: None if body == "0-0" else Taken()
+    began = time.monotonic()
+    bench.replay(1)
+    assert time.monotonic() - began < 10  # it hangs for good
+    assert delivered(bench) == {f"{key}-{n}" for key in range(1, 4) for n in range(3)}
+    assert endpoint.begun.count("0-0") == 1
+    assert "0-1" not in endpoint.begun
+
+
+def test_what_outlasts_its_turn_is_settled_when_it_ends_and_its_lane_goes_on(endpoint: Endpoint) -> None:
+    bench = bench_with(keys=1, letters=2)
+    hangs = True
+    endpoint.answer = lambda _: None if hangs else Taken()
+    bench.replay(0.2)
+    assert bench.states() == {"0-0": "sending", "0-1": "waiting"}
+    assert bench.replay(0.2).taken == 0  # its lane is leased
+    hangs = False
+    eventually(lambda: bench.states()["0-0"] == "delivered", within=10)
+    bench.replay(1)
+    assert (bench.states(), endpoint.begun) == ({"0-0": "delivered", "0-1": "delivered"}, ["0-0", "0-1"])
+
+
+def test_the_lanes_of_open_letters_stay_leased_beyond_the_turn(endpoint: Endpoint, clock: Clock) -> None:
+    bench = bench_with(keys=1, letters=1)
+    endpoint.answer = lambda _: None
+    bench.replay(0.2)
+    clock.advance(bench.conf.lease.total_seconds() - 1)
+    renewed = lambda: Lane.objects.get(dlq=bench.dlq).due_at  # noqa: E731
+    before = renewed()
+    eventually(lambda: renewed() > before, within=10)
+    assert bench.replay(0.2).taken == 0
+    assert endpoint.begun == ["0-0"]
+
+
+def test_a_letter_whose_turn_may_not_begin_it_any_more_is_not_counted(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_with(keys=1, letters=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(send.math, "inf", float("-inf"))
+        patch.setattr(endpoint, "answer", lambda _: None)
+        bench.replay(0.3)
+    assert endpoint.begun == []
+    letter = bench.letter()
+    assert (letter.state, letter.attempts) == ("waiting", 0)
+    assert letter.not_sent >= 1
+
+
+def test_a_refusal_that_names_a_time_is_not_tried_before(endpoint: Endpoint) -> None:
+    from datetime import timedelta  # noqa: PLC0415
+
+    bench = bench_with(keys=1, letters=1)
+    endpoint.answer = lambda _: Refused("503", "it answered 503", after=timedelta(seconds=90))
+    bench.replay(0.5)
+    rest = bench.letter().due_at - Lane.objects.get(dlq=bench.dlq).due_at
+    assert (bench.letter().state, endpoint.begun, rest.total_seconds()) == ("waiting", ["0-0"], 0)
+    assert bench.history() == [(1, "refused", 0)]
+
+
+def test_a_hundred_answers_are_a_few_commits(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = bench_with(keys=100, letters=1)
+    commits = []
+    attempts = settle.attempts
+    monkeypatch.setattr(
+        settle, "attempts", lambda *args, **rest: commits.append(len(args[0])) or attempts(*args, **rest)
+    )
+    bench.replay(5)
+    assert sum(commits) == 100
+    assert len(commits) <= 10
+
+
+def test_an_outcome_that_could_not_be_recorded_after_its_turn_is_unknown_when_the_lease_ends(
+    endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_with(keys=1, letters=1)
+    endpoint.answer = lambda _: None
+    bench.replay(0.2)
+
+    def broken(*_: object, **__: object) -> None:
+        raise OperationalError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(settle, "attempts", broken)
+        endpoint.answer = lambda _: Taken()
+        assert linger.wait(10)
+    clock.advance(bench.conf.lease.total_seconds() + 1)
+    bench.replay(1)
+    assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]
+    assert delivered(bench) == {"0-0"}
