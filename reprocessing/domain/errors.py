@@ -19,6 +19,10 @@ class RuleIsUnclear(RedriveError):
     """A rule, or one of its conditions, does not say which letters are meant or what is to be done with them."""
 
 
+class TargetIsUnclear(RedriveError):
+    """What was named as a target is none that letters can be sent to, or could be several."""
+
+
 class AnswersAreUnclear(RedriveError):
     """What an endpoint's answers mean was said in a way that cannot be read."""
 
@@ -45,3 +49,7 @@ class DlqIsTaken(RedriveError):
 
 class DlqIsNotToBeRead(RedriveError):
     """Messages of a dlq were asked for that may not be received now."""
+
+
+class ReporterIsUnclear(RedriveError):
+    """Who is to report, or on which targets' letters, was said in a way that nobody can act on."""

@@ -14,6 +14,11 @@ from reprocessing.models.target import FORTNIGHT
 def add_brakes(parser: CommandParser) -> None:
     """The options of waves, ramps and breakers."""
     _add_waves(parser)
+    add_brakes_of_targets(parser)
+
+
+def add_brakes_of_targets(parser: CommandParser) -> None:
+    """The options of ramps and breakers."""
     _add_ramp(parser)
     _add_breaker(parser)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from reprocessing.management.console import when
 from reprocessing.management.drain_words import counted
-from reprocessing.models.registration import Difference
+from reprocessing.models.difference import Difference
 from reprocessing.models.rules import Standing
 from reprocessing.pipeline.preview import Preview, Share
 

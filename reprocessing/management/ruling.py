@@ -9,18 +9,15 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing import sqs
 from reprocessing.domain.routing import Action
 from reprocessing.management.console import find, number, whole
 from reprocessing.management.rule_words import OFF
 from reprocessing.models import RateClass, Rule, Target, lanes, rules
 from reprocessing.models.dead_letter_queue import Jitter
 from reprocessing.models.rules import Bound
-from reprocessing.models.target import FORTNIGHT, Advance, Proof
-from reprocessing.pipeline import preview, route
-from reprocessing.pipeline.examine.proposing import RATE
+from reprocessing.models.target import FORTNIGHT
+from reprocessing.pipeline import examine, preview, route
 from reprocessing.pipeline.preview import Preview
-from reprocessing.sqs import QueueAddress
 
 #: Days that a preview looks back, unless it is told otherwise.
 DAYS = 7
@@ -152,35 +149,13 @@ def _rate_class(name: str) -> RateClass:
 
 
 def target(text: str) -> Target:
-    """The target that is meant by a queue's URL, its ARN, or the name of one that is known; perhaps without a row yet.
+    """The target that is meant: one that is known, or a queue by its URL or ARN, perhaps without a row yet.
 
     Raises:
-        CommandError: no such target is known.
+        TargetIsUnclear: no such target is known, or several are.
         QueueIsOutOfReach: the queue could not be asked.
     """
-    if "://" in text:
-        return _at(QueueAddress.of(text))
-    if text.startswith("arn:"):
-        return Target.objects.filter(arn=text).first() or _at(sqs.locate(text))
-    return _named(text)
-
-
-def _at(address: QueueAddress) -> Target:
-    facts = sqs.describe(address)
-    return Target.objects.filter(arn=facts.arn).first() or Target(
-        arn=facts.arn, url=address.url, region=address.region, fifo=facts.fifo, proof=Proof.ACCEPTED,
-        advance=Advance.ACCEPTED, rate=RATE, visibility=int(facts.visibility.total_seconds()), size_limit=facts.largest,
-    )  # fmt: skip
-
-
-def _named(name: str) -> Target:
-    found = list(Target.objects.filter(arn__endswith=f":{name}").order_by("arn"))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise CommandError(f"Several targets are named {name}. Give the ARN: {', '.join(one.arn for one in found)}.")
-    known = ", ".join(sorted(str(one) for one in Target.objects.all())) or "none"
-    raise CommandError(f'No target is named "{name}". Give the URL of a queue, or one that is known: {known}.')
+    return examine.known(text) or examine.queue(text)
 
 
 def with_rule(row: Rule) -> list[Bound]:

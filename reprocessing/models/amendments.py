@@ -19,7 +19,7 @@ from reprocessing.domain.errors import RuleIsUnclear
 from reprocessing.models import rows, rules
 from reprocessing.models.breaker import RateClass
 from reprocessing.models.dead_letter_queue import DeadLetterQueue
-from reprocessing.models.registration import Difference
+from reprocessing.models.difference import Difference
 from reprocessing.models.review import Act, Review
 from reprocessing.models.rule import Rule
 from reprocessing.models.target import Target

@@ -10,8 +10,10 @@ from typing import Final, LiteralString
 from reprocessing.models import rows
 from reprocessing.models.breaker import BreakerState
 
-#: The name by which people know a breaker: SQL, with the target as t and the class as c.
-NAME: Final[LiteralString] = "regexp_replace(t.arn, '.*:', '') || coalesce(', ' || c.name, '')"
+#: The name by which people know a breaker: SQL, with the target as t (see `domain.arn.name_of`) and the class as c.
+NAME: Final[LiteralString] = (
+    "regexp_replace(t.arn, '^arn:[^:]*:[^:]*:[^:]*:[^:]*:(function:|event-bus/)?', '') || coalesce(', ' || c.name, '')"
+)
 
 #: What a bearing is read from: the columns, and those of these targets, or of one class of letters there.
 COLUMNS: Final[LiteralString] = f"""

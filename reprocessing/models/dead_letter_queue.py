@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.backoff import Backoff
 from reprocessing.models.target import FORTNIGHT, Target
 
@@ -170,7 +171,7 @@ class DeadLetterQueue(models.Model):
 
 
 class Origin(models.Model):
-    """A queue whose messages die into a dlq, and where they go back to."""
+    """What letters of a dlq died in, a queue or what else did not take them, and where they go back to."""
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="origins")
     arn = models.TextField()
@@ -181,4 +182,4 @@ class Origin(models.Model):
         constraints = [models.UniqueConstraint(fields=["dlq", "arn"], name="an_origin_is_named_once_a_dlq")]
 
     def __str__(self) -> str:
-        return self.arn.rsplit(":", 1)[-1]
+        return name_of(self.arn)

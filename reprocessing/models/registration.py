@@ -12,13 +12,13 @@ from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
 
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.errors import DlqIsTaken
-from reprocessing.models import enlistment, parking, rules
+from reprocessing.models import enlistment, parking, rules, targets
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.difference import Difference, Fields, differing
 from reprocessing.models.review import Act, Review
-from reprocessing.models.target import Target
 
-Fields = Mapping[str, Any]
 _CRONTAB = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 
 
@@ -29,25 +29,17 @@ class Proposal:
     Attributes:
         dlq: values by the names of its row's fields; those of an existing row that are not here stay. `interval` is
             in seconds, `crontab` five fields in one text.
-        targets: the same for each origin, by its ARN; `watched_by` is the ARN of the dlq behind it, and the names of
-            `BRAKES` are fields of its breakers.
+        ways: for each origin, by its ARN, the target that its letters go to: itself, where it is a queue, and nobody
+            said otherwise.
+        targets: values of each of those, by its ARN; see `targets.differences`.
         default_origin: the ARN of the one for letters that do not say where they died.
     """
 
     name: str
     dlq: Fields
+    ways: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, Fields] = field(default_factory=dict)
     default_origin: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One value that is not yet what is proposed; `of` is the dlq's or the target's name."""
-
-    of: str
-    field: str
-    before: Any
-    after: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,30 +53,24 @@ class Registered:
 def differences(proposal: Proposal) -> list[Difference]:
     """What a proposal would change; of a dlq that is not there, everything that it says."""
     dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab").first()
-    known = {one.arn: one for one in Target.objects.filter(arn__in=proposal.targets).select_related("watched_by")}
-    origins = set(dlq.origins.values_list("arn", flat=True)) if dlq else set()
-    found = _differing(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
+    known = targets.known(proposal.targets)
+    goes_to = dict(dlq.origins.values_list("arn", "target__arn")) if dlq else {}
+    found = differing(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
+    for arn, target in proposal.ways.items():
+        if arn not in goes_to:
+            found.append(Difference(proposal.name, ORIGIN, None, arn))
+        if goes_to.get(arn, arn) != target:
+            found.append(Difference(proposal.name, f"{TO} {name_of(arn)}", goes_to.get(arn), target))
     for arn, values in proposal.targets.items():
-        target = known.get(arn)
-        if arn not in origins:
-            found.append(Difference(proposal.name, "origin", None, arn))
-        found += _differing(_name(arn), _values_of_target(target, values) if target else {}, values)
+        found += targets.differences(arn, values, known.get(arn))
     default = dlq.default_origin.arn if dlq and dlq.default_origin else None
     if proposal.default_origin not in {None, default}:
         found.append(Difference(proposal.name, "default_origin", default, proposal.default_origin))
     return found
 
 
-#: What may be said of a target's breakers, all of them, as of fields of the target; and what a breaker calls it.
-BRAKES: Mapping[str, str] = {
-    "breaker_threshold": "threshold",
-    "breaker_ratio": "ratio",
-    "breaker_cooldown": "cooldown",
-    "breaker_closes_after": "closes_after",
-    "ramp_from": "ramp_from",
-    "ramp_every": "ramp_every",
-}
-
+#: In a difference: what is named, and, before the name of an origin, where its letters go.
+ORIGIN, TO = "origin", "target of"
 #: What a letter's place is read by: captured letters are placed again when one of these changes.
 KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
 #: What rules ask letters for: they decide otherwise when one of these changes.
@@ -120,10 +106,10 @@ def _register(proposal: Proposal, by: str, reason: str) -> Registered:
         if not changes:
             return Registered(new=False, differences=[])
         new = dlq is None
-        keys_changed = any(one.field in KEYS for one in changes)
+        places_changed = any(one.field in {*KEYS, ORIGIN} or one.field.startswith(TO) for one in changes)
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_origins(dlq, proposal)
-        if keys_changed and not new:
+        if places_changed and not new:
             enlistment.replan(dlq.pk)
         if asked and not new and any(one.field in ASKED for one in changes):
             rules.bump()
@@ -148,35 +134,14 @@ def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:
 
 
 def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
-    watching = {one.arn: one for one in DeadLetterQueue.objects.filter(arn__in=_watching(proposal))}
-    for arn, values in proposal.targets.items():
-        row = {**values, "watched_by": watching.get(values["watched_by"])} if "watched_by" in values else values
-        defaults = {name: value for name, value in row.items() if name not in BRAKES}
-        target, _ = Target.objects.update_or_create(arn=arn, defaults=defaults)
-        _write_brakes(target, values)
-        Origin.objects.get_or_create(dlq=dlq, arn=arn, defaults={"target": target})
+    rows = {arn: targets.write(arn, values) for arn, values in proposal.targets.items()}
+    rows |= targets.known(set(proposal.ways.values()) - rows.keys())
+    for arn, target in proposal.ways.items():
+        Origin.objects.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target]})
     if proposal.default_origin:
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(
             default_origin=Origin.objects.get(dlq=dlq, arn=proposal.default_origin)
         )
-
-
-def _write_brakes(target: Target, values: Fields) -> None:
-    """A ramp that has not climbed starts where it is told to; one that has is not put back."""
-    said = {its: values[name] for name, its in BRAKES.items() if name in values}
-    if not said:
-        return
-    for breaker in target.breakers.select_for_update().order_by("pk"):
-        climbed = breaker.ramp > breaker.ramp_from
-        for its, value in said.items():
-            setattr(breaker, its, value)
-        breaker.ramp = max(breaker.ramp, breaker.ramp_from) if climbed else breaker.ramp_from
-        breaker.cooldown_cap = max(breaker.cooldown_cap, breaker.cooldown)
-        breaker.save(update_fields=[*said, "ramp", "cooldown_cap"])
-
-
-def _watching(proposal: Proposal) -> list[str]:
-    return [values["watched_by"] for values in proposal.targets.values() if values.get("watched_by")]
 
 
 def crontab(text: str) -> CrontabSchedule:
@@ -212,14 +177,6 @@ def _crontab(text: str | None) -> CrontabSchedule | None:
 _SCHEDULES: Mapping[str, Callable[[Any], Any]] = {"interval": _interval, "crontab": _crontab}
 
 
-def _differing(of: str, now: Fields, wanted: Fields) -> list[Difference]:
-    return [
-        Difference(of, name, now.get(name), value)
-        for name, value in wanted.items()
-        if name not in now or now[name] != value
-    ]
-
-
 def _values_of_dlq(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     values = {name: getattr(dlq, name) for name in wanted}
     if "interval" in values:
@@ -227,17 +184,3 @@ def _values_of_dlq(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     if "crontab" in values:
         values["crontab"] = dlq.crontab and " ".join(str(getattr(dlq.crontab, part)) for part in _CRONTAB)
     return values
-
-
-def _values_of_target(target: Target, wanted: Fields) -> dict[str, Any]:
-    values = {name: getattr(target, name) for name in wanted if name not in BRAKES}
-    if any(name in BRAKES for name in wanted):
-        breaker = target.breakers.get(rate_class=None)
-        values |= {name: getattr(breaker, its) for name, its in BRAKES.items() if name in wanted}
-    if "watched_by" in values:
-        values["watched_by"] = target.watched_by and target.watched_by.arn
-    return values
-
-
-def _name(arn: str) -> str:
-    return arn.rpartition(":")[2]

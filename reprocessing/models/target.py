@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
+from reprocessing.domain.arn import name_of
+
 #: Letters a second, of a target whose rate is limited: one in seventeen minutes, and more than SQS takes.
 SLOWEST, FASTEST = 0.001, 1_000_000
 #: Seconds: SQS keeps no message for longer, so no letter of it rests, or comes back, after more.
@@ -22,6 +24,8 @@ class TargetKind(models.TextChoices):
     BUS = "bus", "EventBridge bus: every rule sees it again"
 
 
+#: Queues of SQS, whoever consumes them.
+QUEUES = (TargetKind.SQS, TargetKind.CELERY)
 #: They answer each letter by itself, in their own time.
 SLOW = (TargetKind.HTTP, TargetKind.LAMBDA)
 #: Seconds that an endpoint or a function may take to answer: Lambda ends a function after fifteen minutes.
@@ -106,7 +110,7 @@ class Target(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.arn.rsplit(":", 1)[-1]
+        return name_of(self.arn)
 
     @property
     def is_slow(self) -> bool:

@@ -93,6 +93,14 @@ def region_of(arn: str) -> str:
     return parts[3]
 
 
+def is_of_sqs(url: str) -> bool:
+    """Whether the host of a URL is one of SQS's own."""
+    try:
+        return _region_of(urlsplit(url).hostname or "") is not None
+    except ValueError:
+        return False
+
+
 def _region_of(host: str) -> str | None:
     if host in {"queue.amazonaws.com", "sqs.amazonaws.com"}:
         return _REGION_OF_THE_OLDEST_HOST

@@ -13,26 +13,26 @@ from django.core.validators import validate_slug
 from reprocessing import conf
 from reprocessing.domain.errors import SelectorIsUnclear
 from reprocessing.domain.identity import Selector, Source
+from reprocessing.management import finding_words, target_options
 from reprocessing.management.brake_options import add_brakes
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, number, whole
+from reprocessing.management.rule_words import OFF
+from reprocessing.management.ruling import or_off
+from reprocessing.management.targeting import PACE, add_outcome, add_role, add_to, destination, said
 from reprocessing.models import DeadLetterQueue, captures, registration
 from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
-from reprocessing.models.registration import Difference, Registered
-from reprocessing.models.target import FASTEST, FORTNIGHT, SLOWEST, Advance, Proof
+from reprocessing.models.registration import Registered
+from reprocessing.models.target import FORTNIGHT
 from reprocessing.pipeline import examine
-from reprocessing.pipeline.examine import Examination, Finding, Wanted
+from reprocessing.pipeline.examine import Examination, Wanted
 
 #: Options by the names of the fields they fill.
 _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
-    "interval", "crontab", "message_type", "tenant", "waves", "wave_success",
+    "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "role_arn",
 )  # fmt: skip
-_TARGET = ("proof", "advance", "rate", "burst", "window", *registration.BRAKES)
-_OFF = "off"
 _LONGEST_NAME = 100
-#: What "off" stands for, where that is not nothing.
-_WITHOUT = {"parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": ""}
 
 
 class Command(Console):
@@ -48,8 +48,10 @@ class Command(Console):
         _add_queues(parser)
         _add_keys(parser)
         _add_attempts(parser)
-        _add_outcome(parser)
+        add_outcome(parser)
+        add_to(parser)
         add_brakes(parser)
+        target_options.add_target(parser)
         _add_schedule(parser)
         add_person(parser, reason="add_dlq")
         add_confirm(parser)
@@ -86,23 +88,22 @@ def asked(options: dict[str, Any]) -> Wanted:
         name=options["name"],
         url=options["url"],
         origins=tuple(options["origin"] or ()),
-        dlq=_said(options, _DLQ),
-        target=_said(options, _TARGET),
+        to=destination(options["to"]) if options["to"] not in {None, OFF} else None,
+        takes_back=options["to"] == OFF,
+        dlq=said(options, _DLQ),
+        target=said(options, (*PACE, *target_options.FIELDS)),
     )
-
-
-def _said(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    given = {one: options[one] for one in names if options[one] is not None}
-    return {one: _WITHOUT.get(one) if value == _OFF else value for one, value in given.items()}
 
 
 def _add_queues(parser: CommandParser) -> None:
     parser.add_argument("--url", metavar="URL", help="the dlq's URL, as SQS shows it")
     parser.add_argument(
-        "--origin", action="append", metavar="URL",
-        help="a queue whose messages die into it, where SQS does not tell; letters that do not say where they died "
-        "go back to it; may be given several times",
+        "--origin", action="append", metavar="WHAT",
+        help="the URL of a queue whose messages die into it, where SQS does not tell; or the ARN of what else failed "
+        "to take its letters: a Lambda function, an SNS subscription, a target of EventBridge; letters that do not say "
+        "where they died go back to it; may be given several times",
     )  # fmt: skip
+    add_role(parser, "the dlq")
     parser.add_argument("--mode", choices=Mode.values, help="default: manual; observe receives nothing")
     parser.add_argument(
         "--delete-when", choices=DeleteWhen.values,
@@ -143,29 +144,6 @@ def _add_attempts(parser: CommandParser) -> None:
     parser.add_argument(
         "--receive-ceiling", type=or_off(whole(1)), metavar="N",
         help='park letters received more often; default: "off"',
-    )  # fmt: skip
-
-
-def _add_outcome(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--outcome", dest="proof", choices=Proof.values,
-        help="default: absence where a watched dlq lies behind the target, else accepted",
-    )  # fmt: skip
-    parser.add_argument(
-        "--advance", choices=Advance.values,
-        help="when a lane's next letter may go; default: settled for keyed standard queues, else accepted",
-    )  # fmt: skip
-    parser.add_argument(
-        "--window", type=number(0, FORTNIGHT, above=True), metavar="SECONDS",
-        help="how long a failed letter may take to come back; default: visibility timeout x (maxReceiveCount + 1)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--rate", type=or_off(number(SLOWEST, FASTEST)), metavar="R",
-        help='letters a second to each target, by all workers together; default: 10; "off": no limit',
-    )  # fmt: skip
-    parser.add_argument(
-        "--burst", type=or_off(number(1, FASTEST)), metavar="N",
-        help='letters at once; default ("off"): one second of rate',
     )  # fmt: skip
 
 
@@ -216,15 +194,6 @@ def crontab(text: str) -> str:
     return " ".join(text.split())
 
 
-def or_off(read: Any) -> Any:
-    """The type of an argument that can be switched off."""
-
-    def either(text: str) -> Any:
-        return _OFF if text == _OFF else read(text)
-
-    return either
-
-
 def screen(found: Examination, done: Registered) -> Iterable[str]:
     """The examination for people: the queues, what would be written, what is wrong."""
     depth = found.sight.depth
@@ -237,20 +206,7 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
         )
         yield f"  origin {seen.address.name} (redrive policy: {receives})"
     yield ""
-    for one in done.differences:
-        yield f"  {_difference(one, new=done.new)}"
-    for finding in found.findings:
-        yield _finding(finding)
-
-
-def _difference(one: Difference, *, new: bool) -> str:
-    before = "" if new or one.before is None else f"{one.before} -> "
-    return f"{one.of}.{one.field}: {before}{_OFF if one.after is None else one.after}"
-
-
-def _finding(one: Finding) -> str:
-    cure = f"\n          {one.cure}" if one.cure else ""
-    return f"  {one.severity.upper():7} {one.what}{cure}"
+    yield from finding_words.lines(done.differences, found.findings, new=done.new)
 
 
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
@@ -273,8 +229,5 @@ def _in_json(found: Examination, done: Registered, *, acted: bool) -> dict[str, 
         "arn": found.sight.dlq.facts.arn,
         "depth": {"visible": found.sight.depth.visible, "in_flight": found.sight.depth.in_flight},
         "origins": list(found.sight.origins),
-        "changes": [
-            {"of": one.of, "field": one.field, "before": one.before, "after": one.after} for one in done.differences
-        ],
-        "findings": [{"severity": one.severity.value, "what": one.what, "cure": one.cure} for one in found.findings],
+        **finding_words.in_json(done.differences, found.findings),
     }

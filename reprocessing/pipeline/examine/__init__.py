@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reprocessing.models.registration import Proposal
-from reprocessing.pipeline.examine import policies, queues
+from reprocessing.pipeline.examine import elsewhere, policies, queues, workers
 from reprocessing.pipeline.examine.findings import Case, Finding, Severity
 from reprocessing.pipeline.examine.proposing import Wanted, mode, policy, propose
 from reprocessing.pipeline.examine.sight import Sight, look
+from reprocessing.pipeline.examine.targets import TargetCase, known, queue, target
 
-__all__ = ["Examination", "Finding", "Severity", "Wanted", "dlq"]
+__all__ = ["Examination", "Finding", "Severity", "TargetCase", "Wanted", "dlq", "known", "queue", "target"]
 
 _CHECKS = (
     queues.identity,
@@ -21,6 +22,13 @@ _CHECKS = (
     queues.native_moves,
     queues.encryption,
     queues.parking,
+    workers.tasks,
+    elsewhere.reached,
+    elsewhere.circles,
+    elsewhere.evidence,
+    elsewhere.silent,
+    elsewhere.published,
+    elsewhere.moved,
     policies.outcome,
     policies.awaited,
     policies.leaning,
@@ -52,7 +60,7 @@ def dlq(wanted: Wanted, *, custody_limit: int) -> Examination:
         QueueIsOutOfReach: the dlq, an origin or the parking queue could not be asked.
         SelectorIsUnclear: a key that is always needed was switched off.
     """
-    sight = look(wanted.name, url=wanted.url, origins=wanted.origins, parking_url=wanted.dlq.get("parking_url", ""))
+    sight = look(wanted.ask)
     proposal = propose(wanted, sight, custody_limit=custody_limit)
     case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
     return Examination(sight, proposal, [finding for check in _CHECKS for finding in check(case)])

@@ -9,7 +9,8 @@ from typing import Any
 from reprocessing.domain.lane import Policy
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.registration import Proposal
-from reprocessing.pipeline.examine.sight import Seen, Sight
+from reprocessing.pipeline.examine.seen import Seen
+from reprocessing.pipeline.examine.sight import Sight
 
 
 class Severity(StrEnum):
@@ -53,10 +54,11 @@ class Case:
         held = getattr(self.sight.row, field) if self.sight.row else default
         return self.proposal.dlq.get(field, held)
 
-    def of_target(self, seen: Seen, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """What a field of a target's row will hold."""
-        row = self.sight.targets.get(seen.facts.arn)
-        return self.proposal.targets[seen.facts.arn].get(field, getattr(row, field) if row else None)
+    def of_target(self, one: Seen | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
+        """What a field of a target's row will hold; the target is a queue, or named by its ARN."""
+        arn = one if isinstance(one, str) else one.facts.arn
+        row = self.sight.targets.get(arn)
+        return self.proposal.targets[arn].get(field, getattr(row, field) if row else None)
 
 
 def refuse(what: str, cure: str) -> Finding:

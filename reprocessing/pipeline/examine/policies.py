@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.identity import Source
 from reprocessing.models import Attempt, Target
@@ -16,7 +17,7 @@ from reprocessing.pipeline.examine.proposing import watcher
 
 def outcome(case: Case) -> Iterator[Finding]:
     """Absence can be seen."""
-    for seen in case.sight.origins.values():
+    for seen in case.sight.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
             continue
         behind = watcher(case.sight, seen)
@@ -35,7 +36,7 @@ def outcome(case: Case) -> Iterator[Finding]:
 
 def awaited(case: Case) -> Iterator[Finding]:
     """What sent letters wait for is not taken away from them."""
-    for seen in case.sight.origins.values():
+    for seen in case.sight.queues.values():
         row = case.sight.targets.get(seen.facts.arn)
         if row is None or row.watched_by is None or row.watched_by.arn == case.of_target(seen, "watched_by"):
             continue
@@ -52,8 +53,8 @@ def leaning(case: Case) -> Iterator[Finding]:
     """Targets of other dlqs that this one proves absence for."""
     if case.mode != Mode.OBSERVE or case.sight.row is None:
         return
-    others = Target.objects.filter(watched_by=case.sight.row, proof=Proof.ABSENCE).exclude(arn__in=case.sight.origins)
-    for target in others:
+    others = Target.objects.filter(watched_by=case.sight.row, proof=Proof.ABSENCE)
+    for target in others.exclude(arn__in=case.sight.queues):
         yield refuse(
             f"In mode observe {case.name} cannot prove absence for {target}, a target of another dlq.",
             f"Say --mode manual, or change the outcome of {target} first.",
@@ -73,7 +74,7 @@ def order(case: Case) -> Iterator[Finding]:
             "It is a FIFO dlq, and without an ordering key letters of one group go back in any order.",
             "Leave out --ordering-key: MessageGroupId is the default.",
         )
-    for seen in case.sight.origins.values() if keyed and case.mode != Mode.OBSERVE else ():
+    for seen in case.sight.queues.values() if keyed and case.mode != Mode.OBSERVE else ():
         at_once = case.of_target(seen, "advance") == Advance.ACCEPTED
         if seen.facts.fifo and at_once and str(case.policy.ordering) != "system:MessageGroupId":
             yield warn(
@@ -113,9 +114,9 @@ def pace(case: Case) -> Iterator[Finding]:
     """Durations and rates make sense together."""
     if case.value("backoff_base", 0) > case.value("backoff_cap", float("inf")):
         yield refuse("--backoff-cap is below --backoff-base.", "Raise the one or lower the other.")
-    for seen in case.sight.origins.values():
-        if case.of_target(seen, "rate") is None:
-            yield warn(f"Nothing limits the rate at which {seen.address.name} gets letters.", "Say --rate R.")
+    for arn in case.proposal.targets:
+        if case.of_target(arn, "rate") is None:
+            yield warn(f"Nothing limits the rate at which {name_of(arn)} gets letters.", "Say --rate R.")
     if case.mode != Mode.AUTOMATIC and (case.proposal.dlq.get("interval") or case.proposal.dlq.get("crontab")):
         yield note("The schedule is kept, and followed in mode automatic only.", "Say --mode automatic.")
 
@@ -125,11 +126,11 @@ def time(case: Case) -> Iterator[Finding]:
     facts, ahead = case.sight.dlq.facts, case.sight.prospect
     waiting = {
         seen.facts.arn: case.of_target(seen, "window")
-        for seen in case.sight.origins.values()
+        for seen in case.sight.queues.values()
         if case.of_target(seen, "advance") == Advance.SETTLED and case.of_target(seen, "proof") == Proof.ABSENCE
     }
     for arn, window in waiting.items():
-        name = arn.rpartition(":")[2]
+        name = name_of(arn)
         longest = int(facts.retention.total_seconds() // window)
         yield note(
             f"In a lane to {name}, each letter waits {window:g} s for the outcome of the one before: more than "
@@ -142,7 +143,7 @@ def time(case: Case) -> Iterator[Finding]:
         needed = share.longest * waiting.get(share.name, 0.0)
         if needed > left:
             what = (
-                f"The longest lane of {share.name.rpartition(':')[2]}, {share.longest:,} letters, takes "
+                f"The longest lane of {name_of(share.name)}, {share.longest:,} letters, takes "
                 f"{in_words(needed)}; the dlq drops its first letter in {in_words(left)}."
             )
             cure = "Say --advance accepted, or shorten the visibility timeout of its queue."

@@ -8,13 +8,13 @@ from typing import Any
 
 from reprocessing.domain.identity import Selector, Source
 from reprocessing.domain.lane import Policy
+from reprocessing.models import Target
 from reprocessing.models.dead_letter_queue import DeleteWhen, MissingKey, Mode
 from reprocessing.models.registration import Proposal
-from reprocessing.models.target import Advance, Proof
-from reprocessing.pipeline.examine.sight import Seen, Sight
-
-#: Letters a second to a target, unless a person says otherwise.
-RATE = 10.0
+from reprocessing.models.target import Advance, Proof, TargetKind
+from reprocessing.pipeline.examine.seen import Seen
+from reprocessing.pipeline.examine.sight import Ask, Sight
+from reprocessing.pipeline.examine.ways import RATE, drafted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,10 @@ class Wanted:
 
     Attributes:
         url: the dlq's; None where it was added before.
-        origins: URLs of queues whose messages die into it, where SQS does not tell of them.
+        origins: URLs of queues whose messages die into it, where SQS does not tell of them, or ARNs of what else failed
+            to take its letters.
+        to: where letters of the named origins go instead of back; where none is named, those of all.
+        takes_back: they go back to where they died, though somebody said otherwise before.
         dlq: values by the names of the row's fields (see registration.Proposal); what is not here was not said.
         target: the same for the targets of all its origins.
     """
@@ -31,8 +34,18 @@ class Wanted:
     name: str
     url: str | None = None
     origins: tuple[str, ...] = ()
+    to: Target | None = None
+    takes_back: bool = False
     dlq: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ask(self) -> Ask:
+        """What is to be looked at."""
+        return Ask(
+            name=self.name, url=self.url, role=self.dlq.get("role_arn"), origins=self.origins, to=self.to,
+            takes_back=self.takes_back, parking_url=self.dlq.get("parking_url", ""),
+        )  # fmt: skip
 
 
 def propose(wanted: Wanted, sight: Sight, *, custody_limit: int) -> Proposal:
@@ -53,7 +66,11 @@ def propose(wanted: Wanted, sight: Sight, *, custody_limit: int) -> Proposal:
     return Proposal(
         name=wanted.name,
         dlq=dlq,
-        targets={arn: _target(wanted, sight, seen, keyed) for arn, seen in sight.origins.items()},
+        ways=sight.ways,
+        targets={
+            **{arn: _target(wanted, sight, seen, keyed) for arn, seen in sight.queues.items()},
+            **{arn: _other(wanted, sight, one) for arn, one in sight.others.items()},
+        },
         default_origin=sight.named[0] if len(sight.named) == 1 else None,
     )
 
@@ -125,6 +142,7 @@ def _target(wanted: Wanted, sight: Sight, seen: Seen, keyed: Selector) -> dict[s
     values: dict[str, Any] = {
         "url": row.url if row else seen.address.url,
         "region": seen.address.region,
+        "role_arn": (row.role_arn if row else "") or seen.address.role,
         "fifo": facts.fifo,
         "visibility": int(facts.visibility.total_seconds()),
         "size_limit": facts.largest,
@@ -136,6 +154,14 @@ def _target(wanted: Wanted, sight: Sight, seen: Seen, keyed: Selector) -> dict[s
         values |= {"rate": RATE, "burst": None, "proof": _proof(wanted, sight, watching).value}
         values["advance"] = _advance(keyed, fifo=facts.fifo).value
     return {**values, **wanted.target}
+
+
+def _other(wanted: Wanted, sight: Sight, target: Target) -> dict[str, Any]:
+    """The same for a target that SQS was not asked about."""
+    if target.arn in sight.targets:
+        return dict(wanted.target)
+    names = drafted(TargetKind(target.kind), target.arn)
+    return {**{name: getattr(target, name) for name in names}, "role_arn": target.role_arn, **wanted.target}
 
 
 def _proof(wanted: Wanted, sight: Sight, watching: str | None) -> Proof:

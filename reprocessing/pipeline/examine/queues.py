@@ -9,7 +9,7 @@ from reprocessing.domain.forecast import in_words
 from reprocessing.models.dead_letter_queue import DeleteWhen, Mode
 from reprocessing.pipeline.examine.findings import Case, Finding, note, refuse, warn
 from reprocessing.pipeline.examine.proposing import must_delete_at_capture
-from reprocessing.pipeline.examine.sight import Seen
+from reprocessing.pipeline.examine.seen import Seen
 
 
 def identity(case: Case) -> Iterator[Finding]:
@@ -27,15 +27,15 @@ def identity(case: Case) -> Iterator[Finding]:
 
 
 def origins(case: Case) -> Iterator[Finding]:
-    """There are queues that letters can go back to, of the same type."""
+    """There is something that letters can go back to; queues that they died in are of the same type."""
     silence = case.sight.silences.get("origins")
     if silence:
         yield warn(f"Which queues die into it is not known: {silence}", "Until then name them, with --origin URL.")
-    if not case.sight.origins:
+    if not case.sight.ways and not case.sight.nowhere:
         found = "" if silence else "No queue's redrive policy names it. "
         yield refuse(
             f"{found}Without an origin every letter would be parked: nobody knows where it goes back to.",
-            "Name the queue that letters go back to: --origin URL.",
+            "Name the queue that letters go back to: --origin URL; or what else failed: --origin ARN.",
         )
     for seen in case.sight.origins.values():
         if seen.facts.fifo != case.sight.dlq.facts.fifo:
@@ -47,8 +47,8 @@ def origins(case: Case) -> Iterator[Finding]:
 
 
 def ways_back(case: Case) -> Iterator[Finding]:
-    """What the origins do with a letter that fails again."""
-    for seen in case.sight.origins.values():
+    """What the queues that letters go to do with one that fails again."""
+    for seen in case.sight.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
         if redrive is None:
             yield warn(
@@ -121,7 +121,7 @@ def native_moves(case: Case) -> Iterator[Finding]:
 
 def encryption(case: Case) -> Iterator[Finding]:
     """Keys of one's own ask for rights of their own."""
-    for seen in (case.sight.dlq, *case.sight.origins.values()):
+    for seen in (case.sight.dlq, *case.sight.queues.values()):
         if seen.facts.kms_key:
             right = "kms:Decrypt" if seen is case.sight.dlq else "kms:GenerateDataKey and kms:Decrypt"
             yield note(
@@ -132,7 +132,7 @@ def encryption(case: Case) -> Iterator[Finding]:
 def parking(case: Case) -> Iterator[Finding]:
     """The SQS parking queue is one apart."""
     seen = case.sight.parking
-    if seen and seen.facts.arn in {case.arn, *case.sight.origins, *case.sight.dlqs}:
+    if seen and seen.facts.arn in {case.arn, *case.sight.origins, *case.sight.ways.values(), *case.sight.dlqs}:
         yield refuse(
             f"{seen.address.name} cannot be the parking queue: what is parked there would be redriven or consumed.",
             "Name a queue of its own with --parking-url.",

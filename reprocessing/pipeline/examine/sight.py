@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from reprocessing.domain import arn as arns
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Target, prospect
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Target, prospect, targets
 from reprocessing.models.lanes import clock
 from reprocessing.models.prospect import Prospect, Share
-from reprocessing.models.target import FORTNIGHT
-from reprocessing.sqs import Depth, Move, QueueAddress, QueueFacts, depth, describe, moves, origins_of
+from reprocessing.pipeline.examine.seen import Seen, see
+from reprocessing.pipeline.examine.ways import Nowhere, Ways
+from reprocessing.sqs import Depth, Move, QueueAddress, depth, moves, origins_of
 
 _ON_LANES = ("waiting", "sending", "awaiting")
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One queue, as SQS describes it."""
-
-    address: QueueAddress
-    facts: QueueFacts
-
-    @property
-    def window(self) -> timedelta:
-        """How long a letter that the consumer fails on can take from being received here to its dead-letter queue.
-
-        SQS moves it with the receive after the last allowed one. Every receive may hide it for the visibility
-        timeout; and the one that moves it comes when the consumer, busy with others for up to as long, asks again.
-        After a fortnight SQS has dropped it.
-        """
-        receives = self.facts.redrive.max_receives if self.facts.redrive else 1
-        return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=FORTNIGHT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +23,18 @@ class Sight:
     """All of it.
 
     Attributes:
-        origins: the queues that messages die in, found or named, by ARN.
-        named: the ARNs of those that a person named.
+        origins: the queues that messages die in, found or named by URL, by ARN.
+        named: the ARNs of those that a person named, and of what else failed to take letters.
+        ways: where the letters of each origin go, those of before included: ARNs of targets by those of origins.
+        nowhere: the origins whose letters cannot go back by themselves.
+        queues: the queues among the targets, by ARN; those of before that nobody named this time are left out.
+        others: the other targets, by ARN, perhaps without a row.
         moves: native redrives under way; None: SQS did not say.
         parking: the SQS parking queue that was asked for.
         silences: what SQS did not say, and why.
         now: the database's.
         row: the dlq as it was added before; None: it is new.
-        targets: rows of the origins' targets that are there, by ARN.
+        targets: rows of the targets that are there, by ARN.
         dlqs: every dlq that is watched, by ARN.
         on_lanes: letters that a run has put on their lanes, and that have not come to an end.
         unsettled: sent letters, of any dlq, that wait for what a capture of this one proves.
@@ -57,6 +44,10 @@ class Sight:
     depth: Depth
     origins: dict[str, Seen]
     named: list[str]
+    ways: dict[str, str]
+    nowhere: list[Nowhere]
+    queues: dict[str, Seen]
+    others: dict[str, Target]
     moves: list[Move] | None
     parking: Seen | None
     silences: dict[str, str]
@@ -70,50 +61,72 @@ class Sight:
     shares: list[Share] = field(default_factory=list)
 
 
-def look(name: str, *, url: str | None, origins: tuple[str, ...], parking_url: str) -> Sight:
-    """Ask SQS and Postgres. Nothing is received from any queue.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What is to be looked at.
 
-    Args:
+    Attributes:
         name: of the dlq.
         url: its queue's; None: the one it was added with.
-        origins: URLs of queues whose messages die into it, besides those that SQS names.
+        role: the one under which it is used; None: as before.
+        origins: URLs of queues whose messages die into it, besides those that SQS names; or ARNs of what failed.
+        to: where letters of the named origins go instead of back; where none is named, those of all.
+        takes_back: they go back to where they died, though somebody said otherwise before.
         parking_url: of the SQS parking queue; empty: none.
+    """
+
+    name: str
+    url: str | None = None
+    role: str | None = None
+    origins: tuple[str, ...] = ()
+    to: Target | None = None
+    takes_back: bool = False
+    parking_url: str = ""
+
+
+def look(ask: Ask) -> Sight:
+    """Ask SQS and Postgres. Nothing is received from any queue.
 
     Raises:
         QueueIsOutOfReach: a queue that must be known could not be asked.
     """
-    row = DeadLetterQueue.objects.filter(name=name).select_related("default_origin").first()
-    dlq = _see(url or (row.url if row else ""))
+    row = DeadLetterQueue.objects.filter(name=ask.name).select_related("default_origin").first()
+    role = ask.role if ask.role is not None else (row.role_arn if row else "")
+    dlq = see(QueueAddress.of(ask.url or (row.url if row else ""), role))
     silences: dict[str, str] = {}
     try:
         found = origins_of(dlq.address)
     except QueueIsOutOfReach as error:
         found, silences["origins"] = [], str(error)
-    named = [_see(one) for one in origins]
-    seen = {one.facts.arn: one for one in [*named, *(_see(one) for one in found if one not in origins)]}
+    named = {one: arns.read(one) or see(QueueAddress.of(one, role)) for one in ask.origins}
+    queues = [one for one in named.values() if isinstance(one, Seen)]
+    queues += [see(QueueAddress.of(one, role)) for one in found if one not in named]
     try:
-        under_way = moves(dlq.facts.arn)
+        under_way = moves(dlq.facts.arn, role)
     except QueueIsOutOfReach as error:
         under_way, silences["moves"] = None, str(error)
+    called = [one.facts.arn if isinstance(one, Seen) else one.text for one in named.values()]
+    known = {one.arn: one.target for one in row.origins.select_related("target")} if row else {}
+    ways = Ways(ask.to, ask.takes_back, called, role, known)
+    ways.trace(queues, [one for one in named.values() if not isinstance(one, Seen)])
     return Sight(
         dlq=dlq,
         depth=depth(dlq.address),
-        origins=seen,
-        named=[one.facts.arn for one in named],
+        origins={one.facts.arn: one for one in queues},
+        named=called,
+        ways=ways.ways,
+        nowhere=ways.nowhere,
+        queues=ways.queues,
+        others=ways.others,
         moves=under_way,
-        parking=_see(parking_url) if parking_url else None,
+        parking=see(QueueAddress.of(ask.parking_url)) if ask.parking_url else None,
         silences=silences,
         now=clock(),
         row=row,
-        targets={one.arn: one for one in Target.objects.filter(arn__in=seen).select_related("watched_by")},
+        targets=targets.known(ways.ways.values()),
         dlqs={one.arn: one for one in DeadLetterQueue.objects.all()},
         **_of_letters(row),
     )
-
-
-def _see(url: str) -> Seen:
-    address = QueueAddress.of(url)
-    return Seen(address, describe(address))
 
 
 def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:

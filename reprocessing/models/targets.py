@@ -1,0 +1,88 @@
+"""How a target is remembered and changed: its row, its breakers, and the review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from reprocessing.domain.arn import name_of
+from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.difference import Difference, Fields, differing
+from reprocessing.models.review import Act, Review
+from reprocessing.models.target import Target
+
+#: What may be said of a target's breakers, all of them, as of fields of the target; and what a breaker calls it.
+BRAKES: Mapping[str, str] = {
+    "breaker_threshold": "threshold",
+    "breaker_ratio": "ratio",
+    "breaker_cooldown": "cooldown",
+    "breaker_closes_after": "closes_after",
+    "ramp_from": "ramp_from",
+    "ramp_every": "ramp_every",
+}
+
+
+def known(arns: Iterable[str]) -> dict[str, Target]:
+    """Those of these that there are, by ARN; an endpoint's is its URL."""
+    return {one.arn: one for one in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
+
+
+def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:
+    """What these fields would change; of a target that is not there, everything that they say.
+
+    `watched_by` is the ARN of the dlq behind it, and the names of `BRAKES` are fields of its breakers.
+    """
+    return differing(name_of(arn), _values(row, fields) if row else {}, fields)
+
+
+def write(arn: str, fields: Fields) -> Target:
+    """Make the target, or write these fields of it. In a transaction of the caller's."""
+    row = {name: value for name, value in fields.items() if name not in BRAKES}
+    if "watched_by" in row:
+        row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
+    target, _ = Target.objects.update_or_create(arn=arn, defaults=row)
+    _write_brakes(target, fields)
+    return target
+
+
+def put(arn: str, fields: Fields, *, by: str, reason: str) -> list[Difference]:
+    """Make the target, or change what the fields say otherwise; and write down who did it."""
+    with transaction.atomic():
+        row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
+        changes = differences(arn, fields, row)
+        if changes:
+            Review.objects.create(
+                act=Act.CHANGED if row else Act.ADDED,
+                target=write(arn, fields),
+                by=by,
+                reason=reason,
+                before={one.field: one.before for one in changes} if row else {},
+                after={one.field: one.after for one in changes},
+            )
+        return changes
+
+
+def _write_brakes(target: Target, values: Fields) -> None:
+    """A ramp that has not climbed starts where it is told to; one that has is not put back."""
+    said = {its: values[name] for name, its in BRAKES.items() if name in values}
+    if not said:
+        return
+    for breaker in target.breakers.select_for_update().order_by("pk"):
+        climbed = breaker.ramp > breaker.ramp_from
+        for its, value in said.items():
+            setattr(breaker, its, value)
+        breaker.ramp = max(breaker.ramp, breaker.ramp_from) if climbed else breaker.ramp_from
+        breaker.cooldown_cap = max(breaker.cooldown_cap, breaker.cooldown)
+        breaker.save(update_fields=[*said, "ramp", "cooldown_cap"])
+
+
+def _values(target: Target, wanted: Fields) -> dict[str, Any]:
+    values = {name: getattr(target, name) for name in wanted if name not in BRAKES}
+    if any(name in BRAKES for name in wanted):
+        breaker = target.breakers.get(rate_class=None)
+        values |= {name: getattr(breaker, its) for name, its in BRAKES.items() if name in wanted}
+    if "watched_by" in values:
+        values["watched_by"] = target.watched_by and target.watched_by.arn
+    return values
