@@ -1,0 +1,96 @@
+"""Reporters are added, changed, revoked and listed; their tokens are shown once and kept nowhere."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from reprocessing.models import Reporter, Review, reporters
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import add_origin
+
+pytestmark = pytest.mark.django_db
+
+ARN = "arn:aws:sqs:us-east-1:000000000000:shop"
+
+
+@pytest.fixture(autouse=True)
+def _targets(add_row: AddRow) -> None:
+    dlq = add_row("orders")
+    for name in ("shop", "mail"):
+        add_origin(dlq, name)
+
+
+def test_a_dry_run_adds_nobody(ask: Ask) -> None:
+    told = ask("add_reporter", "shop-worker", "--target", "shop")
+    assert told.splitlines() == [
+        f"shop-worker speaks of letters sent to: {ARN}",
+        "This was a dry run: shop-worker is added with --confirm.",
+    ]
+    assert (Reporter.objects.count(), Review.objects.count()) == (0, 0)
+
+
+def test_the_token_that_is_printed_is_the_reporter_s_and_is_kept_nowhere(ask_json: AskJson) -> None:
+    told = ask_json("add_reporter", "shop-worker", "--target", ARN, "--by", "ann", "--reason", "why", "--confirm")
+    token = told.pop("token")
+    assert told == {"reporter": "shop-worker", "dry_run": False, "new": True, "targets": [ARN]}
+    row = Reporter.objects.get()
+    assert (reporters.of(token), row.added_by) == (row, "ann")
+    assert token.encode() not in bytes(row.token_hash)
+    review = Review.objects.get()
+    assert (review.act, review.by, review.reason) == ("added", "ann", "why")
+    assert review.after == {"reporter": "shop-worker", "targets": [ARN], "revoked": False, "token": "new"}
+
+
+def test_a_reporter_that_is_there_keeps_its_token_unless_it_is_to_get_another(ask: Ask, ask_json: AskJson) -> None:
+    first = ask_json("add_reporter", "worker", "--target", "shop", "--confirm")["token"]
+    told = ask_json("add_reporter", "worker", "--target", "shop", "--target", "mail", "--confirm")
+    assert (told["new"], told["token"], len(told["targets"])) == (False, None, 2)
+    assert reporters.of(first) is not None
+    told = ask("add_reporter", "worker", "--new-token", "--confirm")
+    assert told.splitlines()[1:3] == ["worker is changed.", "Its token, which is not shown again:"]
+    assert (reporters.of(first), Reporter.objects.get().targets.count()) == (None, 2)
+    assert list(Review.objects.order_by("id").values_list("act", flat=True)) == ["added", "changed", "changed"]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ((), "would be heard on nothing. Say whose letters it speaks of: --target ARN."),
+        (("--target", "hats"), 'No target is named "hats". There are: arn:aws:sqs:us-east-1:000000000000:mail, arn'),
+    ],
+)
+def test_a_reporter_speaks_of_something(given: tuple[str, ...], why: str) -> None:
+    with pytest.raises(CommandError) as told:
+        call_command("add_reporter", "worker", *given, "--confirm")
+    assert why in str(told.value)
+    assert Reporter.objects.count() == 0
+
+
+def test_a_reporter_is_revoked_once_and_heard_again_with_a_new_token_alone(ask: Ask) -> None:
+    call_command("add_reporter", "worker", "--target", "shop", "--confirm")
+    revoke = ("revoke_reporter", "worker", "--reason", "it left")
+    assert ask(*revoke) == "This was a dry run: worker is revoked with --confirm.\n"
+    assert ask(*revoke, "--confirm") == "worker is revoked.\n"
+    assert ask(*revoke, "--confirm") == "worker was revoked before: nothing to change.\n"
+    assert [one.after["revoked"] for one in Review.objects.order_by("id")] == [False, True]
+    with pytest.raises(CommandError, match=r"worker was revoked\. It is heard again with a new token: --new-token\."):
+        call_command("add_reporter", "worker", "--target", "mail", "--confirm")
+    call_command("add_reporter", "worker", "--new-token", "--confirm")
+    assert Reporter.objects.get().revoked_at is None
+
+
+def test_whoever_is_not_there_is_not_revoked() -> None:
+    with pytest.raises(CommandError, match=r"None has been added yet: see add_reporter\."):
+        call_command("revoke_reporter", "worker", "--reason", "why")
+
+
+def test_reporters_are_listed(ask: Ask, ask_json: AskJson) -> None:
+    assert ask("list_reporters") == "No reporter has been added yet: see add_reporter.\n"
+    call_command("add_reporter", "worker", "--target", "shop", "--by", "ann", "--confirm")
+    (found,) = ask_json("list_reporters")["reporters"]
+    assert (found["reporter"], found["targets"], found["added_by"]) == ("worker", [ARN], "ann")
+    assert (found["revoked_at"], found["last_heard_at"]) == (None, None)
+    lines = ask("list_reporters").splitlines()
+    assert lines[1:] == ["  last heard  never", f"  target      {ARN}"]

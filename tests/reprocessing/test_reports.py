@@ -1,0 +1,170 @@
+"""The endpoint that consumers report to: who is heard, what is refused and in which words, and nothing twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from reprocessing.models import Attempt, DeadLetter, Report, Reporter, reporters
+from reprocessing.reports import LARGEST, MOST
+from tests.reprocessing.models.stock import NOW, Stock
+
+pytestmark = pytest.mark.django_db
+
+PROSE = "the card is 4111 1111 1111 1111"
+
+
+@pytest.fixture
+def stock() -> Stock:
+    """A letter that its target took, and whose consumer is to say what became of it."""
+    stock = Stock()
+    stock.target.proof = "acknowledged"
+    stock.target.save()
+    stock.letter.state = "awaiting"
+    stock.letter.attempts = 1
+    stock.letter.save()
+    Attempt.objects.create(
+        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
+        taken_at=NOW, sent_message_id="sent", holds_lane=True,
+    )  # fmt: skip
+    return stock
+
+
+@pytest.fixture
+def token(stock: Stock) -> str:
+    """Of a reporter that may speak of the letter."""
+    return str(reporters.put("shop", [stock.target], anew=False, by="ann", reason="a test").token)
+
+
+def post(said: object, token: str | None, *, content_type: str = "application/json", **headers: str) -> Any:  # noqa: ANN401
+    """The answer to one call, as a consumer makes it: without a cookie, and without a token against forgery."""
+    body = said if isinstance(said, bytes) else json.dumps(said).encode()
+    given = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    client = Client(enforce_csrf_checks=True)
+    return client.post("/reports", body, content_type=content_type, headers={**given, **headers})
+
+
+def reports(*said: object) -> dict[str, object]:
+    return {"reports": list(said)}
+
+
+DELIVERED = {"message_id": "sent", "verdict": "delivered", "at": "2026-03-01T08:00:00Z"}
+
+
+def test_a_consumer_is_heard_and_hears_what_became_of_each_report(stock: Stock, token: str) -> None:
+    answer = post(reports(DELIVERED, {**DELIVERED, "body": "x"}), token)
+    refused = [{"index": 1, "why": "it has fields that are not known: 'body'"}]
+    assert (answer.status_code, answer.json()) == (200, {"accepted": 1, "repeated": 0, "refused": refused})
+    assert DeadLetter.objects.get().state == "delivered"
+
+
+def test_replaying_its_calls_changes_nothing(stock: Stock, token: str) -> None:
+    said = reports({**DELIVERED, "verdict": "retrying"}, DELIVERED, {**DELIVERED, "verdict": "failed"})
+    assert post(said, token).json() == {"accepted": 3, "repeated": 0, "refused": []}
+    before = list(DeadLetter.objects.values()), list(Attempt.objects.values()), list(Report.objects.values())
+    for _ in range(2):
+        assert post(said, token).json() == {"accepted": 0, "repeated": 3, "refused": []}
+    assert (list(DeadLetter.objects.values()), list(Attempt.objects.values()), list(Report.objects.values())) == before
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+@pytest.mark.parametrize("sent", [None, "", "x", "redrive-" + "x" * 43, "x" * 5_000, "\u00e9"])
+def test_who_has_no_token_is_not_heard(scheme: str, sent: str | None, stock: Stock) -> None:
+    answer = post(reports(DELIVERED), None, **({} if sent is None else {"Authorization": f"{scheme} {sent}"}))
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert answer.json()["error"].startswith("No reporter has this token.")
+    assert Report.objects.count() == 0
+
+
+def test_a_token_that_was_revoked_or_replaced_is_heard_no_more(stock: Stock, token: str) -> None:
+    reporters.revoke("shop", by="ann", reason="a test")
+    answer = post(reports(DELIVERED), token)
+    assert (answer.status_code, Report.objects.count()) == (403, 0)
+    assert answer.json()["error"] == (
+        "The token of shop was revoked. For another: manage.py add_reporter shop --new-token."
+    )
+    other = reporters.put("shop", [], anew=True, by="ann", reason="a test").token
+    assert post(reports(DELIVERED), token).status_code == 401
+    assert post(reports(DELIVERED), other).status_code == 200
+
+
+def test_a_reporter_of_another_target_is_refused(stock: Stock) -> None:
+    foreign = reporters.put("other", [Stock().target], anew=False, by="ann", reason="a test").token
+    named = [DELIVERED, {"redrive_id": f"{stock.letter.public_id}:1", "verdict": "delivered"}]
+    answer = post(reports(*named), foreign).json()
+    assert (answer["accepted"], [one["index"] for one in answer["refused"]]) == (0, [0, 1])
+    assert (DeadLetter.objects.get(pk=stock.letter.pk).state, Report.objects.count()) == ("awaiting", 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "why"),
+    [
+        (b" ", 400, "The body cannot be read: it is not JSON"),
+        (b"{", 400, "The body cannot be read: it is not JSON"),
+        (b"\xff", 400, "The body cannot be read: it is not UTF-8"),
+        (b'{"reports": ' + b"[" * 100_000, 400, "The body cannot be read: its JSON is nested more than 64 deep"),
+        (b"[]", 400, 'The body is to be an object of one list: {"reports": [...]}.'),
+        (b'{"reports": {}}', 400, 'The body is to be an object of one list: {"reports": [...]}.'),
+        (b'{"reports": [], "more": 1}', 400, 'The body is to be an object of one list: {"reports": [...]}.'),
+        (json.dumps(reports(*[0] * (MOST + 1))).encode(), 413, "A call brings 500 reports at most, and these are 501."),
+        (b" " * (LARGEST + 1), 413, "A call brings 1,048,576 bytes at most. Send fewer reports at once."),
+    ],
+    ids=["empty", "broken", "binary", "deep", "list", "object", "more", "many", "large"],
+)
+def test_a_body_that_is_no_list_of_reports_is_refused(
+    body: bytes, status: int, why: str, stock: Stock, token: str
+) -> None:
+    answer = post(body, token)
+    assert (answer.status_code, answer.json()["error"].startswith(why)) == (status, True)
+
+
+def test_other_methods_and_forms_are_refused(stock: Stock, token: str) -> None:
+    got = Client().get("/reports", headers={"Authorization": f"Bearer {token}"})
+    assert (got.status_code, got.headers["Allow"], got.json()) == (405, "POST", {"error": "Reports are sent by POST."})
+    assert post(reports(DELIVERED), token, content_type="text/plain").status_code == 415
+    assert post(reports(DELIVERED), token, **{"Content-Encoding": "gzip"}).status_code == 415
+
+
+def test_nothing_of_what_was_said_is_logged(stock: Stock, token: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    said = {**DELIVERED, "type": PROSE, "message": PROSE, "fingerprint": PROSE}
+    answers = [post(reports(said, {**said, PROSE: 1, "at": PROSE}, PROSE), token), post(PROSE.encode(), token)]
+    assert answers[0].json()["accepted"] == 1
+    assert token not in caplog.text
+    assert "4111" not in caplog.text
+    assert "shop reported: 1 accepted, 0 repeated, 2 refused" in caplog.text
+
+
+def test_a_database_that_is_out_of_reach_is_told_so(stock: Stock, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(1)")
+
+    monkeypatch.setattr("reprocessing.pipeline.hear.told", gone)
+    answer = post(reports(DELIVERED), token)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.json()["error"].startswith("Nothing was kept: the database is out of reach.")
+
+
+json_values = some.recursive(
+    some.none() | some.booleans() | some.floats(allow_nan=False) | some.text(max_size=20),
+    lambda inner: some.lists(inner, max_size=4) | some.dictionaries(some.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60)
+@given(some.binary(min_size=1, max_size=60) | json_values | json_values.map(lambda one: {"reports": [one]}))
+def test_whatever_is_sent_is_answered_in_json(said: object) -> None:
+    found = Reporter.objects.filter(name="fuzz").exists()
+    made = reporters.put("fuzz", [] if found else [Stock().target], anew=True, by="ann", reason="a test")
+    answer = post(said, made.token)
+    assert answer.status_code in {200, 400}
+    assert set(answer.json()) in ({"error"}, {"accepted", "repeated", "refused"})
