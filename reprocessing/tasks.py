@@ -9,6 +9,7 @@ import uuid
 from functools import cache
 
 from celery import shared_task
+from celery.signals import worker_process_shutdown, worker_shutdown
 from django.conf import settings
 
 from reprocessing import conf
@@ -24,7 +25,7 @@ from reprocessing.models import (
     rules,
     schedule,
 )
-from reprocessing.pipeline import check, gather, replay, route
+from reprocessing.pipeline import check, gather, linger, replay, route
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
@@ -40,6 +41,8 @@ REPLAY = "redrive-replay"
 CAPTURE_SLICE = 150.0
 #: Seconds between two sweeps of what was left behind, and between two purges of what is past its time.
 SWEEP_EVERY, PURGE_EVERY = 10.0, 3600.0
+#: Seconds that a worker that is asked to stop waits for the answers of slow targets.
+PATIENCE = 10.0
 #: Dlqs that one tick gives their turn, and slots of workers that hints are meant for.
 DLQS_A_TICK, SLOTS = 20, 8
 
@@ -112,6 +115,13 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:
         _hint()  # one task, one lane: whoever is done with one asks for the next
+
+
+@worker_process_shutdown.connect
+@worker_shutdown.connect
+def hear_the_last(**_: object) -> None:
+    """Before a worker ends: slow targets that it still waits for may answer; what they do not is unknown."""
+    linger.wait(PATIENCE)
 
 
 @shared_task(name="reprocessing.check_health")

@@ -264,5 +264,5 @@ def _problem_of(where: Field, *, named: bool) -> str | None:
 
 
 def _short(text: str) -> str:
-    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text[: _SHOWN + 1])
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"

@@ -20,7 +20,7 @@ from reprocessing.models.operations import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.waves import THE_SERVICE
-from reprocessing.pipeline import capture, check, gather, plan, promote, recover, replay
+from reprocessing.pipeline import capture, check, gather, linger, plan, promote, recover, replay
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.capture import Captured
 from reprocessing.rate import Rates
@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds of a long poll while somebody watches; one of any length asks all of SQS's servers.
 LONG_POLL = 2
+#: Seconds that a drain waits at its end for requests that slow targets have not answered; later they are unknown.
+PATIENCE = 10.0
 #: Seconds between two looks when nothing was due.
 IDLE = 0.25
 
@@ -184,6 +186,7 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
     finally:
         for one in beside:
             one.end()
+        linger.wait(PATIENCE)
     recover.sweep(run.dlq, conf=hands.conf)
     progress.finish_runs()
     return progress.tally(run.pk)

@@ -22,7 +22,7 @@ from reprocessing.pipeline import gate, meter, route, settle, take
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.keep import SEND_MARGIN
 from reprocessing.pipeline.send import Wire
-from reprocessing.pipeline.stream import RIPE_AFTER
+from reprocessing.pipeline.stream import GROUP, RIPE_AFTER
 from reprocessing.rate import Rates
 
 logger = logging.getLogger(__name__)
@@ -173,7 +173,8 @@ class Slice:
             self._forget({one.lane_id for one in asked})
             self._remember(turned.standings)
             self._wire.clear(turned.deletable, least=self.conf.intent_size * 2)
-        return [one for one in self._standings.values() if not self._is_new(one)][: self.conf.intent_size]
+        most = max(self.conf.intent_size, GROUP) if self._wire.open else self.conf.intent_size
+        return [one for one in self._standings.values() if not self._is_new(one)][:most]
 
     def _is_new(self, one: Standing) -> bool:
         """Whether the rules are to be asked about a head: they have changed since, and there are, or were, some."""
