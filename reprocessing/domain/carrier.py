@@ -25,7 +25,7 @@ class Post:
     """
 
     attempt: int
-    url: str
+    url: str = field(repr=False)
     body: bytes = field(repr=False)
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     timeout: float

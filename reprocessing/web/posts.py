@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,25 +13,16 @@ import pycurl
 
 from reprocessing.domain import webhook
 from reprocessing.domain.carrier import Post
-from reprocessing.domain.endpoint import AllowList, Endpoint
+from reprocessing.domain.endpoint import AllowList
 from reprocessing.domain.verdict import NotSent, Outcome, Refused
 from reprocessing.web.names import Names
 from reprocessing.web.network import WORLD, Net
 from reprocessing.web.places import Place, Places
-from reprocessing.web.request import NO_TIME, Request
+from reprocessing.web.request import NO_TIME, Request, Turn
 from reprocessing.web.wires import Wires
 
 LIMIT: Final = 500  #: requests open at a time
 _GLANCE: Final = 0.25  #: seconds after which a host that is being looked up is asked about again
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A post that waits for room, or for its host's addresses."""
-
-    post: Post
-    asked: Endpoint
-    may_start: Callable[[], bool]
 
 
 def _clock() -> datetime:
@@ -59,7 +50,7 @@ class Posts:
     clock: Callable[[], datetime] = _clock
     _wires: Wires = field(init=False, repr=False)
     _places: Places = field(init=False, repr=False)
-    _waiting: deque[_Turn] = field(default_factory=deque, repr=False)
+    _waiting: deque[Turn] = field(default_factory=deque, repr=False)
     _flying: dict[pycurl.Curl, Request] = field(default_factory=dict, repr=False)
     _idle: list[Request] = field(default_factory=list, repr=False)
     _told: list[tuple[int, Outcome]] = field(default_factory=list, repr=False)
@@ -82,7 +73,7 @@ class Posts:
             elif not all(webhook.is_header(name, value) for name, value in post.headers):
                 self._tell(post, Refused("header", "a header of it is none; nothing was sent", poison=True))
             else:
-                self._waiting.append(_Turn(post, asked, may_start))
+                self._waiting.append(Turn(post, asked, may_start))
         self._go_on(wait=0)
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
@@ -114,13 +105,17 @@ class Posts:
         for handle, error in self._wires.turn(wait=wait):
             request = self._flying.pop(handle)
             self._wires.drop(handle)
-            self._tell(request.post, request.outcome(error))
+            outcome = request.outcome(error)
+            if outcome is None:
+                self._waiting.appendleft(replace(request.turn, anew=True))
+            else:
+                self._tell(request.turn.post, outcome)
             request.rest()
             self._idle.append(request)
 
     def _begin(self) -> bool:
         """Begin what there is room for, in the order it came; whether anything was. Unknown hosts let others pass."""
-        unnamed: list[_Turn] = []
+        unnamed: list[Turn] = []
         begun = 0
         while self._waiting and len(self._flying) < self.limit:
             turn = self._waiting.popleft()
@@ -137,9 +132,9 @@ class Posts:
         self._waiting.extendleft(reversed(unnamed))
         return bool(begun)
 
-    def _fly(self, turn: _Turn, place: Place) -> None:
-        request = self._idle.pop() if self._idle else Request(self.net.tls, self.clock)
-        request.prepare(turn.post, turn.asked, place, turn.may_start)
+    def _fly(self, turn: Turn, place: Place) -> None:
+        request = self._idle.pop() if self._idle else Request(self.net.tls, self.clock, self._wires.is_stale)
+        request.prepare(turn, place)
         self._flying[request.handle] = request
         self._wires.add(request.handle)
 

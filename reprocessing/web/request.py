@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -19,6 +20,7 @@ from reprocessing.web.places import Place
 CONNECT: Final = 3.0  #: seconds for connection and certificate
 LARGEST: Final = 4_096  #: bytes that are read of an answer's body; the connection is closed upon the rest
 _LARGEST_HEAD: Final = 65_536
+_BLANK: Final = (b"\r\n", b"\n")
 #: Seconds for which an idle connection is used again: servers of the usual sort close them after five or more.
 _IDLE: Final = 4
 _OLDEST: Final = 60  #: seconds for which a connection is used at all: names may lead elsewhere by then
@@ -35,12 +37,28 @@ _IN_WORDS: Final = {
     pycurl.E_ABORTED_BY_CALLBACK: "the connection was closed before an answer",
     pycurl.E_SEND_FAIL_REWIND: "the connection was closed before an answer",
 }
-_NOTHING: Final = Post(0, "", b"", (), CONNECT, Answers())
 NO_TIME: Final = "its time had run out before its request"
 
 
-def _never() -> bool:
-    return False
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A post that waits for room, or for its host's addresses.
+
+    Attributes:
+        asked: its URL.
+        may_start: asked when nothing but the request itself is left to do.
+        anew: by a new connection.
+    """
+
+    post: Post
+    asked: Endpoint
+    may_start: Callable[[], bool]
+    anew: bool = False
+
+
+_NOBODY: Final = Turn(
+    Post(0, "", b"", (), CONNECT, Answers()), Endpoint("https", "nobody.invalid", 443, "/"), lambda: False
+)
 
 
 class Request:
@@ -49,12 +67,16 @@ class Request:
     libcurl sends a request again by itself, five times perhaps, when a connection that it used again breaks before the
     first byte of an answer. A letter that kills its consumer would be sent six times in one attempt. So a request is
     let go once, by `_released`, which libcurl asks when connection and certificate are there and nothing is sent:
-    before it the letter has not left, after it whatever ends without an answer is unknown.
+    before it the letter has not left, after it whatever ends without an answer is unknown. It is asked then, too,
+    whether a connection that was used before is still good.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, tls: ssl.SSLContext | None, clock: Callable[[], datetime], is_stale: Callable[[str, int], bool]
+    ) -> None:
         self.handle = pycurl.Curl()
         self._clock = clock
+        self._is_stale = is_stale
         self.rest()
         _bar(self.handle)
         _trust(self.handle, tls)
@@ -66,21 +88,16 @@ class Request:
         ):
             self.handle.setopt(option, callback)
 
-    def prepare(self, post: Post, asked: Endpoint, place: Place, may_start: Callable[[], bool]) -> None:
-        """Make it the request of a letter.
-
-        Args:
-            post: what is sent.
-            asked: its URL.
-            place: where that leads.
-            may_start: asked when nothing but the request itself is left to do.
-        """
-        self.post, self._good, self._may_start = post, place.good, may_start
-        self._let_go = self._too_late = self._is_full = False
+    def prepare(self, turn: Turn, place: Place) -> None:
+        """Make it the request of a letter; `place` is where that goes."""
+        self.turn, self._good = turn, place.good
+        post, asked = turn.post, turn.asked
+        self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
         self._sent = self._heads = self._length = 0
         self._later = self._dated = b""
         named = isinstance(asked.host, str)
         handle, milliseconds = self.handle, max(1, round(post.timeout * 1000))
+        handle.setopt(pycurl.FRESH_CONNECT, turn.anew)
         handle.setopt(pycurl.URL, f"{asked.scheme}://{asked.authority}{asked.path}")
         handle.setopt(pycurl.RESOLVE, [_resolved(asked, place.current)] if named else [])
         handle.setopt(pycurl.HTTPHEADER, [*map(_line, post.headers), b"Expect:"])
@@ -90,22 +107,29 @@ class Request:
 
     def rest(self) -> None:
         """Keep nothing of the letter."""
-        self.post, self._good, self._may_start = _NOTHING, (), _never
+        self.turn, self._good = _NOBODY, ()
 
-    def outcome(self, error: int | None) -> Outcome:
+    def outcome(self, error: int | None) -> Outcome | None:
         """What became of it; an answer is one when it is whole, or so long that its end does not matter.
 
         Args:
             error: libcurl's; None where there was none.
+
+        Returns:
+            None where it was not let go, since its connection had ended: it is to be made anew.
         """
-        if error is None or self._is_full:
+        if self._was_stale:
+            return None
+        if self._has_head and (error is None or self._is_full):
             status: int = self.handle.getinfo(pycurl.RESPONSE_CODE)
-            return self.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
+            return self.turn.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
         if self._too_late:
             return NotSent(NO_TIME)
-        if self._let_go:
-            return Unknown(_in_words(error, f"it had not answered within {self.post.timeout:g} s"))
-        within = min(CONNECT, self.post.timeout)
+        if self._let_go or error is None:
+            return Unknown(
+                _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.turn.post.timeout:g} s")
+            )
+        within = min(CONNECT, self.turn.post.timeout)
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 
     def _asked_to_wait(self) -> timedelta | None:
@@ -113,18 +137,21 @@ class Request:
         sent = date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
-    def _released(self, address: str, _own: str, _port: int, _own_port: int) -> int:
+    def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
         """Whether the request may be sent now, over a connection to this address."""
         if self._let_go or endpoint.address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
-        if not self._may_start():
+        if self._is_stale(own, own_port) and not self.turn.anew:
+            self._was_stale = True
+            return pycurl.PREREQFUNC_ABORT
+        if not self.turn.may_start():
             self._too_late = True
             return pycurl.PREREQFUNC_ABORT
         self._let_go = True
         return pycurl.PREREQFUNC_OK
 
     def _read(self, most: int) -> bytes:
-        piece = self.post.body[self._sent : self._sent + most]
+        piece = self.turn.post.body[self._sent : self._sent + most]
         self._sent += len(piece)
         return piece
 
@@ -134,6 +161,9 @@ class Request:
         name = line[:12].lower()
         if name.startswith(b"http/"):
             self._later = self._dated = b""
+            self._has_head = False
+        elif name in _BLANK:
+            self._has_head = True
         elif name == b"retry-after:":
             self._later = line[12:]
         elif name.startswith(b"date:"):

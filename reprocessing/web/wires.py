@@ -7,6 +7,7 @@ for each event.
 from __future__ import annotations
 
 import contextlib
+import select
 import selectors
 import socket
 import time
@@ -15,6 +16,10 @@ from typing import Final
 import pycurl
 
 _LONGEST: Final = 3_600.0  #: seconds
+_MOST_ENDS: Final = 10_000  #: that are remembered; there are no more ports
+_ENDED: Final = select.POLLIN | select.POLLHUP | select.POLLERR
+
+End = tuple[str, int]  #: our end of a connection: address and port
 
 
 class Wires:
@@ -30,6 +35,8 @@ class Wires:
         self._selector = selectors.DefaultSelector()
         self._bell, self._rope = socket.socketpair()
         self._due: float | None = None
+        self._ends: dict[End, int] = {}
+        self._used: set[End] = set()
         for end in (self._bell, self._rope):
             end.settimeout(0)
         self._selector.register(self._bell, selectors.EVENT_READ)
@@ -69,6 +76,26 @@ class Wires:
         with contextlib.suppress(OSError):  # closed, or so many calls that one more says nothing
             self._rope.send(b"!")
 
+    def is_stale(self, address: str, port: int) -> bool:
+        """Whether a connection that was used before has something to read: its end, or what nobody asked for.
+
+        libcurl looks for that once a second at most, and sends a request again when it finds out too late.
+
+        Args:
+            address: of our end.
+            port: of our end.
+        """
+        end = address, port
+        wire = self._ends.get(end)
+        if end not in self._used or wire is None:
+            self._used.add(end)
+            return False
+        if _end(wire) != end:
+            return False
+        looking = select.poll()
+        looking.register(wire, _ENDED)
+        return bool(looking.poll(0))
+
     def close(self) -> None:
         """Close all connections. Transfers are to be dropped before."""
         self._multi.close()
@@ -96,9 +123,30 @@ class Wires:
             self._selector.unregister(wire)
         mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0
         mask |= selectors.EVENT_WRITE if event & pycurl.POLL_OUT else 0
-        if event != pycurl.POLL_REMOVE and mask:
-            self._selector.register(wire, mask)
+        if event == pycurl.POLL_REMOVE or not mask:
+            return
+        self._selector.register(wire, mask)
+        if end := _end(wire):
+            if len(self._ends) >= _MOST_ENDS:
+                self._ends.clear()
+                self._used.clear()
+            self._ends[end] = wire
 
     def _alarm(self, milliseconds: int) -> None:
         """A word about when libcurl wants to be called in any case."""
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
+
+
+def _end(wire: int) -> End | None:
+    """Our end of the connection that has this number, if one has."""
+    try:
+        lent = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=wire)  # the family is read all the same
+    except OSError:
+        return None
+    try:
+        address, port, *_ = lent.getsockname()
+    except (OSError, ValueError):
+        return None
+    finally:
+        lent.detach()
+    return address, port
