@@ -5,6 +5,7 @@ Protocol 2 has its fields in the headers, protocol 1 in the payload (docs.celery
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
@@ -112,14 +113,11 @@ class TaskMessage:
         return self._arguments[1]
 
     @property
-    def args_shown(self) -> str:
-        """The arguments as their producer wrote them for people; of a payload that is opaque, too."""
-        return self._text("argsrepr")
-
-    @property
-    def kwargs_shown(self) -> str:
-        """Those by name, likewise."""
-        return self._text("kwargsrepr")
+    def called_with(self) -> str:
+        """Its arguments for people: as JSON; where its payload is not shown, as its producer wrote them out."""
+        if self.opaque:
+            return f"{self._text('argsrepr')} {self._text('kwargsrepr')}".strip()
+        return " ".join(json.dumps(one, ensure_ascii=False, default=str) for one in self._arguments)
 
     @property
     def in_chord(self) -> bool:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+from reprocessing.domain import task_message
 from reprocessing.domain.envelope import Arrival
 from reprocessing.domain.errors import DlqIsNotToBeRead
 from reprocessing.domain.identity import LetterFacts
 from reprocessing.domain.lane import Place, Policy, place
+from reprocessing.domain.task_death import causes
+from reprocessing.domain.task_message import Read, TaskMessage
 from reprocessing.domain.verdict import Park
-from reprocessing.models import DeadLetter, DeadLetterQueue, captures
+from reprocessing.models import DeadLetter, DeadLetterQueue, Target, captures
 from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.target import TargetKind
 from reprocessing.sqs import QueueAddress, describe, receive, release
 
 #: Seconds for which what is looked at stays out of sight, should this process die over it.
@@ -29,6 +33,8 @@ class Glimpse:
     Attributes:
         known: the state of its letter, when it has been captured before.
         where: its place in its lane, or why a run would park it.
+        task: what it is as a task message.
+        causes: what it probably died of; none where nobody says that it should be a task.
     """
 
     message_id: str
@@ -39,6 +45,8 @@ class Glimpse:
     attributes: tuple[str, ...]
     known: str | None
     where: Place | Park
+    task: Read
+    causes: tuple[str, ...]
     body: bytes
 
 
@@ -108,17 +116,30 @@ def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, Arrival]) -> list[Glimps
         missing_key=dlq.missing_key,
     )
     known = dict(DeadLetter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
-    return [
-        Glimpse(
-            message_id=one.message_id,
-            sent_at=datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC),
-            origin=one.system.get("DeadLetterQueueSourceArn"),
-            receives=int(one.system.get("ApproximateReceiveCount", "0")),
-            size=len(one.body),
-            attributes=tuple(sorted(one.attributes)),
-            known=known.get(one.message_id),
-            where=place(policy, LetterFacts(one.message_id, one.body, one.attributes, one.system)),
-            body=one.body,
-        )
-        for one in found.values()
-    ]
+    queues = {one.arn: one.target for one in dlq.origins.select_related("target")}
+    return [_glimpse(one, policy, known.get(one.message_id), _origin(one, queues)) for one in found.values()]
+
+
+def _origin(one: Arrival, queues: Mapping[str, Target]) -> Target | None:
+    """The queue it died in, where that is known."""
+    said = one.system.get("DeadLetterQueueSourceArn")
+    return queues.get(said) if said else next(iter(queues.values())) if len(queues) == 1 else None
+
+
+def _glimpse(one: Arrival, policy: Policy, known: str | None, origin: Target | None) -> Glimpse:
+    task = task_message.read(one.body)
+    meant = isinstance(task, TaskMessage) or (origin is not None and origin.kind == TargetKind.CELERY)
+    hidden = timedelta(seconds=origin.visibility) if origin else None
+    return Glimpse(
+        message_id=one.message_id,
+        sent_at=datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC),
+        origin=one.system.get("DeadLetterQueueSourceArn"),
+        receives=int(one.system.get("ApproximateReceiveCount", "0")),
+        size=len(one.body),
+        attributes=tuple(sorted(one.attributes)),
+        known=known,
+        where=place(policy, LetterFacts(one.message_id, one.body, one.attributes, one.system)),
+        task=task,
+        causes=tuple(causes(task, one.system, visibility=hidden)) if meant else (),
+        body=one.body,
+    )

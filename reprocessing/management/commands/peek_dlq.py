@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.domain.lane import Place
+from reprocessing.domain.task_message import TaskMessage
 from reprocessing.domain.verdict import Park
 from reprocessing.management.console import Console, add_confirm, add_json, add_name, find, when, whole
 from reprocessing.models import DeadLetterQueue, captures
@@ -72,6 +73,11 @@ def _message(one: Glimpse, *, bodies: bool) -> Iterable[str]:
     if one.attributes:
         yield f"  attributes: {', '.join(one.attributes)}"
     yield f"  {_where(one.where)}"
+    if isinstance(one.task, TaskMessage):
+        yield f"  {_task(one.task)}"
+        if bodies:
+            yield f"  called with {shown(one.task.called_with.encode())}"
+    yield from (f"  {shown(cause.encode())}" for cause in one.causes)
     if bodies:
         yield f"  {shown(one.body)}"
 
@@ -84,6 +90,12 @@ def _where(where: Place | Park) -> str:
             return "no ordering key: a lane of its own"
         case Place():
             return f"ordering key {json.dumps(where.key, ensure_ascii=False)}, idempotency key {where.idempotency_key}"
+
+
+def _task(found: TaskMessage) -> str:
+    said = {"id": found.id, "eta": found.eta, "expires": found.expires, "group": found.group}
+    told = [f"retried {found.retries} times", *(f"{name} {text}" for name, text in said.items() if text)]
+    return shown(f"task {found.task or f'not shown ({found.opaque})'}, {', '.join(told)}".encode())
 
 
 def shown(body: bytes) -> str:
@@ -116,5 +128,20 @@ def _message_in_json(one: Glimpse, *, bodies: bool) -> Told:
         "ordering_key": place and place.key,
         "idempotency_key": place and place.idempotency_key,
         "would_be_parked": park and {"reason": park.reason, "detail": park.detail},
+        "task": _task_in_json(one.task, bodies=bodies) if isinstance(one.task, TaskMessage) else None,
+        "causes": list(one.causes),
         **({"body": shown(one.body)} if bodies else {}),
+    }
+
+
+def _task_in_json(found: TaskMessage, *, bodies: bool) -> Told:
+    return {
+        "name": found.task or None,
+        "id": found.id or None,
+        "retries": found.retries,
+        "eta": found.eta or None,
+        "expires": found.expires or None,
+        "group": found.group or None,
+        "not_shown": found.opaque or None,
+        **({"called_with": shown(found.called_with.encode())} if bodies else {}),
     }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.envelope import Attribute
-from reprocessing.models import Act, Custody, DeadLetter, Review
+from reprocessing.models import Act, Custody, DeadLetter, Review, Target
 from reprocessing.models.lanes import clock
+from reprocessing.models.report import Report
+from tests import envelopes
 from tests.reprocessing.admin.lot import DECIDES, LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +36,44 @@ def test_a_payload_is_shown_to_those_who_may_see_it_and_to_nobody_else() -> None
 
     assert seen == [[False] * 3] * 2
     assert shown == [[True] * 3] * 2
+
+
+def shown(letter: DeadLetter) -> str:
+    return html.unescape(pages(person("ben", *LOOKS, "view_payload"), letter.pk)[0])
+
+
+def test_a_task_is_shown_with_its_arguments_and_why_it_probably_died() -> None:
+    body = envelopes.task("shop.charge", "4111-canary", task_id="t-1", retries=2, compression="gzip")
+    letter = parked(dlq(), body=body)
+    page = shown(letter)
+    assert [text in page for text in ("<td>shop.charge</td>", "<td>t-1</td>", "<td>2</td>")] == [True] * 3
+    assert '"4111-canary"' in page
+    assert "It had failed and been retried 2 times before it died." in page
+    assert "never acknowledged: or its task failed" in page
+    assert "4111-canary" not in pages(person("ann", *LOOKS), letter.pk)[0]
+
+
+def test_where_the_consumer_reported_nothing_is_guessed() -> None:
+    letter = parked(dlq(), body=envelopes.task())
+    assert "never acknowledged" in shown(letter)
+    Report.objects.create(
+        message_id=letter.message_id, verdict="retrying", happened_at=clock(), received_at=clock(), digest=b"1" * 32
+    )
+    page = pages(person("zoe", *LOOKS, "view_payload"), letter.pk)[0]
+    assert ("As a task message" in page, "never acknowledged" in page) == (True, False)
+
+
+def test_a_closed_payload_says_why_and_shows_what_its_producer_wrote_out() -> None:
+    page = shown(parked(dlq(), body=envelopes.task("shop.charge", 1, serializer="pickle")))
+    assert "Not shown: its payload is pickled, which nobody here opens." in page
+    assert "<td>(1,) {}</td>" in page
+
+
+@pytest.mark.parametrize(("kind", "told"), [("sqs", False), ("celery", True)])
+def test_of_other_bodies_something_is_said_where_workers_were_to_take_them(kind: str, told: bool) -> None:
+    letter = parked(dlq(), body=b"hello")
+    Target.objects.filter(origins__dlq=letter.dlq).update(kind=kind)
+    assert ("Not a Celery task: it is no kombu message." in shown(letter)) is told
 
 
 def test_attempts_reviews_and_copies_are_on_the_page() -> None:

@@ -9,8 +9,9 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetterQueue, captures
+from reprocessing.models import DeadLetterQueue, Target, captures
 from reprocessing.models.captures import Capturing
+from tests import envelopes
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -140,3 +141,43 @@ def test_what_an_earlier_capture_hid_stays_hidden(ask: Ask, orders: DeadLetterQu
     capturing = lease(orders)
     assert capturing is not None
     assert not capturing.clean
+
+
+def test_a_task_is_told_as_one_and_what_it_is_called_with_only_where_bodies_are_asked_for(
+    ask: Ask, ask_json: AskJson, orders: DeadLetterQueue, queue: Queue
+) -> None:
+    add_origin(orders)
+    queue.send(envelopes.task("shop.charge", "4111-canary", task_id="t-1", retries=3).decode())
+    (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
+    assert seen["task"] == {
+        "name": "shop.charge", "id": "t-1", "retries": 3, "eta": None, "expires": None, "group": None,
+        "not_shown": None,
+    }  # fmt: skip
+    assert [one.partition(":")[0] for one in seen["causes"]] == [
+        "It had been retried 3 times",
+        "It was received once and never acknowledged",
+    ]
+    told, more = ask("peek_dlq", "orders", "--confirm"), ask("peek_dlq", "orders", "--confirm", "--bodies")
+    assert "  task shop.charge, retried 3 times, id t-1\n" in told
+    assert ("4111-canary" in told, '  called with ["4111-canary"] {}\n' in more) == (False, True)
+    (seen,) = ask_json("peek_dlq", "orders", "--confirm", "--bodies")["messages"]
+    assert seen["task"]["called_with"] == '["4111-canary"] {}'
+
+
+def test_what_is_no_task_has_a_cause_only_where_workers_were_to_take_it(
+    ask_json: AskJson, orders: DeadLetterQueue, queue: Queue
+) -> None:
+    origin = add_origin(orders)
+    queue.send("hello")
+    (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
+    assert (seen["task"], seen["causes"]) == (None, [])
+    Target.objects.filter(origins=origin).update(kind="celery")
+    (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]
+    assert seen["causes"] == [
+        "Not a Celery task: it is no kombu message. Workers that receive it reject it, until it dies."
+    ]
+
+
+def test_nothing_in_a_task_reaches_the_terminal_as_it_is(ask: Ask, orders: DeadLetterQueue, queue: Queue) -> None:
+    queue.send(envelopes.task("shop\x1b[2Jcharge", "\x1b]0;x", task_id="t\x07").decode())
+    assert "\x1b" not in ask("peek_dlq", "orders", "--confirm", "--bodies")

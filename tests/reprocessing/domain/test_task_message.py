@@ -66,6 +66,7 @@ def test_what_celery_writes_is_read(protocol: int, compression: str | None, plai
     found = message(body)
     assert (found.protocol, found.task, found.id, found.retries) == (protocol, "shop.charge", "t-1", 2)
     assert (found.args, json.dumps(found.kwargs, default=str)) == ([1, "two"], '{"three": "3.5"}')
+    assert found.called_with == '[1, "two"] {"three": "3.5"}'
     assert (moment(found.eta), moment(found.expires)) == (NOW, NOW + timedelta(days=9_000))
     assert (found.routing_key, found.opaque, found.harm, found.time_limit) == ("shop", "", "", 7)
     assert (found.of_many, found.has_callbacks, found.group) == (False, False, "")
@@ -89,7 +90,7 @@ def test_a_payload_that_is_not_json_stays_closed_and_the_headers_tell_the_task(c
 
     found = message(written(2))
     assert (found.task, found.id, found.opaque, found.args, found.kwargs) == ("shop.charge", "t-1", why, None, None)
-    assert (found.args_shown, found.kwargs_shown) == ("(1,)", "{}")
+    assert found.called_with == "(1,) {}"
     assert objection(found, now=NOW) is None
     old = message(written(1))
     assert (old.task, old.opaque) == ("", why)
@@ -278,7 +279,7 @@ _ENVELOPES = st.builds(
     lambda values: envelopes.written({**envelopes.opened(GOOD), **values}),
     st.dictionaries(st.sampled_from(["body", "content-type", "headers", "properties"]), _JSON, max_size=2),
 )  # fmt: skip
-_TOLD = ("task", "id", "retries", "eta", "expires", "args", "kwargs", "opaque", "of_many", "has_callbacks", "harm")
+_TOLD = ("task", "id", "retries", "eta", "expires", "called_with", "opaque", "of_many", "has_callbacks", "harm")
 
 
 @given(st.binary() | st.binary().map(base64.b64encode) | _ENVELOPES | _JSON.map(lambda one: json.dumps(one).encode()))
