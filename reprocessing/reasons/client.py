@@ -47,8 +47,9 @@ class Reporter:
 
     Whoever reports never waits and is never raised at: a report goes into a queue of `capacity`, and when that is full
     it is dropped and counted; the first of an outage say more than the last. A daemon thread, begun with the first
-    report and anew in each forked process, sends at most `batch` reports every `every` seconds; while the endpoint is
-    out of reach it rests for longer each time. At exit what is left gets 1.5 s.
+    report and anew in each forked process, sends one at once, and others at most `batch` every `every` seconds; while
+    the endpoint is out of reach it rests for longer each time. At exit what is left gets 1.5 s; a process that is
+    killed takes along what it has not sent.
     """
 
     def __init__(  # noqa: PLR0913  # one named argument for each thing that may be different
@@ -75,7 +76,7 @@ class Reporter:
             scrub: what takes out of such a text what must not be told.
             capacity: reports that may wait.
             batch: reports of one request.
-            every: seconds that a report waits for others.
+            every: seconds between two requests, so that one carries what is said meanwhile.
             timeout: seconds that the endpoint may take for each part of a request.
             longest_rest: seconds between two tries at most.
             clock: seconds since 1970.
@@ -151,11 +152,13 @@ class Reporter:
 
     def _send_on(self) -> None:
         unheard = 0
+        due = 0.0
         batch: list[bytes] = []
         while True:
-            batch = batch or self._gather()
+            batch = batch or self._gather(due)
             if not batch:
                 return
+            due = time.monotonic() + self._every
             answer = self._endpoint.post(_batched(batch)) if self._endpoint else Heard()
             unheard = unheard + 1 if isinstance(answer, Unheard) else 0
             match answer:
@@ -173,20 +176,19 @@ class Reporter:
                         return
                     self._closing.wait(self._rest(unheard))
 
-    def _gather(self) -> list[bytes]:
-        """The next batch; empty when there will be none."""
+    def _gather(self, due: float) -> list[bytes]:
+        """The next batch, not before it is due unless it is full; empty when there will be none."""
         batch: list[bytes] = []
-        size, deadline = 0, 0.0
+        size = 0
         while len(batch) < self._batch and size < _LARGEST_BATCH:
             try:
-                report = self._next(None if not batch else deadline - time.monotonic())
+                report = self._next(due - time.monotonic() if batch else None)
             except Empty:
                 break
             if report is None:
                 if self._queue.empty():
                     break
                 continue
-            deadline = deadline or time.monotonic() + self._every
             batch.append(report)
             size += len(report)
         return batch

@@ -1,0 +1,80 @@
+"""A Celery application whose tasks end in every way there is: `celery -A tests.reprocessing.reasons.dying worker`.
+
+It stands on kombu's own transport, as its users' applications do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from celery import Celery
+from celery.exceptions import Reject
+from kombu import Queue
+
+from reprocessing.reasons import celery as hook
+
+NAME, URL = "dying", os.environ.get("DYING_QUEUE", "")
+
+app = Celery("dying", broker=os.environ.get("DYING_BROKER", "memory://"), set_as_current=False)
+app.conf.update(
+    broker_transport_options={
+        "is_secure": False,
+        "predefined_queues": {NAME: {"url": URL}},
+        "wait_time_seconds": 1,
+        "fetch_message_attributes": {"MessageAttributeNames": ["RedriveId"]},
+    },
+    task_queues=[Queue(NAME, routing_key=NAME)],
+    task_default_queue=NAME,
+    task_acks_late=True,
+    task_acks_on_failure_or_timeout=False,
+    task_reject_on_worker_lost=False,
+    task_ignore_result=True,
+    worker_enable_remote_control=False,
+)
+if os.environ.get("DYING_REPORTS"):
+    hook.install(app, url=os.environ["DYING_REPORTS"], token="token", acknowledges=True, every=0.1)
+
+
+@app.task(name="dying.fail")
+def fail() -> None:
+    """It fails, and SQS hands it out again."""
+    raise ValueError("no stock")
+
+
+@app.task(name="dying.fail_for_good", acks_on_failure=True)
+def fail_for_good() -> None:
+    """It fails, and is acknowledged."""
+    raise ValueError("no such order")
+
+
+@app.task(name="dying.retry", bind=True, default_retry_delay=0)
+def retry(self: Any) -> None:  # noqa: ANN401
+    """It works the second time."""
+    if not self.request.retries:
+        raise self.retry(exc=ValueError("not yet"))
+
+
+@app.task(name="dying.dawdle", time_limit=1)
+def dawdle() -> None:
+    """Its process is killed when its time is up."""
+    time.sleep(60)
+
+
+@app.task(name="dying.reject")
+def reject() -> None:
+    """It says itself that it is not for it."""
+    raise Reject("not for us", requeue=False)
+
+
+@app.task(name="dying.vanish")
+def vanish() -> None:
+    """Its process is gone."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task(name="dying.work")
+def work() -> None:
+    """It works."""
