@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
@@ -60,14 +60,14 @@ class Enlisted:
 _OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
 
 # By chunks of bounded bytes: a thousand letters of a megabyte each do not fit a worker. Of task messages the body says
-# whether they may go.
+# whether they may go, of letters of unknown origin perhaps what failed to take them.
 _UNPLACED = f"""
 SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TARGET},
        CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
   FROM (SELECT *, sum(CASE WHEN is_read THEN size ELSE 0 END) OVER (ORDER BY id)
                   - CASE WHEN is_read THEN size ELSE 0 END AS before
           FROM (SELECT w.id, w.message_id, w.origin_id, w.target_id, w.size,
-                       %(bodies)b::bool OR coalesce(k.kind = 'celery', false) AS is_read
+                       %(bodies)b::bool OR w.origin_id IS NULL OR coalesce(k.kind = 'celery', false) AS is_read
                   FROM redrive_letter w LEFT JOIN redrive_target k ON k.id = w.target_id
                  WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned ORDER BY w.id LIMIT 1000) first) l
   JOIN redrive_payload p ON p.letter_id = l.id
@@ -75,6 +75,13 @@ SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TAR
  WHERE l.before < 16777216
  ORDER BY l.id
 """  # noqa: S608  # the inserted text is a constant
+
+_NAME = """
+UPDATE redrive_letter l SET origin_id = o.id, target_id = o.target_id
+  FROM unnest(%(letters)b::bigint[], %(origins)b::bigint[]) AS s(letter_id, origin_id)
+  JOIN redrive_origin o ON o.id = s.origin_id
+ WHERE l.id = s.letter_id AND l.origin_id IS NULL AND l.dlq_id = o.dlq_id AND l.state IN ('captured', 'parked')
+"""
 
 _PLACE = """
 UPDATE redrive_letter l
@@ -203,6 +210,13 @@ def replan(dlq: int) -> int:
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
+
+
+def name(origins: Mapping[int, int]) -> int:
+    """Letters whose origin was not known get it, and its target: ids of origins by those of letters; how many did."""
+    if not origins:
+        return 0
+    return rows.execute(_NAME, {"letters": list(origins), "origins": list(origins.values())})
 
 
 def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, LiteralString
+from typing import Any, Final, LiteralString
 
 from reprocessing.models import lanes, rows
 from reprocessing.models.review import Act
@@ -28,16 +28,14 @@ class _Lane:
     lane_id: int
 
 
-# Letters whose origin was not known when they were captured, by the rules of a capture: where they died, if they say
-# so, else the one queue that names their dlq, else its default. One may have been named since.
-_NAME = """
-UPDATE redrive_letter l SET origin_id = o.id, target_id = o.target_id
-  FROM redrive_payload p, redrive_dlq d, redrive_origin o
- WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.origin_id IS NULL
-   AND p.letter_id = l.id AND d.id = l.dlq_id AND o.dlq_id = d.id
-   AND CASE WHEN p.system ->> 'DeadLetterQueueSourceArn' <> '' THEN o.arn = p.system ->> 'DeadLetterQueueSourceArn'
-            ELSE o.id = coalesce((SELECT min(i.id) FROM redrive_origin i WHERE i.dlq_id = d.id HAVING count(*) = 1),
-                                 d.default_origin_id) END
+# By chunks of bounded bytes, from the one after the last.
+_NAMELESS = """
+SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
+  FROM (SELECT id, dlq_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
+         WHERE id = ANY(%(letters)b::bigint[]) AND state = 'parked' AND origin_id IS NULL AND id > %(above)b) l
+  JOIN redrive_payload p ON p.letter_id = l.id
+ WHERE l.before < 16777216
+ ORDER BY l.id
 """
 
 # The lane of a letter's key; without a key, one of its own.
@@ -71,7 +69,8 @@ SELECT l.id AS letter_id, l.lane_id,
        CASE WHEN l.state <> 'parked' THEN 'it is no longer parked: it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'the queue it goes back to is not known; name it with add_dlq ' || d.name || ' --origin URL --confirm'
-                 || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''), '')
+                 || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
+                             '; ' || nullif(l.detail, ''), '')
             ELSE '' END AS refusal
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
@@ -138,9 +137,23 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 """
 
 
-def name_origins(letters: Collection[int]) -> None:
-    """Letters whose origin was not known get the one that their dlq names by now."""
-    rows.execute(_NAME, {"letters": list(letters)})
+@dataclass(frozen=True, slots=True)
+class Nameless:
+    """A parked letter whose origin was not known when it was captured. One may have been named since."""
+
+    id: int
+    dlq_id: int
+    body: bytes
+    attributes: bytes
+    system: dict[str, Any]
+
+
+def nameless(letters: Collection[int]) -> Iterator[list[Nameless]]:
+    """Those of the letters whose origin is not known, some at a time."""
+    values = {"letters": list(letters), "above": 0}
+    while found := rows.fetch(Nameless, _NAMELESS, values):
+        yield found
+        values["above"] = found[-1].id
 
 
 def lock(letters: Collection[int], *, need_lane: bool) -> list[Asked]:

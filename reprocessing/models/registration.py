@@ -65,12 +65,12 @@ def differences(proposal: Proposal) -> list[Difference]:
         found += targets.differences(arn, values, known.get(arn))
     default = dlq.default_origin.arn if dlq and dlq.default_origin else None
     if proposal.default_origin not in {None, default}:
-        found.append(Difference(proposal.name, "default_origin", default, proposal.default_origin))
+        found.append(Difference(proposal.name, DEFAULT, default, proposal.default_origin))
     return found
 
 
 #: In a difference: what is named, and, before the name of an origin, where its letters go.
-ORIGIN, TO = "origin", "target of"
+ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
 #: What a letter's place is read by: captured letters are placed again when one of these changes.
 KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
 #: What rules ask letters for: they decide otherwise when one of these changes.
@@ -106,7 +106,7 @@ def _register(proposal: Proposal, by: str, reason: str) -> Registered:
         if not changes:
             return Registered(new=False, differences=[])
         new = dlq is None
-        places_changed = any(one.field in {*KEYS, ORIGIN} or one.field.startswith(TO) for one in changes)
+        places_changed = any(one.field in {*KEYS, ORIGIN, DEFAULT} or one.field.startswith(TO) for one in changes)
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_origins(dlq, proposal)
         if places_changed and not new:

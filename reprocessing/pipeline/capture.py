@@ -11,12 +11,12 @@ from reprocessing.conf import Conf
 from reprocessing.domain.envelope import Arrival, pack
 from reprocessing.domain.identity import body_hash
 from reprocessing.domain.marks import earlier_attempts, read_mark, size
-from reprocessing.models import DeadLetterQueue, Origin, arrival, captures, homecoming, lanes, rows
+from reprocessing.models import DeadLetterQueue, arrival, captures, homecoming, lanes, rows
 from reprocessing.models.arrival import Marked, NewLetter, ReturnedCopy
 from reprocessing.models.captures import Capturing
 from reprocessing.models.dead_letter_queue import DeleteWhen
 from reprocessing.models.settlement import Deletable
-from reprocessing.pipeline import clear, tell
+from reprocessing.pipeline import clear, tell, trace
 from reprocessing.pipeline.listen import Listening
 from reprocessing.sqs import QueueAddress
 
@@ -90,7 +90,7 @@ class _Capture:
         self._done = Captured()
         self._held = captures.held(dlq.pk)
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
-        self._origins = _Origins(dlq)
+        self._origins = trace.Origins(dlq)
         self._waiting: list[Arrival] = []
         self._since = 0.0
         self._renewed = time.monotonic()
@@ -100,7 +100,7 @@ class _Capture:
         self, *, seconds: float, receivers: int, alone: bool, stop: Callable[[], bool],
         heard: Callable[[Captured], None],
     ) -> Captured:  # fmt: skip
-        address = QueueAddress(url=self._dlq.url, region=self._dlq.region)
+        address = QueueAddress(url=self._dlq.url, region=self._dlq.region, role=self._dlq.role_arn)
         with Listening(
             address, receivers=receivers, wait=self._conf.long_poll, visibility=self._conf.receive_visibility,
             seconds=seconds, stop=stop,
@@ -206,7 +206,7 @@ class _Capture:
         return [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]
 
     def _new(self, one: Arrival, doubtful: set[bytes]) -> NewLetter:
-        origin = self._origins.of(one)
+        origin = self._origins.of(one.body, one.attributes, one.system)
         digest = body_hash(one.body)
         died = datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC)
         return NewLetter(
@@ -224,20 +224,6 @@ class _Capture:
             expires_at=died + timedelta(seconds=self._dlq.retention),
             possible_return=digest in doubtful,
         )
-
-
-class _Origins:
-    """Where letters of a dlq go back to: where they died, else the one queue that names the dlq, else its default."""
-
-    def __init__(self, dlq: DeadLetterQueue) -> None:
-        known = list(Origin.objects.filter(dlq=dlq))
-        self._by_arn = {one.arn: one for one in known}
-        self._else = known[0] if len(known) == 1 else dlq.default_origin
-
-    def of(self, one: Arrival) -> Origin | None:
-        """The letter's origin; None when it is not known, which is never guessed."""
-        arn = one.system.get("DeadLetterQueueSourceArn")
-        return self._by_arn.get(arn) if arn else self._else
 
 
 def _marked(one: Arrival, conf: Conf) -> Marked:

@@ -6,11 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from reprocessing.domain.envelope import unpack
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetterQueue, Run, enlistment, lanes, parking, rows
 from reprocessing.models.review import Act
 from reprocessing.models.run import RunState
-from reprocessing.pipeline import place
+from reprocessing.pipeline import place, trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewe
 
     def decide() -> Reviewed:
         if act is Act.RELEASED:
-            parking.name_origins(letters)
+            _name(letters)
             _place(letters)
         asked = parking.lock(letters, need_lane=act is Act.RELEASED)
         refused = {one.letter_id: one.refusal for one in asked if one.refusal}
@@ -61,6 +62,18 @@ def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewe
         return Reviewed(tuple(able), refused)
 
     return rows.whole(decide)
+
+
+def _name(letters: Collection[int]) -> None:
+    """Letters whose origin was not known get the one that was named since, by the rules of a capture."""
+    origins: dict[int, trace.Origins] = {}
+    for some in parking.nameless(letters):
+        unknown = {one.dlq_id for one in some} - origins.keys()
+        origins |= {dlq.pk: trace.Origins(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
+        traced = {
+            one.id: origins[one.dlq_id].of(bytes(one.body), unpack(bytes(one.attributes)), one.system) for one in some
+        }
+        enlistment.name({pk: origin.pk for pk, origin in traced.items() if origin is not None})
 
 
 def _place(letters: Collection[int]) -> None:

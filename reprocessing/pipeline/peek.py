@@ -17,6 +17,7 @@ from reprocessing.domain.verdict import Park
 from reprocessing.models import DeadLetter, DeadLetterQueue, Target, captures
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.target import TargetKind
+from reprocessing.pipeline import trace
 from reprocessing.sqs import QueueAddress, describe, receive, release
 
 #: Seconds for which what is looked at stays out of sight, should this process die over it.
@@ -67,7 +68,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
         DlqIsNotToBeRead: it is being captured, or observed, or a receive can push its messages on.
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    address = QueueAddress(dlq.url, dlq.region)
+    address = QueueAddress(dlq.url, dlq.region, dlq.role_arn)
     _refuse_what_a_receive_would_harm(dlq, address)
     capturing = captures.lease(dlq.pk, lease=2.0 * VISIBILITY, dirty=float(VISIBILITY))
     if capturing is None:
@@ -116,14 +117,11 @@ def _glimpses(dlq: DeadLetterQueue, found: Mapping[str, Arrival]) -> list[Glimps
         missing_key=dlq.missing_key,
     )
     known = dict(DeadLetter.objects.filter(dlq=dlq, message_id__in=found).values_list("message_id", "state"))
-    queues = {one.arn: one.target for one in dlq.origins.select_related("target")}
-    return [_glimpse(one, policy, known.get(one.message_id), _origin(one, queues)) for one in found.values()]
-
-
-def _origin(one: Arrival, queues: Mapping[str, Target]) -> Target | None:
-    """The queue it died in, where that is known."""
-    said = one.system.get("DeadLetterQueueSourceArn")
-    return queues.get(said) if said else next(iter(queues.values())) if len(queues) == 1 else None
+    origins = trace.Origins(dlq)
+    at = {pk: origins.of(one.body, one.attributes, one.system) for pk, one in found.items()}
+    return [
+        _glimpse(one, policy, known.get(pk), origin.target if (origin := at[pk]) else None) for pk, one in found.items()
+    ]
 
 
 def _glimpse(one: Arrival, policy: Policy, known: str | None, origin: Target | None) -> Glimpse:
@@ -133,7 +131,7 @@ def _glimpse(one: Arrival, policy: Policy, known: str | None, origin: Target | N
     return Glimpse(
         message_id=one.message_id,
         sent_at=datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC),
-        origin=one.system.get("DeadLetterQueueSourceArn"),
+        origin=trace.died_in(one.body, one.attributes, one.system) or None,
         receives=int(one.system.get("ApproximateReceiveCount", "0")),
         size=len(one.body),
         attributes=tuple(sorted(one.attributes)),

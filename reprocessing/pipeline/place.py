@@ -11,6 +11,7 @@ from reprocessing.domain.verdict import Park
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.enlistment import Placed, Unplaced
 from reprocessing.models.target import TargetKind
+from reprocessing.pipeline import trace
 
 _READ_FROM_BODIES = (Source.BODY, Source.CONTENT_HASH)
 
@@ -33,9 +34,10 @@ def reads_bodies(policy: Policy) -> bool:
 
 def letter(policy: Policy, one: Unplaced) -> Placed:
     """Where one letter stands, or why that is not known; with its place perhaps what speaks against sending it."""
-    if one.origin_id is None:
-        return Placed(one.id, objection=ParkedReason.UNKNOWN_ORIGIN)
     facts = LetterFacts(one.message_id, bytes(one.body), unpack(bytes(one.attributes)), one.system)
+    if one.origin_id is None:
+        detail = trace.told(facts.body, facts.attributes, facts.system)
+        return Placed(one.id, objection=ParkedReason.UNKNOWN_ORIGIN, detail=detail)
     found = place(policy, facts)
     match found:
         case Park(reason, detail):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from reprocessing.domain.envelope import unpack
 from reprocessing.domain.selection import ALL, Selection
 from reprocessing.models import DeadLetterQueue, Run, enlistment, rows, selection, waves
-from reprocessing.models.enlistment import Enlisted
+from reprocessing.models.enlistment import Enlisted, Unplaced
 from reprocessing.models.run import RunKind
-from reprocessing.pipeline import place
+from reprocessing.pipeline import place, trace
 
 
 def places(dlq: DeadLetterQueue) -> int:
@@ -17,9 +20,20 @@ def places(dlq: DeadLetterQueue) -> int:
     policy = place.policy_of(dlq)
     done = 0
     while found := enlistment.unplaced(dlq.pk, bodies=place.reads_bodies(policy)):
+        if _named(dlq, [one for one in found if one.origin_id is None]):
+            continue  # they are read again, with what their targets ask for
         enlistment.place([place.letter(policy, one) for one in found])
         done += len(found)
     return done
+
+
+def _named(dlq: DeadLetterQueue, some: Sequence[Unplaced]) -> int:
+    """Letters whose origin was named after they were captured get it; how many."""
+    if not some:
+        return 0
+    origins = trace.Origins(dlq)
+    traced = [(one.id, origins.of(bytes(one.body), unpack(bytes(one.attributes)), one.system)) for one in some]
+    return enlistment.name({pk: origin.pk for pk, origin in traced if origin is not None})
 
 
 def enlist(dlq: DeadLetterQueue, run: Run, *, limit: int | None = None) -> Enlisted:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.lane import Place
 from reprocessing.domain.task_message import TaskMessage
 from reprocessing.domain.verdict import Park
@@ -40,7 +41,7 @@ class Command(Console):
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = find(options["name"])
-        found = depth(QueueAddress(dlq.url, dlq.region))
+        found = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
         peeked = peek.messages(dlq, limit=options["limit"]) if options["confirm"] else None
         if options["json"]:
@@ -68,7 +69,7 @@ def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies:
 def _message(one: Glimpse, *, bodies: bool) -> Iterable[str]:
     known = f", a letter that is {one.known}" if one.known else ""
     yield f"{one.message_id}{known}"
-    origin = (one.origin or "").rpartition(":")[2] or "not told"
+    origin = name_of(one.origin or "") or "not told"
     yield f"  sent {when(one.sent_at)}, received {one.receives} times, {one.size:,} bytes, died in: {origin}"
     if one.attributes:
         yield f"  attributes: {', '.join(one.attributes)}"
