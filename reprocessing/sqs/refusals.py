@@ -90,6 +90,8 @@ _BEFORE_ANYTHING_WENT_OUT: Final = (
 )
 #: SNS says with the same code that a message and that its topic is wrong; no letter is poison for the latter.
 _OF_THE_TOPIC: Final = "TopicArn"
+#: Whose message quotes the value that it speaks of.
+_QUOTING: Final = "ValidationException"
 _SERVER_FAULT: Final = 500
 _TOO_LARGE: Final = 413
 _TIMED_OUT: Final = 408
@@ -151,7 +153,8 @@ def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
     code, message, status = code_of(error), _message(error), status_of(error)
     if code not in THROTTLED and (status >= _SERVER_FAULT or status == _TIMED_OUT or code in _OF_ITSELF):
         return Unknown(f"{service} failed: {code} ({status})")
-    return Refused(code, message, poison=is_of_an_entry(error))
+    said = "a part of it is not valid" if code == _QUOTING else message
+    return Refused(code, said, poison=is_of_an_entry(error))
 
 
 def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
