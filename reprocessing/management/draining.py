@@ -280,7 +280,7 @@ def _wait(one: Evidence) -> str:
     if not awaited:
         return ""
     target = Target.objects.get(pk=one.target_id)
-    name = target.arn.rpartition(":")[2]
+    name = str(target)
     if awaited.startswith("nothing"):
         return f"Outcomes of letters sent to {name} wait for {awaited}. The wait has no end by itself."
     if not awaited.startswith("it has not been seen empty"):
@@ -293,6 +293,6 @@ def _wait(one: Evidence) -> str:
 
 def _visible(target: Target) -> str:
     try:
-        return f"{depth(QueueAddress(url=target.url, region=target.region)).visible:,} visible; "
+        return f"{depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn)).visible:,} visible; "
     except QueueIsOutOfReach:
         return ""

@@ -29,7 +29,7 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
 """
 
 _WATCHED = """
-SELECT DISTINCT t.id AS target_id, t.url, t.region, t.watched_by_id AS dlq_id
+SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id AS dlq_id
   FROM redrive_target t
  WHERE t.watched_by_id IS NOT NULL
    AND EXISTS (SELECT FROM redrive_attempt a
@@ -64,6 +64,7 @@ class Watched:
     target_id: int
     url: str
     region: str
+    role_arn: str
     dlq_id: int
 
 

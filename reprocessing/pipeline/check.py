@@ -124,7 +124,7 @@ def _depth(some: list[Check]) -> list[Finding]:
 
 
 def _queue(one: Check) -> QueueAddress:
-    return QueueAddress(url=one.url, region=one.region)
+    return QueueAddress(url=one.url, region=one.region, role=one.role_arn)
 
 
 def _ceiling(one: Check) -> float:

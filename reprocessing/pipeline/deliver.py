@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from reprocessing.conf import Conf
 from reprocessing.domain.carrier import Invocation, Post
-from reprocessing.domain.envelope import Departure
 from reprocessing.domain.verdict import NotSent, Outcome, Refused
 from reprocessing.models import Target
 from reprocessing.models.intent import Intended
+from reprocessing.models.target import TargetKind
 from reprocessing.pipeline import wrap
 from reprocessing.sqs import QueueAddress, send
+from reprocessing.sqs.publishing import publish, put
+
+Form = TypeVar("Form")
 
 
 def letters(
@@ -34,17 +39,45 @@ def letters(
     outcomes: dict[int, Outcome] = {}
     for target_id in sorted({one.target_id for one in intended}):
         target = targets[target_id]
-        its = [one for one in intended if one.target_id == target_id]
-        wrapped = {one.attempt_id: wrap.departure(one, target, conf, dlqs[one.dlq_id]) for one in its}
 
         def still(which: int = target_id) -> bool:
             return may_start(which)
 
-        leaving = [one for one in wrapped.values() if isinstance(one, Departure)]
-        outcomes |= {attempt: one for attempt, one in wrapped.items() if isinstance(one, Refused)}
-        address = QueueAddress(url=target.url, region=target.region, role=target.role_arn)
-        outcomes |= send(address, leaving, may_start=still, largest=target.size_limit)
+        its = [one for one in intended if one.target_id == target_id]
+        outcomes |= _to(target, its, conf=conf, dlqs=dlqs, may_start=still)
     return outcomes
+
+
+def _to(
+    target: Target, its: Sequence[Intended], *, conf: Conf, dlqs: Mapping[int, str], may_start: Callable[[], bool]
+) -> dict[int, Outcome]:
+    """Send letters to one target that takes many at once."""
+    match target.kind:
+        case TargetKind.TOPIC:
+            said = _sorted({one.attempt_id: wrap.publication(one, target, conf, dlqs[one.dlq_id]) for one in its})
+            return said.kept | publish(target.arn, said.leaving, may_start=may_start, role=target.role_arn)
+        case TargetKind.BUS:
+            happened = _sorted({one.attempt_id: wrap.happening(one) for one in its})
+            return happened.kept | put(target.arn, happened.leaving, may_start=may_start, role=target.role_arn)
+        case _:
+            address = QueueAddress(url=target.url, region=target.region, role=target.role_arn)
+            queued = _sorted({one.attempt_id: wrap.departure(one, target, conf, dlqs[one.dlq_id]) for one in its})
+            return queued.kept | send(address, queued.leaving, may_start=may_start, largest=target.size_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted(Generic[Form]):
+    """Letters that may leave, and what became of those that may not."""
+
+    leaving: list[Form]
+    kept: dict[int, Outcome]
+
+
+def _sorted(wrapped: Mapping[int, Form | Refused]) -> _Sorted[Form]:
+    return _Sorted(
+        [one for one in wrapped.values() if not isinstance(one, Refused)],
+        {attempt: one for attempt, one in wrapped.items() if isinstance(one, Refused)},
+    )
 
 
 def calls(

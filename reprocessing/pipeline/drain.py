@@ -54,7 +54,7 @@ def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], N
         QueueIsOutOfReach: the dlq could not be read.
     """
     conf = _brisk(hands.conf)
-    found = depth(QueueAddress(url=dlq.url, region=dlq.region))
+    found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     captured = capture.letters(
         dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
         receivers=gather.receivers(found.visible, conf), alone=gather.is_ours_alone(dlq, found, conf),

@@ -39,7 +39,7 @@ def letters(
     Raises:
         QueueIsOutOfReach: its depth could not be read.
     """
-    found = depth(QueueAddress(url=dlq.url, region=dlq.region))
+    found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
     if found.visible == 0 and not _is_waited_for(dlq):
         return Gathered(skipped=True)
@@ -69,7 +69,7 @@ def look(dlq: DeadLetterQueue) -> None:
     Raises:
         QueueIsOutOfReach: its depth could not be read.
     """
-    found = depth(QueueAddress(url=dlq.url, region=dlq.region))
+    found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
 
 

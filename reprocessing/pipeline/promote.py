@@ -47,7 +47,7 @@ def _look() -> None:
     empty: list[int] = []
     for target in evidence.watched():
         try:
-            found = depth(QueueAddress(url=target.url, region=target.region))
+            found = depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn))
             if found.visible == 0 and found.delayed == 0:
                 empty.append(target.target_id)
         except QueueIsOutOfReach as error:

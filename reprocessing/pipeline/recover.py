@@ -65,7 +65,7 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
     within = conf.receive_visibility / 3
     longest = LONGEST - conf.receive_visibility
     while found := captures.to_extend(dlq.pk, within=within, limit=_GROUP):
-        address = QueueAddress(url=dlq.url, region=dlq.region)
+        address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
         done = extend(address, {one.message_id: one.handle for one in found}, longest)
         captures.extended(dlq.pk, sorted(done.held), seconds=longest)
         if len(done.held) < len(found):

@@ -17,7 +17,7 @@ from reprocessing.domain.endpoint import AllowList
 from reprocessing.domain.verdict import Outcome
 from reprocessing.models import lanes
 from reprocessing.models.intent import Intended
-from reprocessing.sqs.functions import Invocations
+from reprocessing.sqs import Invocations
 from reprocessing.web import Posts
 
 logger = logging.getLogger(__name__)

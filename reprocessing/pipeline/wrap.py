@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain import answers, marks, notification, secret, shape, signature, webhook
+from reprocessing.domain import answers, event, marks, notification, secret, shape, signature, webhook
 from reprocessing.domain.carrier import Invocation, Post
 from reprocessing.domain.envelope import Attribute, Departure, unpack
+from reprocessing.domain.event import Event
 from reprocessing.domain.identity import deduplication_id
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.notification import Notification
+from reprocessing.domain.notification import Notification, Publication
 from reprocessing.domain.projection import Unreadable
 from reprocessing.domain.shape import ShapeKind
 from reprocessing.domain.task_rewriting import Adaptation, leaving, renewed_id
@@ -51,6 +52,29 @@ def departure(one: Intended, target: Target, conf: Conf, dlq: str) -> Departure 
         deduplication_id=deduplication_id(one.public_id, one.epoch) if target.fifo else None,
         trace_header=one.system.get("AWSTraceHeader"),
     )
+
+
+def publication(one: Intended, target: Target, conf: Conf, dlq: str) -> Publication | Refused:
+    """For a topic: what was published, where the letter is a notification; else the letter itself."""
+    found = departure(one, target, conf, dlq)
+    if isinstance(found, Refused):
+        return found
+    group, deduplication = (found.group_id, found.deduplication_id) if target.fifo else (None, None)
+    read = notification.read(found.body)
+    if isinstance(read, Unreadable):
+        return Publication(found.attempt, found.body, found.attributes, group_id=group, deduplication_id=deduplication)
+    again = notification.publication(read, attempt=found.attempt, group_id=group, deduplication_id=deduplication)
+    if isinstance(again, Unreadable):
+        return _unsupported(again)
+    space = target.size_limit - len(again.message)
+    attributes, _ = marks.addressed(again.attributes, _marks(one, conf, dlq), conf.marks, space=space)
+    return replace(again, attributes=attributes)
+
+
+def happening(one: Intended) -> Event | Refused:
+    """For a bus, which takes events and nothing else; there is no place for marks in one."""
+    read = event.read(bytes(one.body), attempt=one.attempt_id, trace_header=one.system.get("AWSTraceHeader"))
+    return _unsupported(read) if isinstance(read, Unreadable) else read
 
 
 def call(one: Intended, target: Target, conf: Conf, dlq: str) -> Post | Invocation | NotSent | Refused:
@@ -100,8 +124,7 @@ def _content(one: Intended, target: Target) -> _Content | Refused:
     if found is not None:
         parcel = shape.parcel(found, body, target.kind)
         if isinstance(parcel, Unreadable):
-            reason = ParkedReason.UNSUPPORTED_TARGET
-            return Refused(reason.value, parcel.why, poison=True, reason=reason)
+            return _unsupported(parcel)
         left = {name: attribute for name, attribute in own.items() if name not in _OF_ITS_DEATH}
         return _Content(parcel, left, found.kind)
     if target.kind == TargetKind.CELERY:
@@ -111,6 +134,11 @@ def _content(one: Intended, target: Target) -> _Content | Refused:
         )  # fmt: skip
         return task if isinstance(task, Refused) else _Content(task, own)
     return _Content(body, own)
+
+
+def _unsupported(why: Unreadable) -> Refused:
+    reason = ParkedReason.UNSUPPORTED_TARGET
+    return Refused(reason.value, why.why, poison=True, reason=reason)
 
 
 def _adaptation(one: Intended, target: Target) -> Adaptation:

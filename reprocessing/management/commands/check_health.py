@@ -148,7 +148,8 @@ def trial(target: Target, question: Question, view: Conf) -> Finding:
     """What the target would be found to be; nothing is written down."""
     one = Check(
         check_id=0, target_id=target.pk, kind=question.kind.value, subject=question.subject, ceiling=question.ceiling,
-        expected_status=question.expected_status, url=target.url, region=target.region, began=lanes.clock(),
+        expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
+        began=lanes.clock(),
     )  # fmt: skip
     ((_, found),) = check.look([one], conf=view)
     return found
