@@ -1,0 +1,39 @@
+"""Letters are signed as Standard Webhooks says, so that any of its libraries can tell."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain import secret, signature
+
+MOMENT = datetime.fromtimestamp(1614265330, UTC)
+
+
+def signed(key: bytes, message_id: str, body: bytes) -> dict[str, str]:
+    return dict(signature.headers(key, message_id=message_id, now=MOMENT, body=body))
+
+
+def test_it_is_the_signature_that_others_have_published() -> None:
+    key = secret.key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    assert key is not None
+    assert signed(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}') == {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+
+
+@given(st.binary(min_size=1), st.text("abc-0123", min_size=1), st.binary())
+def test_whoever_has_the_key_can_tell_and_nobody_else(key: bytes, message_id: str, body: bytes) -> None:
+    made = signed(key, message_id, body)
+    over = f"{made['webhook-id']}.{made['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(key, over, hashlib.sha256).digest()).decode()
+    assert made["webhook-signature"] == f"v1,{expected}"
+    for other in (signed(key + b"!", message_id, body), signed(key, message_id, body + b"!"), signed(key, "x", body)):
+        assert other["webhook-signature"] != made["webhook-signature"]
