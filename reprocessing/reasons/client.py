@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import Final, Literal
@@ -94,14 +94,15 @@ class Reporter:
         """Forget everything: after a fork, what waits and the thread are the parent's."""
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.RLock()
-        self._counts = Counts()
+        self._counts: dict[str, int] = {}
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
     @property
     def counts(self) -> Counts:
         """What became of reports so far, in this process."""
-        return self._counts
+        with self._lock:
+            return Counts(**self._counts)
 
     def report(self, verdict: Verdict, names: Names, error: BaseException | None = None) -> None:
         """Say something of a message. Never waits, never raises; a message without a name is counted and left out."""
@@ -145,8 +146,8 @@ class Reporter:
 
     def _count(self, **more: int) -> None:
         with self._lock:
-            counts = self._counts
-            self._counts = replace(counts, **{name: getattr(counts, name) + number for name, number in more.items()})
+            for name, number in more.items():
+                self._counts[name] = self._counts.get(name, 0) + number
 
     # The thread.
 
@@ -216,7 +217,7 @@ class Reporter:
                 "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s",
                 unheard,
                 waiting,
-                self._counts.dropped,
+                self.counts.dropped,
                 why,
             )
 

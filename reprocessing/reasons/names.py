@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+_MARK: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,12 @@ class Names:
 def names_of(message: Mapping[str, Any], *, attribute: str = "RedriveId") -> Names:
     """The names of a message as boto3 gives it.
 
-    The redrive id is there when it was asked for: receive with `MessageAttributeNames=["RedriveId"]`.
+    The redrive id is there when it was asked for: receive with `MessageAttributeNames=["RedriveId"]`. An attribute of
+    that name that is none of the service's is left out: the message's id still names it.
     """
     mark = (message.get("MessageAttributes") or {}).get(attribute) or {}
-    return Names(_text(message.get("MessageId")), _text(mark.get("StringValue")))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    message_id, redrive_id = message.get("MessageId"), mark.get("StringValue")
+    return Names(
+        message_id if isinstance(message_id, str) and message_id else None,
+        redrive_id if isinstance(redrive_id, str) and _MARK.fullmatch(redrive_id) else None,
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import PurePath
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Final
 
 #: Characters that the service keeps of a text.
@@ -57,8 +57,8 @@ def fingerprint(name: str, traceback: TracebackType | None) -> str:
     count once.
     """
     told = hashlib.sha256(name.encode(errors="replace"))
-    for frame in _innermost(traceback):
-        told.update(b"\n" + frame.encode(errors="replace"))
+    for code in _innermost(traceback):
+        told.update(f"\n{_file(code)}:{code.co_name}".encode(errors="replace"))
     return told.hexdigest()[:16]
 
 
@@ -67,15 +67,15 @@ def clean(text: str, longest: int) -> str:
     return text[:longest].replace("\0", "").encode(errors="replace").decode()
 
 
-def _innermost(traceback: TracebackType | None) -> list[str]:
-    return list(_frames(traceback))[-_FRAMES:]
+def _file(code: CodeType) -> str:
+    return code.co_filename.replace("\\", "/").rpartition("/")[2]  # a Path would take longer than all the rest
 
 
-def _frames(traceback: TracebackType | None) -> Iterator[str]:
-    before = ""
+def _innermost(traceback: TracebackType | None) -> Iterable[CodeType]:
+    codes: deque[CodeType] = deque(maxlen=_FRAMES)
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        frame = f"{PurePath(code.co_filename).name}:{code.co_name}"
-        if frame != before:
-            yield frame
-        before, traceback = frame, traceback.tb_next
+        if not codes or codes[-1] is not code:
+            codes.append(code)
+        traceback = traceback.tb_next
+    return codes

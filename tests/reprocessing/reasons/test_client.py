@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.reasons import Counts, EndpointIsUnclear, Names, Reporter, reporting
+from reprocessing.reasons import Counts, EndpointIsUnclear, Names, Reporter, names_of, reporting
 from reprocessing.reasons import client as reasons_client
 from tests.conditions import eventually
 from tests.reprocessing.reasons.stub import Stub
@@ -364,6 +364,13 @@ def test_a_failure_of_the_block_is_reported_and_raised_on(stub: Stub, reporter: 
     assert (said["message_id"], said["redrive_id"], said["verdict"], said["message"]) == (
         "m-1", "0b5c6a7e-1111-4222-8333-444455556666:2", "retrying", "no stock",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("foreign", [{"StringValue": "17"}, {"BinaryValue": b"17"}, {}, None])
+def test_an_attribute_of_that_name_that_is_not_the_services_names_nothing(foreign: object) -> None:
+    message = {"MessageId": "m-1", "MessageAttributes": {"RedriveId": foreign}}
+
+    assert names_of(message) == Names("m-1")
 
 
 def test_a_final_failure_is_called_so(stub: Stub, reporter: Reporter) -> None:

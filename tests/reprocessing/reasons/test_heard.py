@@ -1,0 +1,55 @@
+"""The reporter and the service's own endpoint, over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from reprocessing.models import Attempt, DeadLetter, Report, reporters
+from reprocessing.reasons import Counts, Names, Reporter, reporting
+from tests.reprocessing.models.stock import NOW, Stock
+
+
+@pytest.fixture
+def stock(transactional_db: None) -> Stock:
+    """A letter whose consumer has it, and is to say what became of it."""
+    stock = Stock()
+    stock.target.proof = "acknowledged"
+    stock.target.save()
+    stock.letter.state = "awaiting"
+    stock.letter.attempts = 1
+    stock.letter.save()
+    Attempt.objects.create(
+        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
+        taken_at=NOW, sent_message_id="m-1", holds_lane=True,
+    )  # fmt: skip
+    return stock
+
+
+def test_what_a_consumer_reports_is_known_of_its_letter(stock: Stock, live_server: LiveServer) -> None:
+    token = str(reporters.put("shop", [stock.target], anew=False, by="ann", reason="a test").token)
+    reporter = Reporter(f"{live_server.url}/reports", token)
+    message = {"MessageId": "m-1", "MessageAttributes": {
+        "RedriveId": {"StringValue": f"{stock.letter.public_id}:1", "DataType": "String"},
+    }}  # fmt: skip
+
+    with pytest.raises(ValueError, match="no stock"), reporting(reporter, message=message):
+        raise ValueError("no stock")
+    with reporting(reporter, message=message, acknowledges=True):
+        pass
+    reporter.report("delivered", Names("m-1", "not a redrive id"))
+    reporter.close(within=10)
+
+    assert reporter.counts == Counts(taken=3, heard=2, refused=1)
+    said = list(Report.objects.order_by("happened_at").values_list("verdict", "type", "message", "attempt_no"))
+    assert said == [("retrying", "ValueError", "no stock", 1), ("delivered", "", "", 1)]
+    assert DeadLetter.objects.get().state == "delivered"
+
+
+def test_a_token_that_nobody_has_does_no_harm(stock: Stock, live_server: LiveServer) -> None:
+    reporter = Reporter(f"{live_server.url}/reports", "redrive-nobody")
+    reporter.report("delivered", Names("m-1"))
+    reporter.close(within=10)
+
+    assert reporter.counts == Counts(taken=1, dropped=1)
+    assert Report.objects.count() == 0
