@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.forecast import Forecast, in_words
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.selection import ALL, Selection
@@ -115,9 +116,16 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
 def _target(one: Share) -> Iterable[str]:
     rate = "no limit of rate" if one.rate is None else f"{one.rate:g} letters/s"
     window = f", a window of {one.window:g} s" if one.proof == "absence" else ""
-    yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'letter')}, {rate}"
+    yield f"  to {name_of(one.name)}: {counted(one.letters, 'letter')}, {rate}"
+    if one.refires is not None:
+        yield f"      {refired(one.refires)}"
     yield f"      outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
     yield f"      {forecasts(one)}"
+
+
+def refired(others: int) -> str:
+    """Who gets a letter again that is published again."""
+    return f"each letter goes to {counted(others, 'subscriber')} again that had it already"
 
 
 def forecasts(one: Share) -> str:
@@ -131,9 +139,7 @@ def forecasts(one: Share) -> str:
 
 def too_slow(outlook: Outlook) -> str:
     """Why it is refused, and the cures."""
-    told = "; ".join(
-        f"{counted(one.late, 'letter')} to {one.name.rpartition(':')[2]} ({forecasts(one)})" for one in outlook.late
-    )
+    told = "; ".join(f"{counted(one.late, 'letter')} to {name_of(one.name)} ({forecasts(one)})" for one in outlook.late)
     name = outlook.dlq.name
     return (
         f"{name}: its lanes are too long for their window. Before it is their turn, SQS drops {told}; "
@@ -186,6 +192,8 @@ def _target_in_json(one: Share) -> dict[str, Any]:
         "letters": one.letters,
         "longest_lane": one.longest,
         "rate": one.rate,
+        "kind": one.kind,
+        "refires": one.refires,
         "outcome": one.proof,
         "advance": one.advance,
         "window": one.window,

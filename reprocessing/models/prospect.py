@@ -47,6 +47,8 @@ class Share:
         longest: letters of the longest lane.
         round_trip: seconds from one letter of a lane to its next; 0 where the next need not wait for an outcome.
         late: letters that SQS expires before the letters ahead of them can have come to their ends.
+        kind: of the target.
+        refires: how many others get each letter again that is published there; None: it is not published.
     """
 
     target_id: int
@@ -59,6 +61,8 @@ class Share:
     window: float
     round_trip: float
     late: int
+    kind: str
+    refires: int | None
 
 
 # The letters that were selected for a plan; without one, those that nobody has asked for.
@@ -99,7 +103,8 @@ WITH {_READY}, placed AS (
 SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS longest, t.rate, t.proof, t.advance,
        t.window, trip.seconds AS round_trip,
        count(*) FILTER (WHERE place > 1 AND expires_at > redrive_now()
-                          AND place * trip.seconds > extract(epoch FROM expires_at - redrive_now())) AS late
+                          AND place * trip.seconds > extract(epoch FROM expires_at - redrive_now())) AS late,
+       t.kind, t.refires
   FROM placed JOIN redrive_target t ON t.id = placed.target_id
  CROSS JOIN LATERAL (SELECT CASE WHEN t.proof = 'absence' AND t.advance = 'settled'
                                  THEN t.window + %(count_lag)b::float8 ELSE 0 END AS seconds) trip

@@ -93,6 +93,9 @@ class Evidence:
     dlq_id: int
     origin: str
     target_id: int
+    target: str
+    kind: str
+    refires: int | None
     proof: str
     advance: str
     rate: float | None
@@ -182,7 +185,8 @@ WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, min(a.taken_at) AS oldest_at, min(a.deadline) AS until
       FROM redrive_attempt a WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL GROUP BY a.target_id
 )
-SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.proof, t.advance, t.rate, t.burst, t.window,
+SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn AS target, t.kind, t.refires, t.proof,
+       t.advance, t.rate, t.burst, t.window,
        w.name AS watched_by, w.mode AS watched_mode, w.drained_through,
        coalesce(open.unsettled, 0) AS unsettled, open.oldest_at, open.until, s.seen_at, s.again_at,
        greatest(open.until, s.seen_at + make_interval(secs => t.window)) AS needed_from,

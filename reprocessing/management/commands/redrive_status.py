@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Min
+from django.db.models import Min, Q
 
 from reprocessing import conf
-from reprocessing.domain.forecast import in_words
-from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
-from reprocessing.management import brake_words, rule_words
-from reprocessing.management.console import Console, add_json, find, number, when
-from reprocessing.management.drain_words import counted
-from reprocessing.models import Custody, bearings, checks, rules, standing, stops
+from reprocessing.domain.lifecycle import FINISHED, LetterState
+from reprocessing.management import brake_words, rule_words, status_words
+from reprocessing.management.console import Console, add_json, find, number
+from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, bearings, checks, hearings, rules, standing, stops
 from reprocessing.models import lanes as lanes_of
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.custody import CustodyState
-from reprocessing.models.run import RunKind
 from reprocessing.models.standing import Evidence, Lanes, Letters, Watch, Working
 
 Told = dict[str, Any]
@@ -46,12 +44,18 @@ class Command(Console):
         parser.add_argument(
             "--letters", action="store_true", help="with --json, of one dlq: the state of every letter by message id"
         )
+        parser.add_argument(
+            "--letter", metavar="ID", help="one letter, by message id or redrive id: did it work, how do we know"
+        )
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         key = find(options["name"]).pk if options["name"] else None
         if options["letters"] and not (key and options["json"]):
             raise CommandError("--letters is for one dlq, with --json: name the dlq.")
+        if options["letter"]:
+            self.tell_of(options["letter"], key, options)
+            return
         try:
             self.tell(key, options)
             while options["watch"] and self.heard:
@@ -69,7 +73,17 @@ class Command(Console):
             self.report(found)
             return
         clear = _CLEAR if options["watch"] and self.stdout.isatty() else ""
-        self.say(clear + "\n".join(screen(found)))
+        self.say(clear + "\n".join(status_words.screen(found)))
+
+    def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
+        """The letters that go by this text: in several dlqs, there may be several."""
+        found = [of_letter(one) for one in named(text, key)]
+        if not found:
+            raise CommandError(f'No letter is known by the id "{text}". Name its message id, or its redrive id.')
+        if options["json"]:
+            self.report({"letters": found})
+        else:
+            self.say("\n".join(line for one in found for line in status_words.letter(one)))
 
 
 def status(key: int | None = None) -> Told:
@@ -79,6 +93,7 @@ def status(key: int | None = None) -> Told:
     letters, lanes = standing.letters(key), standing.lanes(key)
     lag, expiry = conf.current().count_lag.total_seconds(), _expiry(key)
     evidence, runs = standing.evidence(key, count_lag=lag), standing.working(key)
+    known = hearings.counted(key)
     brakes = bearings.bearings([one.target_id for one in evidence])
     health = checks.told([one.target_id for one in evidence])
     return {
@@ -89,12 +104,48 @@ def status(key: int | None = None) -> Told:
             {
                 **_of_dlq(watch),
                 **_of_letters([one for one in letters if one.dlq_id == watch.id], now),
+                "known": {one.how: one.n for one in known if one.dlq_id == watch.id},
                 **_until(expiry.get(watch.id), now),
                 **_of_lanes([one for one in lanes if one.dlq_id == watch.id]),
                 "targets": [_of_target(one, brakes, health, now) for one in evidence if one.dlq_id == watch.id],
                 "runs": [_of_run(one) for one in runs if one.dlq_id == watch.id],
             }
             for watch in standing.watches(key)
+        ],
+    }
+
+
+def named(text: str, key: int | None) -> list[DeadLetter]:
+    """The letters of that message id, or redrive id with or without an attempt, of one dlq or of all."""
+    dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
+    which = Q(dlq__in=dlqs, message_id=text)
+    with suppress(ValueError):
+        which |= Q(public_id=UUID(text.partition(":")[0]))
+    return list(DeadLetter.objects.filter(which, dlq__in=dlqs).select_related("dlq").order_by("pk"))
+
+
+def of_letter(one: DeadLetter) -> Told:
+    """What is known of a letter, and what consumers said of it, but for their messages."""
+    found = hearings.of(one)
+    return {
+        "message_id": one.message_id,
+        "redrive_id": str(one.public_id),
+        "dlq": one.dlq.name,
+        "state": one.state,
+        "worked": found.worked,
+        "how": found.how.value,
+        "since": found.since,
+        "sentence": found.sentence,
+        "attempts": one.attempts,
+        "said": [
+            {
+                "verdict": said.verdict,
+                "at": said.happened_at,
+                "by": said.reporter,
+                "type": said.type,
+                "fingerprint": said.fingerprint,
+            }
+            for said in hearings.reasons(one, most=20)
         ],
     }
 
@@ -174,6 +225,9 @@ def _why(one: Lanes) -> str:
 def _of_target(one: Evidence, brakes: list[Bearing], health: list[checks.Told], now: datetime) -> Told:
     return {
         "origin": one.origin,
+        "target": one.target,
+        "kind": one.kind,
+        "refires": one.refires,
         "outcome": one.proof,
         "advance": one.advance,
         "rate": one.rate,
@@ -198,101 +252,3 @@ def _of_run(one: Working) -> Told:
         "why": one.why or None,
         "wave": one.wave and {"no": one.wave, "size": one.wave_size, "touched": one.touched},
     }
-
-
-def screen(found: Told) -> Iterable[str]:
-    """The same for people, line by line."""
-    yield f"{when(found['now'])}"
-    if found["stopped"]:
-        yield f"EVERYTHING IS STOPPED {_stopped(found['stopped'])}: nothing is sent. resume_redrive --all lifts it."
-    if not found["dlqs"]:
-        yield "No dlq has been added yet: see add_dlq."
-    for dlq in found["dlqs"]:
-        yield ""
-        yield from _dlq(dlq, found["now"])
-    if found["rules"]:
-        yield ""
-    for rule in found["rules"]:
-        yield from rule_words.standing(rule)
-
-
-def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
-    schedule = f", {dlq['schedule']}" if dlq["schedule"] else ""
-    following = f", next poll {when(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
-    yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
-    if dlq["stopped"]:
-        yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. resume_redrive {dlq['name']} lifts it."
-    if dlq["trouble"]:
-        yield f"  trouble   {dlq['trouble']}"
-    yield f"  in SQS    {_depth(dlq)}"
-    yield f"  letters   {_counts(dlq['letters'])}"
-    if dlq["parked"]:
-        yield "  parked    " + "; ".join(f"{n}: {ParkedReason(why).sentence}" for why, n in dlq["parked"].items())
-    if dlq["oldest"]:
-        expiry = f"; the dlq drops its first copy {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
-        yield f"  oldest    unfinished, sent first {in_words(dlq['oldest_age_seconds'])} ago{expiry}"
-    for waiting in dlq["waiting"]:
-        due = f" (from {when(waiting['due_at'])} on)" if waiting["due_at"] else ""
-        yield f"  waiting   {counted(waiting['lanes'], 'lane')}: {waiting['why']}{due}"
-    for target in dlq["targets"]:
-        yield from _target(target, now)
-    for run in dlq["runs"]:
-        by = f" for {run['asked_by']}" if run["asked_by"] else ""
-        which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
-        left = counted(run["unfinished"], "letter")
-        yield f"  run       {which} is {run['state']}: {left} unfinished{_wave(run['wave'])}"
-        if run["why"]:
-            yield f"            {run['why']}"
-    yield f"  capture   {_capture(dlq['capture'])}"
-
-
-def _target(target: Told, now: datetime) -> Iterable[str]:
-    rate = "no limit of rate" if target["rate"] is None else f"{target['rate']:g} letters/s"
-    unsettled = f", {target['unsettled']} sent and not settled" if target["unsettled"] else ""
-    yield f"  target    {target['origin'].rpartition(':')[2]}: outcome {target['outcome']}, {rate}{unsettled}"
-    if target["waits_for"]:
-        yield f"            waits for: {target['waits_for']}"
-    for check in target["checks"]:
-        yield f"  health    {brake_words.health(check)}"
-    for breaker in target["breakers"]:
-        which = f" ({breaker['rate_class']})" if breaker["rate_class"] else ""
-        yield f"  breaker{which}   {brake_words.standing(breaker, now)}"
-        yield f"            {brake_words.allowed(breaker)}"
-
-
-def _wave(wave: Told | None) -> str:
-    if wave is None:
-        return ""
-    if wave["size"] is None:
-        return f"; in its last wave, {counted(wave['touched'], 'letter')} sent"
-    return f"; in a wave of {wave['size']:,}, {counted(wave['touched'], 'letter')} sent"
-
-
-def _stopped(stop: Told) -> str:
-    return f'since {when(stop["since"])} by {stop["by"]} ("{stop["reason"]}")'
-
-
-def _depth(dlq: Told) -> str:
-    depth, copies = dlq["depth"], dlq["copies"]
-    said = "never asked"
-    if depth["at"]:
-        said = f"about {depth['visible']} visible, {depth['in_flight']} in flight at {when(depth['at'])}"
-    held = "1 copy" if copies["held"] == 1 else f"{copies['held']:,} copies"
-    return f"{said}; {held} held, {copies['to_delete']:,} to be deleted"
-
-
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{n} {state}" for state, n in counts.items() if n) or "none"
-
-
-def _in(seconds: float) -> str:
-    return f"in {in_words(seconds)}" if seconds > 0 else "now: its time is over"
-
-
-def _capture(capture: Told) -> str:
-    said = f"the last clean one that ran dry began {when(capture['last_clean'])}"
-    if capture["under_way_until"]:
-        return f"under way; {said}"
-    if capture["unclean_until"]:
-        return f"{said}; one ended uncleanly, so none counts before {when(capture['unclean_until'])}"
-    return said

@@ -54,15 +54,15 @@ def evidence(case: Case) -> Iterator[Finding]:
 
 
 def silent(case: Case) -> Iterator[Finding]:
-    """Letters that do not name the function they failed in go to the one that is named."""
-    functions = [one for one in case.sight.ways if (arn := read(one)) and arn.named is Named.FUNCTION]
+    """Letters that do not name what failed go to the one that is named alone."""
+    mute = [one for one in case.sight.ways if (arn := read(one)) and arn.named in {Named.FUNCTION, Named.SUBSCRIPTION}]
     row = case.sight.row
     default = case.proposal.default_origin or (row and row.default_origin and row.default_origin.arn)
-    if functions and len(case.sight.ways) > 1 and default not in functions:
+    if mute and len(case.sight.ways) > 1 and default not in mute:
         yield warn(
-            "Letters from a function's own dead-letter queue setting do not name the function: while several origins "
-            "are named, and none of the functions by itself, they are parked.",
-            f"Name the one they are of: add_dlq {case.name} --origin {functions[0]}.",
+            "Letters from a function's own dead-letter queue setting, and of subscriptions with raw delivery, do not "
+            "name what failed: of several origins none is theirs, so they are parked.",
+            f"Name the one that is: add_dlq {case.name} --origin {mute[0]}.",
         )
 
 

@@ -13,13 +13,14 @@ from reprocessing.domain import arn as arns
 from reprocessing.domain import endpoint
 from reprocessing.domain.arn import Named, name_of
 from reprocessing.domain.endpoint import Denied
-from reprocessing.domain.errors import TargetIsUnclear
+from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import QUEUES, SLOW, Advance, Proof, TargetKind
 from reprocessing.pipeline.examine.findings import Finding, Severity, note, refuse, warn
 from reprocessing.pipeline.examine.seen import Seen, see
 from reprocessing.pipeline.examine.ways import RATE, drafted, kind_of
 from reprocessing.sqs import QueueAddress, is_of_sqs, locate
+from reprocessing.sqs.subscribers import refired
 
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 #: Options by the fields they fill, and the kinds of targets that they are for.
@@ -204,16 +205,27 @@ def _published(case: TargetCase) -> Iterator[Finding]:
     """Publishing again was agreed to, by the number of those who would get each letter again."""
     if case.kind not in _PUBLISHED:
         return
-    agreed = case.value("refires")
     what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
-    if agreed is None:
+    agreed, others = case.value("refires"), _others(case)
+    told = others if isinstance(others, str) else f"{others:,} besides the one that failed."
+    if agreed is None or (isinstance(others, int) and agreed < others):
         yield refuse(
-            f"What is published again goes to all {what} again, not to the one that failed.",
-            "Count the others, and agree: --refire N. To reach the one that failed alone, name it as the origin: "
-            "add_dlq NAME --origin ARN.",
+            f"What is published again goes to all {what}, and not to the one alone that failed: {told}",
+            f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
+            "name that as the origin: add_dlq NAME --origin ARN.",
         )
-    else:
-        yield warn(f"Each letter goes to {agreed:,} {what} again that had it already.")
+        return
+    yield warn(f"Each letter goes to {agreed:,} {what} again that had it already.")
+    if isinstance(others, str):
+        yield warn(f"Whether there are no more than that is not known: {others}")
+
+
+def _others(case: TargetCase) -> int | str:
+    """How many would get a letter again, at the most; or why that is not known."""
+    try:
+        return max(refired(case.arn, role=case.value("role_arn")) - 1, 0)
+    except QueueIsOutOfReach as error:
+        return str(error)
 
 
 def _watched(case: TargetCase) -> Iterator[Finding]:

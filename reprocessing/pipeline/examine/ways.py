@@ -12,6 +12,7 @@ from reprocessing.models import Target, targets
 from reprocessing.models.target import QUEUES, Advance, Proof, TargetKind
 from reprocessing.pipeline.examine.seen import Seen, see
 from reprocessing.sqs import QueueAddress, locate
+from reprocessing.sqs.subscribers import subscription
 
 #: Letters a second to a target, unless a person says otherwise.
 RATE: Final = 10.0
@@ -105,8 +106,16 @@ def _nowhere(arn: Arn) -> Nowhere:
             return Nowhere(arn.text, f"{arn.text} is {arn.named.value}.")
 
 
-def _subscriber(arn: Arn, _role: str) -> Seen | Target | Nowhere:
-    return Nowhere(arn.text, f"Who {name_of(arn.text)} delivers to is not known.")
+def _subscriber(arn: Arn, role: str) -> Seen | Target | Nowhere:
+    """Whom a subscription delivers to, where that is a queue, a function or an endpoint."""
+    said = subscription(arn.text, role)
+    if said.protocol in {"http", "https"}:
+        return _target(TargetKind.HTTP, said.endpoint)
+    found = read(said.endpoint)
+    if found and (said.protocol, found.named) in {("sqs", Named.QUEUE), ("lambda", Named.FUNCTION)}:
+        return back(found, role=role)
+    why = f"{name_of(arn.text)} delivers by {said.protocol}, and nothing can be sent there from here."
+    return Nowhere(arn.text, why)
 
 
 def _target(kind: TargetKind, arn: str, *, region: str = "", role: str = "") -> Target:
