@@ -11,7 +11,8 @@ from reprocessing.sqs import QueueAddress, delete
 
 def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable]) -> int:
     """Delete these copies, in tens, and remember which are gone: their number. The others stay to be deleted."""
-    done = delete(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn), {one.message_id: one.handle for one in deletable})
+    address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
+    done = delete(address, {one.message_id: one.handle for one in deletable})
     gone = [one for one in deletable if one.message_id in done.gone]
     if gone:
         captures.gone(gone)

@@ -13,8 +13,7 @@ from reprocessing.models import Target
 from reprocessing.models.intent import Intended
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline import wrap
-from reprocessing.sqs import QueueAddress, send
-from reprocessing.sqs.publishing import publish, put
+from reprocessing.sqs import QueueAddress, publish, put, send
 
 Form = TypeVar("Form")
 

@@ -62,7 +62,10 @@ def publication(one: Intended, target: Target, conf: Conf, dlq: str) -> Publicat
     group, deduplication = (found.group_id, found.deduplication_id) if target.fifo else (None, None)
     read = notification.read(found.body)
     if isinstance(read, Unreadable):
-        return Publication(found.attempt, found.body, found.attributes, group_id=group, deduplication_id=deduplication)
+        return Publication(
+            attempt=found.attempt, message=found.body, attributes=found.attributes, group_id=group,
+            deduplication_id=deduplication,
+        )  # fmt: skip
     again = notification.publication(read, attempt=found.attempt, group_id=group, deduplication_id=deduplication)
     if isinstance(again, Unreadable):
         return _unsupported(again)

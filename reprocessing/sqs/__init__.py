@@ -17,6 +17,8 @@ from reprocessing.sqs.facts import (
 from reprocessing.sqs.functions import Invocations
 from reprocessing.sqs.handles import Deleted, Extended, delete, extend, release
 from reprocessing.sqs.loads import LARGEST, size_of
+from reprocessing.sqs.objects import are_gone
+from reprocessing.sqs.publishing import publish, put
 from reprocessing.sqs.receiving import receive
 from reprocessing.sqs.sending import send
 from reprocessing.sqs.trips import Outcomes
@@ -33,6 +35,7 @@ __all__ = [
     "QueueFacts",
     "RedriveAllowPolicy",
     "RedrivePolicy",
+    "are_gone",
     "delete",
     "depth",
     "describe",
@@ -42,6 +45,8 @@ __all__ = [
     "locate",
     "moves",
     "origins_of",
+    "publish",
+    "put",
     "receive",
     "release",
     "send",
