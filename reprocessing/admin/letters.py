@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
 
-from reprocessing.admin import letter_page
+from reprocessing.admin import answer, letter_page
 from reprocessing.admin.history import History
 from reprocessing.admin.reading import duration, visible
 from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Payload
@@ -116,7 +116,8 @@ class Letters(History):
         context: dict[str, Any] = {}
         letter = self.get_object(request, object_id)
         if letter is not None and self.has_view_permission(request, letter):
-            context = letter_page.page(letter, request.user) | self.page_of(request, letter)
+            context = letter_page.page(letter, request.user) | answer.panel(letter, request.user)
+            context |= self.page_of(request, letter)
             if context["contents"]:
                 logger.info("the payload of letter %s was shown to %s", letter.public_id, request.user.pk)
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))

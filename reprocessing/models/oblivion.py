@@ -45,6 +45,18 @@ DELETE FROM redrive_wave w
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id)
 """
 
+# What was said of a letter is kept for as long as it; of what is no letter (yet), for as long as history.
+_REPORTS = """
+DELETE FROM redrive_report WHERE id IN (
+    SELECT r.id FROM redrive_report r
+     WHERE r.received_at < redrive_now() - make_interval(secs => %(history)b::float8)
+       AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.public_id = r.public_id)
+       AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.sent_message_id = r.message_id)
+       AND NOT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
+                        WHERE l.message_id = r.message_id)
+     ORDER BY r.received_at LIMIT %(limit)b)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
@@ -75,3 +87,8 @@ def forget(*, history: float, limit: int) -> int:
 def forget_waves(*, history: float) -> int:
     """Forget waves that were settled so many seconds ago and whose attempts are forgotten; how many."""
     return rows.execute(_WAVES, {"history": history})
+
+
+def forget_reports(*, history: float, limit: int) -> int:
+    """Forget up to `limit` reports older than `history` seconds that no letter is left of; how many."""
+    return rows.execute(_REPORTS, {"history": history, "limit": limit})

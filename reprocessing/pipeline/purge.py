@@ -1,4 +1,4 @@
-"""Forget what is past its time: finished letters with their bytes and history, and copies gone for long."""
+"""Forget what is past its time: finished letters with their history, what was said of them, copies gone for long."""
 
 from __future__ import annotations
 
@@ -22,5 +22,8 @@ def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
         purged += found
         if found < _GROUP:
             break
-    oblivion.forget_waves(history=conf.history.total_seconds())
+    history = conf.history.total_seconds()
+    oblivion.forget_waves(history=history)
+    while not stop() and oblivion.forget_reports(history=history, limit=_GROUP) == _GROUP:
+        pass
     return purged

@@ -1,0 +1,136 @@
+"""Did it work, how do we know, and since when: what can be said of a letter that was sent, and no more than that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+
+
+class How(StrEnum):
+    """How it is known what became of a letter."""
+
+    ACCEPTED = "accepted"  #: its target took it
+    PRESUMED = "presumed"  #: it has not come back, with evidence
+    ACKNOWLEDGED = "acknowledged"  #: its consumer said that it worked
+    FAILED = "failed"  #: it came back, was refused, or its consumer said that it failed
+    SILENT = "silent"  #: its consumer was to say something, and did not
+    UNKNOWN = "unknown"  #: perhaps it went out
+    OPEN = "open"  #: with the target, or on its way: not known yet
+    UNSENT = "unsent"  #: nothing was sent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is written down of a letter, of its newest attempt that went out, and of what was said of that one.
+
+    Attributes:
+        state: the letter's.
+        presumed: the letter is delivered by absence.
+        acknowledges: the target's consumer is to say what became of letters.
+        watched: a dlq that is received from lies behind the target.
+        outcome: None while the attempt is open, or where there is none.
+        sent_at: when the attempt began; None: there is none.
+        deadline: until when it may come back, or is to be acknowledged.
+        denied: its consumer said that it failed.
+        said: what its consumer said last of it that decides; None: nothing that is believed.
+        said_by: the reporter; empty: a consumer that shares the database.
+    """
+
+    state: str
+    presumed: bool
+    acknowledges: bool
+    watched: bool
+    outcome: str | None = None
+    sent_at: datetime | None = None
+    taken_at: datetime | None = None
+    deadline: datetime | None = None
+    closed_at: datetime | None = None
+    returned_at: datetime | None = None
+    finished_at: datetime | None = None
+    denied: bool = False
+    said: str | None = None
+    said_at: datetime | None = None
+    said_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """An answer. `since`: since when what is said has been so; `worked` None: it is not known, or presumed."""
+
+    how: How
+    sentence: str
+    since: datetime | None
+    worked: bool | None = None
+
+
+_ENDS: Final = {
+    LetterState.PARKED: " It is parked: a person decides.",
+    LetterState.WAITING: " It will be sent again.",
+    LetterState.DISCARDED: " It was given up.",
+}
+
+
+def known(facts: Facts) -> Knowledge:
+    """What is known of a letter."""
+    state = LetterState(facts.state)
+    if state is LetterState.DUPLICATE:
+        return Knowledge(How.UNSENT, "It was not sent: an equal letter was delivered.", facts.finished_at)
+    if facts.sent_at is None:
+        end = "" if state is LetterState.WAITING else _ENDS.get(state, "")
+        return Knowledge(How.UNSENT, f"It has not been sent.{end}", facts.finished_at)
+    if state is LetterState.DELIVERED:
+        return _delivered(facts)
+    if state in {LetterState.SENDING, LetterState.AWAITING}:
+        return _open(facts)
+    return _undelivered(facts, _ENDS.get(state, ""))
+
+
+def _delivered(facts: Facts) -> Knowledge:
+    if facts.outcome == AttemptOutcome.ACKNOWLEDGED or facts.said == "delivered":
+        since = facts.said_at or facts.closed_at
+        return Knowledge(How.ACKNOWLEDGED, f"It worked: {_consumer(facts)} said so.", since, worked=True)
+    if facts.presumed:
+        but = "its consumer has not said so, but " if facts.acknowledges else ""
+        text = f"It is presumed to have worked: {but}it has not come back, and would have been seen."
+        return Knowledge(How.PRESUMED, text, facts.finished_at)
+    text = "Its target took it, and that is all that was asked for: what its consumer made of it is not known."
+    return Knowledge(How.ACCEPTED, text, facts.taken_at or facts.closed_at, worked=True)
+
+
+def _open(facts: Facts) -> Knowledge:
+    if facts.taken_at is None:
+        return Knowledge(How.OPEN, "It is not known yet: it is on its way.", facts.sent_at)
+    waits = f"it may come back{_until(facts)}"
+    if facts.acknowledges:
+        then = "its absence is asked" if facts.watched else "it is parked"
+        waits = f"its consumer is to say so{_until(facts)}; after that, {then}"
+    return Knowledge(How.OPEN, f"It is not known yet: its target took it, and {waits}.", facts.taken_at)
+
+
+def _undelivered(facts: Facts, end: str) -> Knowledge:
+    if facts.returned_at is not None:
+        return Knowledge(How.FAILED, f"It failed: it came back to a dlq.{end}", facts.returned_at, worked=False)
+    if facts.denied:
+        since = facts.said_at or facts.closed_at
+        return Knowledge(How.FAILED, f"It failed: {_consumer(facts)} said so.{end}", since, worked=False)
+    match facts.outcome:
+        case AttemptOutcome.REFUSED:
+            return Knowledge(How.FAILED, f"It failed: its target refused it.{end}", facts.closed_at, worked=False)
+        case AttemptOutcome.SILENT:
+            text = f"It is not known: its target took it; its consumer was to say so{_until(facts)}, and has not.{end}"
+            return Knowledge(How.SILENT, text, facts.closed_at)
+        case _:
+            text = f"It is not known: perhaps it went out, and no answer was heard.{end}"
+            return Knowledge(How.UNKNOWN, text, facts.closed_at)
+
+
+def _consumer(facts: Facts) -> str:
+    return f"its consumer ({facts.said_by})" if facts.said_by else "its consumer"
+
+
+def _until(facts: Facts) -> str:
+    return f" until {facts.deadline.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if facts.deadline else ""

@@ -1,0 +1,60 @@
+"""A letter's page answers: did it work, how do we know, since when; and why it died, for those who may see that."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+from django.test import Client
+
+from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target
+from reprocessing.models.lanes import clock
+from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
+
+pytestmark = pytest.mark.django_db
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def page(client: Client, letter: DeadLetter) -> str:
+    return client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+
+
+def reported(digest: bytes, **said: object) -> None:
+    values = {"verdict": "failed", "happened_at": clock(), "received_at": clock(), "digest": digest}
+    Report.objects.create(**{**values, **said})
+
+
+def test_the_page_says_what_is_known_and_since_when() -> None:
+    letter = parked(dlq())
+    Attempt.objects.filter(letter=letter).update(returned_at=clock())
+    text = page(person("ann", *LOOKS), letter)
+    assert "<p>It failed: it came back to a dlq. It is parked: a person decides. (failed, since " in text
+
+
+def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
+    letter = parked(dlq())
+    reported(b"1", message_id=letter.message_id, type="KeyError", message=f"4111{SCRIPT}", fingerprint="f-canary")
+    reported(b"2", public_id=letter.public_id, attempt_no=1, type="Timeout\u202e")
+    reported(b"3", message_id="another's", type="Other-canary")
+    seen, shown = page(person("ann", *LOOKS), letter), page(person("ben", *LOOKS, "view_payload"), letter)
+    canaries = ("KeyError", "4111", "f-canary", "Timeout")
+    assert [one in seen for one in canaries] == [False] * 4
+    assert "You may not see what consumers said" in seen
+    assert [one in shown for one in canaries] == [True] * 4
+    assert [one in shown for one in (SCRIPT, "Other-canary", "\u202e")] == [False] * 3
+    assert [one in html.unescape(shown) for one in ("its first death", "<td>attempt 1</td>", "Timeout<U+202E>")] == (
+        [True] * 3
+    )
+
+
+def test_what_a_stranger_said_is_on_no_page() -> None:
+    letter = parked(dlq())
+    stranger = Reporter.objects.create(name="stranger", token_hash=b"1", added_by="ann")
+    stranger.targets.set([Target.objects.create(arn="arn:else", url="u", region="r")])
+    reported(b"1", message_id=letter.message_id, type="Stranger-canary", reporter=stranger)
+    client = person("ann", *LOOKS, "view_payload")
+    assert "Stranger-canary" not in page(client, letter)
+    assert letter.target
+    stranger.targets.add(letter.target)
+    assert "Stranger-canary" in page(client, letter)

@@ -1,0 +1,56 @@
+"""`redrive_status --letter`: one letter, by any of its ids."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from reprocessing.models import Attempt, Report
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import add_origin, add_sent, ago
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def sent(add_row: AddRow) -> Attempt:
+    """A letter whose target took it an hour ago; it may come back for another."""
+    return add_sent(add_origin(add_row("orders"), window=7_200), taken_at=ago(hours=1), deadline=ago(hours=-1))
+
+
+def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json: AskJson) -> None:
+    letter = sent.letter
+    names = (letter.message_id, str(letter.public_id), f"{letter.public_id}:1")
+    found = [ask_json("redrive_status", "--letter", one)["letters"] for one in names]
+    assert [[one["message_id"] for one in some] for some in found] == [[letter.message_id]] * 3
+    (told,) = found[0]
+    assert (told["how"], told["worked"], told["state"], told["dlq"]) == ("open", None, "awaiting", "orders")
+    lines = ask("redrive_status", "orders", "--letter", letter.message_id).splitlines()
+    assert lines[0] == f"{letter.message_id}  of orders: awaiting"
+    assert lines[1].startswith("  It is not known yet: its target took it, and it may come back until 20")
+    assert lines[2] == f"  redrive id  {letter.public_id}, 1 attempt"
+
+
+def test_why_it_failed_is_told_without_what_it_may_quote(sent: Attempt, ask: Ask) -> None:
+    Report.objects.create(
+        message_id=sent.sent_message_id, verdict="failed", type="KeyError", message="4111-canary", fingerprint="f1",
+        happened_at=ago(hours=0), received_at=ago(hours=0), digest=b"1",
+    )  # fmt: skip
+    told = ask("redrive_status", "--letter", sent.letter.message_id)
+    assert told.splitlines()[3].endswith("by a consumer in this database: KeyError, f1")
+    assert "4111" not in told
+
+
+@pytest.mark.parametrize("text", ["m-none", str(uuid.UUID(int=7))])
+def test_a_letter_that_is_not_known_is_said_to_be_none(text: str, sent: Attempt) -> None:
+    with pytest.raises(CommandError, match="No letter is known by the id"):
+        call_command("redrive_status", "--letter", text)
+
+
+def test_a_letter_of_another_dlq_is_not_told_of(sent: Attempt, add_row: AddRow) -> None:
+    add_row("mail")
+    with pytest.raises(CommandError, match="No letter is known by the id"):
+        call_command("redrive_status", "mail", "--letter", sent.letter.message_id)

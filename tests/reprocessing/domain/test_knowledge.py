@@ -1,0 +1,113 @@
+"""Did it work, how do we know, since when: each answer says what is known, and no more."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.knowledge import Facts, How, known
+from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+
+START = datetime(2026, 3, 1, 8, tzinfo=UTC)
+SENT, TAKEN, DEADLINE, CLOSED, RETURNED, FINISHED, SAID = (START + timedelta(minutes=n) for n in range(7))
+
+
+def facts(state: str, outcome: str | None = None, **other: Any) -> Facts:  # noqa: ANN401  any of its fields
+    """Of a letter whose newest attempt its target took."""
+    values: dict[str, Any] = {
+        "state": state, "presumed": False, "acknowledges": False, "watched": False, "outcome": outcome,
+        "sent_at": SENT, "taken_at": TAKEN, "deadline": DEADLINE, "closed_at": CLOSED, "finished_at": FINISHED,
+    }  # fmt: skip
+    return Facts(**{**values, **other})
+
+
+YET = "It is not known yet: its target took it, and "
+UNTIL = "until 2026-03-01 08:02:00 UTC"
+PARKS = f"its consumer is to say so {UNTIL}; after that, it is parked."
+SILENT = f"It is not known: its target took it; its consumer was to say so {UNTIL}, and has not."
+TAKEN_ONLY = "Its target took it, and that is all that was asked for: what its consumer made of it is not known."
+PRESUMED = "It is presumed to have worked: {}it has not come back, and would have been seen."
+
+
+@pytest.mark.parametrize(
+    ("given", "worked", "how", "sentence", "since"),
+    [
+        (facts("delivered", "accepted"), True, "accepted", TAKEN_ONLY, TAKEN),
+        (facts("delivered", "absent", presumed=True), None, "presumed", PRESUMED.format(""), FINISHED),
+        (
+            facts("delivered", "absent", presumed=True, acknowledges=True),
+            None, "presumed", PRESUMED.format("its consumer has not said so, but "), FINISHED,
+        ),
+        (
+            facts("delivered", "acknowledged", said="delivered", said_at=SAID, said_by="shop"),
+            True, "acknowledged", "It worked: its consumer (shop) said so.", SAID,
+        ),
+        (facts("delivered", "acknowledged"), True, "acknowledged", "It worked: its consumer said so.", CLOSED),
+        (
+            facts("delivered", "accepted", said="delivered", said_at=SAID),
+            True, "acknowledged", "It worked: its consumer said so.", SAID,
+        ),
+        (facts("sending", taken_at=None), None, "open", "It is not known yet: it is on its way.", SENT),
+        (
+            facts("awaiting"),
+            None, "open", f"{YET}it may come back {UNTIL}.", TAKEN,
+        ),
+        (
+            facts("awaiting", acknowledges=True),
+            None, "open",
+            YET + PARKS, TAKEN,
+        ),
+        (
+            facts("awaiting", acknowledges=True, watched=True, deadline=None),
+            None, "open",
+            f"{YET}its consumer is to say so; after that, its absence is asked.", TAKEN,
+        ),
+        (
+            facts("waiting", "accepted", returned_at=RETURNED, said="delivered"),
+            False, "failed", "It failed: it came back to a dlq. It will be sent again.", RETURNED,
+        ),
+        (
+            facts("parked", "failed", denied=True, said="failed", said_at=SAID, said_by="shop"),
+            False, "failed", "It failed: its consumer (shop) said so. It is parked: a person decides.", SAID,
+        ),
+        (
+            facts("waiting", "accepted", denied=True),
+            False, "failed", "It failed: its consumer said so. It will be sent again.", CLOSED,
+        ),
+        (
+            facts("discarded", "refused"),
+            False, "failed", "It failed: its target refused it. It was given up.", CLOSED,
+        ),
+        (
+            facts("parked", "silent"),
+            None, "silent",
+            f"{SILENT} It is parked: a person decides.", CLOSED,
+        ),
+        (
+            facts("waiting", "unknown"),
+            None, "unknown", "It is not known: perhaps it went out, and no answer was heard. It will be sent again.",
+            CLOSED,
+        ),
+        (facts("waiting", sent_at=None), None, "unsent", "It has not been sent.", FINISHED),
+        (
+            facts("parked", sent_at=None),
+            None, "unsent", "It has not been sent. It is parked: a person decides.", FINISHED,
+        ),
+        (facts("duplicate"), None, "unsent", "It was not sent: an equal letter was delivered.", FINISHED),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_a_letter(given: Facts, worked: bool | None, how: str, sentence: str, since: datetime) -> None:
+    found = known(given)
+    assert (found.worked, found.how, found.sentence, found.since) == (worked, how, sentence, since)
+
+
+@pytest.mark.parametrize("state", list(LetterState))
+@pytest.mark.parametrize("outcome", [None, *AttemptOutcome])
+@pytest.mark.parametrize("bare", [True, False])
+def test_something_is_known_of_every_letter(state: LetterState, outcome: AttemptOutcome | None, bare: bool) -> None:
+    times = ("sent_at", "taken_at", "deadline", "closed_at", "finished_at")
+    found = known(facts(state, outcome, **(dict.fromkeys(times) if bare else {})))
+    assert found.how in How
+    assert found.sentence.endswith(".")
