@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from reprocessing.domain.errors import AnswersAreUnclear
@@ -88,6 +89,7 @@ class Answers:
                 return Refused(str(status), _in_words(status), poison=True)
 
 
+@lru_cache(maxsize=256)
 def parse(text: str) -> Answers:
     """What a text such as "409=success 4xx=retry" says; an empty one says nothing.
 
