@@ -14,7 +14,10 @@ from reprocessing.models.dead_letter_queue import DeadLetterQueue, DeleteWhen
 from reprocessing.models.progress import Tally
 from reprocessing.models.prospect import Objection, Prospect, Share
 from reprocessing.models.run import Run
+from reprocessing.pipeline.verify import Verified
 
+#: Letters that are named where many are told of.
+_NAMED = 10
 #: What a run has come to, in the order of telling; together they are its letters.
 _ENDS = {
     "delivered": "delivered",
@@ -34,6 +37,7 @@ class Outlook:
         parked: letters that wait for a person.
         run: the plan that its letters are selected for.
         behind: message ids of letters that were asked for and stand behind others that were not; the first of them.
+        verified: whether what letters point to is still there.
     """
 
     dlq: DeadLetterQueue
@@ -44,6 +48,7 @@ class Outlook:
     parked: int
     run: Run
     behind: list[str]
+    verified: Verified
 
     @property
     def nothing(self) -> bool:
@@ -88,6 +93,10 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         ids = ", ".join(outlook.behind)
         number = outlook.run.behind or len(outlook.behind)
         yield f"  behind          {number:,}: letters before them in their lanes are not part of this run. {ids}"
+    if gone := outlook.verified.gone:
+        ids = ", ".join(gone[:_NAMED])
+        some = f"{len(gone):,} of {outlook.verified.asked:,} that lie in S3"
+        yield f"  bodies gone     {some}: their consumer will fail. Put the objects back, or discard them. {ids}"
     if outlook.parked:
         decide = "manage.py release_parked, discard_parked, or the parking lot in the admin"
         yield f"  parked          {counted(outlook.parked, 'letter')} {_verb(outlook.parked)} for a person: {decide}"
@@ -181,6 +190,7 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
         "targets": [_target_in_json(one) for one in outlook.shares],
         "behind": outlook.run.behind or 0,
         "behind_ids": outlook.behind,
+        "bodies_in_s3": {"asked": outlook.verified.asked, "gone": outlook.verified.gone},
         "waves": outlook.run.waves,
         "refused": refused or None,
     }

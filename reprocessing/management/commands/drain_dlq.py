@@ -32,7 +32,7 @@ from reprocessing.models import DeadLetterQueue, Run, operations, progress, pros
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.operations import UNNAMED, Asked
 from reprocessing.models.run import RunState
-from reprocessing.pipeline import drain
+from reprocessing.pipeline import drain, verify
 
 #: Seconds after which a capture that never runs dry is begun anew.
 _CAPTURE = 3_600.0
@@ -210,6 +210,7 @@ def look_ahead(run: Run) -> Outlook:
         sum(one.n for one in standing.letters(dlq.pk) if one.state == LetterState.PARKED),
         run,
         selection.behind(dlq.pk, run.pk, wish, most=_NAMED) if run.behind else [],
+        verify.pointers(run),
     )
 
 
