@@ -44,6 +44,10 @@ class Wires:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._alarm)
 
+    def __del__(self) -> None:
+        for end in (self._bell, self._rope):
+            end.close()
+
     def add(self, handle: pycurl.Curl) -> None:
         """Begin a transfer, with the next turn."""
         self._multi.add_handle(handle)

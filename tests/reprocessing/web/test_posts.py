@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from reprocessing.domain.answers import parse
+from reprocessing.domain.answers import Answers, parse
+from reprocessing.domain.carrier import Post
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.web import Posts
 from tests.conditions import eventually
 from tests.contract.carriers import LATE, all_ended, always
-from tests.reprocessing.web.posting import become, post, posting
+from tests.reprocessing.web.posting import become, listed, post, posting
 from tests.reprocessing.web.stand_in import Asked, Reader, Script, StandIn, Writer, answers, hangs, pours, standing_in
 from tests.reprocessing.web_servers import BLANK, status
 
@@ -131,7 +134,7 @@ def test_what_is_no_http_leaves_the_letter_unknown(answer: bytes) -> None:
     ],
 )
 def test_of_an_endless_body_no_more_is_read_than_four_kibibytes(first: bytes, piece: bytes) -> None:
-    assert outcome_of(pours(first, piece)) == Taken()
+    assert outcome_of(pours(first, piece), timeout=30) == Taken()
 
 
 @pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\n", b""])
@@ -223,3 +226,14 @@ def test_attempts_are_told_of_in_the_order_they_end() -> None:
     with standing_in({"late": answers(status(200), after=LATE)}) as there, posting(there.port) as posts:
         posts.start([post(there.port, "/late", attempt=2), post(there.port, "/500", attempt=3)], may_start=always)
         assert [attempt for attempt, _ in all_ended(posts)] == [3, 2]
+
+
+def test_posts_that_are_forgotten_close_what_they_had_open() -> None:
+    with standing_in() as there:
+        posts = Posts(listed(f"127.0.0.1:{there.port}"))
+        address = f"http://127.0.0.1:{there.port}/200"
+        assert become(posts, *(Post(one, address, b"letter", (), 5.0, Answers()) for one in (1, 2))) == [Taken()] * 2
+        assert there.alive == 2
+        del posts
+        gc.collect()
+        eventually(lambda: there.alive == 0, within=2)

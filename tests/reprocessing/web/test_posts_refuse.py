@@ -73,12 +73,12 @@ def test_a_host_without_an_address_is_out_of_reach() -> None:
 
 def test_a_certificate_must_be_the_names_own(certified: tuple[ssl.SSLContext, ssl.SSLContext], tmp_path: Path) -> None:
     shows, trusts = certified
-    other, _ = certify(tmp_path, "other.test")
+    other, trusts_other = certify(tmp_path, "other.test")
     with standing_in(tls=shows) as there, posting(there.port, tls=trusts) as posts:
         for _ in range(3):
             assert become(posts, post(there.port, scheme="https")) == [Taken()]
         assert [asked.connection for asked in there.asked] == [1, 1, 1]
-    for tls, trusted in ((other, trusts), (shows, None)):
+    for tls, trusted in ((other, trusts), (other, trusts_other), (shows, None)):
         with standing_in(tls=tls) as there, posting(there.port, tls=trusted) as posts:
             [outcome] = become(posts, post(there.port, scheme="https"))
             assert outcome == NotSent("its certificate is not good", unreachable=True)
