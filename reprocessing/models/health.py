@@ -16,6 +16,7 @@ class CheckKind(models.TextChoices):
     ALARM = "alarm", "alarm: a CloudWatch alarm is in OK"
     DEPTH = "depth", "depth: the target queue holds at most so many messages"
     AGE = "age", "age: the target queue's oldest message is at most so many seconds old"
+    POLICY = "policy", "policy: the target queue has a redrive policy"
 
 
 class Health(models.TextChoices):
@@ -51,7 +52,8 @@ class HealthCheck(models.Model):
             models.UniqueConstraint(fields=["target", "kind", "subject"], name="a_target_is_asked_one_thing_once"),
             models.CheckConstraint(
                 condition=Q(kind__in=["http", "alarm"], ceiling=None) & ~Q(subject="")
-                | Q(kind__in=["depth", "age"], ceiling__isnull=False, ceiling__gte=0, subject=""),
+                | Q(kind__in=["depth", "age"], ceiling__isnull=False, ceiling__gte=0, subject="")
+                | Q(kind="policy", ceiling=None, subject=""),
                 name="a_check_says_what_it_asks",
             ),
             models.CheckConstraint(

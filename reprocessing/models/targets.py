@@ -10,8 +10,9 @@ from django.db import transaction
 from reprocessing.domain.arn import name_of
 from reprocessing.models.dead_letter_queue import DeadLetterQueue
 from reprocessing.models.difference import Difference, Fields, differing
+from reprocessing.models.health import CheckKind, HealthCheck
 from reprocessing.models.review import Act, Review
-from reprocessing.models.target import Target
+from reprocessing.models.target import Target, TargetKind
 
 #: What may be said of a target's breakers, all of them, as of fields of the target; and what a breaker calls it.
 BRAKES: Mapping[str, str] = {
@@ -43,6 +44,7 @@ def write(arn: str, fields: Fields) -> Target:
     if "watched_by" in row:
         row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
     target, _ = Target.objects.update_or_create(arn=arn, defaults=row)
+    _keep_policy(target)
     _write_brakes(target, fields)
     return target
 
@@ -86,3 +88,12 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
     if "watched_by" in values:
         values["watched_by"] = target.watched_by and target.watched_by.arn
     return values
+
+
+def _keep_policy(target: Target) -> None:
+    """Celery workers delete what they reject from a queue without a redrive policy: to such a one nothing goes."""
+    its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
+    if target.kind == TargetKind.CELERY:
+        HealthCheck.objects.get_or_create(**its, defaults={"every": 30.0, "max_age": 90.0})
+    else:
+        HealthCheck.objects.filter(**its).delete()

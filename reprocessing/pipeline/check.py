@@ -13,11 +13,11 @@ from typing import Final
 from reprocessing import web
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.health import Finding, Healthy, Unknown, within
+from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown, within
 from reprocessing.models import checks
 from reprocessing.models.checks import Check
 from reprocessing.models.health import CheckKind
-from reprocessing.sqs import QueueAddress, alarms, depth
+from reprocessing.sqs import QueueAddress, alarms, depth, describe
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +80,8 @@ def _jobs(claimed: Sequence[Check], conf: Conf) -> Iterator[_Job]:
                 yield from (_Job([one], partial(_http, conf)) for one in some)
             case CheckKind.DEPTH:
                 yield from (_Job([one], _depth) for one in some)
+            case CheckKind.POLICY:
+                yield from (_Job([one], _policy) for one in some)
 
 
 def _kind_and_region(one: Check) -> tuple[str, str]:
@@ -121,6 +123,12 @@ def _http(conf: Conf, some: list[Check]) -> list[Finding]:
 
 def _depth(some: list[Check]) -> list[Finding]:
     return [within("its depth", depth(_queue(one)).total, _ceiling(one), "messages") for one in some]
+
+
+def _policy(some: list[Check]) -> list[Finding]:
+    """Celery workers delete what they reject from a queue that has none (kombu 5.7)."""
+    lost = Unhealthy("its queue has no redrive policy, so its workers delete what they reject; give it one again")
+    return [Healthy("a redrive policy") if describe(_queue(one)).redrive else lost for one in some]
 
 
 def _queue(one: Check) -> QueueAddress:

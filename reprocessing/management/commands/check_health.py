@@ -193,6 +193,8 @@ def _question(one: Told) -> str:
             return f"holds at most {one.ceiling:,.15g} messages"
         case CheckKind.AGE:
             return f"oldest message at most {one.ceiling:,.15g} s old"
+        case CheckKind.POLICY:
+            return "has a redrive policy, which Celery workers need"
 
 
 def _since(one: Told) -> str:
