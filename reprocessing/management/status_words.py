@@ -10,7 +10,7 @@ from reprocessing.domain.forecast import in_words
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.management import brake_words, rule_words
 from reprocessing.management.console import when
-from reprocessing.management.drain_words import counted
+from reprocessing.management.drain_words import counted, refired
 from reprocessing.models.run import RunKind
 
 Told = dict[str, Any]
@@ -68,6 +68,8 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
     rate = "no limit of rate" if target["rate"] is None else f"{target['rate']:g} letters/s"
     unsettled = f", {target['unsettled']} sent and not settled" if target["unsettled"] else ""
     yield f"  target    {target['origin'].rpartition(':')[2]}: outcome {target['outcome']}, {rate}{unsettled}"
+    if target["refires"] is not None:
+        yield f"            {refired(target['refires'])}"
     if target["waits_for"]:
         yield f"            waits for: {target['waits_for']}"
     for check in target["checks"]:

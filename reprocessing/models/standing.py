@@ -240,17 +240,25 @@ def working(dlq: int | None = None) -> list[Working]:
 
 
 def awaited(one: Evidence) -> str:
-    """What has to happen before the oldest unsettled letter of a target may be presumed delivered; empty: nothing."""
+    """What has to happen before the oldest unsettled letter of a target is settled; empty: there is none."""
     if not one.unsettled or one.oldest_at is None or one.until is None:
         return ""
+    if one.proof == "acknowledged" and one.now < one.until:
+        return f"its consumer's word on its oldest letter, until {one.until:%H:%M:%S} UTC"
     if one.watched_by is None or one.watched_mode == "observe":
-        watched = f"{one.watched_by} is in mode observe" if one.watched_by else "no watched dlq lies behind it"
-        return f"nothing: {watched}, so it cannot be seen whether its letters come back"
+        return _unseen(one)
     if one.now < one.until:
         return f"its oldest letter may still come back, until {one.until:%H:%M:%S} UTC"
     if one.seen_at is None or one.needed_from is None:
         return f"it has not been seen empty since it took its oldest letter, at {one.oldest_at:%Y-%m-%d %H:%M:%S} UTC"
     return _lacking(one, one.seen_at, one.needed_from) or "the next promotion: the evidence is there"
+
+
+def _unseen(one: Evidence) -> str:
+    if one.proof == "acknowledged":
+        return "nothing: its consumer's time is over, and the next promotion parks its oldest letter"
+    watched = f"{one.watched_by} is in mode observe" if one.watched_by else "no watched dlq lies behind it"
+    return f"nothing: {watched}, so it cannot be seen whether its letters come back"
 
 
 def _lacking(one: Evidence, seen_at: datetime, needed_from: datetime) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from reprocessing.conf import Conf
 from reprocessing.models import oblivion
 
-_GROUP = 1_000
+_GROUP, _REPORTS = 1_000, 100_000
 
 
 def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
@@ -24,6 +24,5 @@ def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
             break
     history = conf.history.total_seconds()
     oblivion.forget_waves(history=history)
-    while not stop() and oblivion.forget_reports(history=history, limit=_GROUP) == _GROUP:
-        pass
+    oblivion.forget_reports(history=history, limit=_REPORTS)
     return purged

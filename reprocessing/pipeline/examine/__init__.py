@@ -30,6 +30,7 @@ _CHECKS = (
     elsewhere.published,
     elsewhere.moved,
     policies.outcome,
+    policies.acknowledged,
     policies.awaited,
     policies.leaning,
     policies.order,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reprocessing.domain.arn import name_of
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.identity import Source
-from reprocessing.models import Attempt, Target
+from reprocessing.models import Attempt, Reporter, Target
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.registration import KEYS
 from reprocessing.models.target import Advance, Proof
@@ -31,6 +31,22 @@ def outcome(case: Case) -> Iterator[Finding]:
                 f"The outcome absence cannot be seen: from the dlq behind {seen.address.name}, in mode observe, "
                 "nothing is received.",
                 "Say --mode manual, or --outcome accepted.",
+            )
+
+
+def acknowledged(case: Case) -> Iterator[Finding]:
+    """Somebody may say what became of letters, and a person knows what follows where nobody does."""
+    for seen in case.sight.queues.values():
+        if case.of_target(seen, "proof") != Proof.ACKNOWLEDGED:
+            continue
+        name, window = seen.address.name, case.of_target(seen, "window")
+        behind = watcher(case.sight, seen)
+        silent = "is presumed delivered once its absence is proved" if behind else "is parked, since nothing else tells"
+        yield note(f"A letter of which the consumer of {name} says nothing for {in_words(window)} {silent}.")
+        if not Reporter.objects.filter(targets__arn=seen.facts.arn, revoked_at=None).exists():
+            yield warn(
+                f"Nobody may report yet what becomes of letters sent to {name}.",
+                f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
             )
 
 
