@@ -1,0 +1,101 @@
+"""A Celery application's tasks die, it is mended, the service brings them back; its worker survives all of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from celery import group
+
+from reprocessing.domain.task_death import causes
+from reprocessing.domain.task_message import TaskMessage, read
+from reprocessing.models import DeadLetter, lanes
+from reprocessing.pipeline import park
+from tests import envelopes
+from tests.conditions import eventually
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.stories.scene import drained
+from tests.stories.shop_worker import Shop, shop
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
+
+CELERY = {"kind": "celery", "strips_eta": True}  # else what was to run in an hour would die of that once more
+HIDDEN = timedelta(seconds=2)
+
+
+def dying(bench: Workbench) -> None:
+    """The origin's messages die after two receives."""
+    policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "2"})
+    attributes = {"RedrivePolicy": policy, "VisibilityTimeout": str(HIDDEN.seconds)}
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes=attributes)
+
+
+def letters(bench: Workbench) -> dict[str, tuple[str, list[str]]]:
+    """State or reason, and causes, of every letter, by what it is called with or else by its task, or its body."""
+    found = {}
+    for one in DeadLetter.objects.filter(dlq=bench.dlq).select_related("payload"):
+        body = bytes(one.payload.body)
+        task = read(body)
+        args = task.args if isinstance(task, TaskMessage) else [body.decode()]
+        name = str(args[0]) if isinstance(args, list) else "closed"
+        found[name] = one.reason or one.state, causes(task, one.payload.system, visibility=HIDDEN)
+    return found
+
+
+def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tmp_path: Path) -> None:
+    bench = Workbench(target_fields=CELERY, visibility=HIDDEN.seconds)
+    dying(bench)
+    with shop(tmp_path, "shop", bench.origin_url) as running:
+        running.breaks()
+        _send(running, bench)
+        eventually(lambda: bench.left() == 9 and not bench.left(bench.origin_url), within=60)
+        running.app.send_task("shop.crash", ["crashed"])  # by itself: what waits behind it would die of the wait
+        eventually(lambda: bench.left() == 10 and not bench.left(bench.origin_url), within=60)
+        running.is_mended()
+        begun = len(running.marks())
+        tally = drained(bench)
+        assert (tally.delivered, tally.parked, tally.open) == (7, 3, 0)
+        eventually(lambda: len(running.marks()) == begun + 5, within=30)
+        assert sorted(running.marks()[begun:]) == ["charged 1", "charged 2", "crashed", "insisted", "later"]
+        found = letters(bench)
+        assert {name: state for name, (state, _) in found.items()} == {
+            **dict.fromkeys(("charged 1", "charged 2", "insisted", "crashed", "later", "unknown"), "delivered"),
+            "closed": "delivered",
+            "too late": "expired", "a part": "waits_for_a_word", "hello": "unreadable_task",
+        }  # fmt: skip
+        _are_explained(found)
+        running.works()
+        part = DeadLetter.objects.get(dlq=bench.dlq, reason="waits_for_a_word")
+        assert park.release([part.pk], by="a person", reason="its group has ended").refused == {}
+        bench.replay()
+        eventually(lambda: "a part" in running.marks(), within=30)
+        # What no worker knows, and what this one may not open, dies again: it is not lost, and known as the same.
+        eventually(lambda: bench.left() == 2, within=30)
+        bench.capture()
+        assert set(DeadLetter.objects.filter(dlq=bench.dlq, epoch=1).values_list("state", flat=True)) == {"waiting"}
+        running.works()
+
+
+def _send(running: Shop, bench: Workbench) -> None:
+    send = running.app.send_task
+    for word in ("charged 1", "charged 2"):
+        send("shop.charge", [word])
+    send("shop.insist", ["insisted"])
+    send("shop.charge", ["later"], eta=lanes.clock() + timedelta(hours=1))
+    send("shop.unknown", ["unknown"])
+    send("shop.charge", ["pickled"], serializer="pickle")
+    group(running.app.signature("shop.charge", ["a part"]), app=running.app).apply_async()
+    bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="hello")
+    late = envelopes.task("shop.charge", "too late", queue="shop", expires=lanes.clock() - timedelta(seconds=1))
+    bench.bury(late.decode())
+
+
+def _are_explained(found: dict[str, tuple[str, list[str]]]) -> None:
+    why = {name: sentences[0] for name, (_, sentences) in found.items()}
+    assert "probably its retries were spent" in why["insisted"]
+    assert "probably died without having run" in why["later"]
+    assert "rejects it" in why["hello"] or "reject it" in why["hello"]
+    for name in ("charged 1", "crashed", "unknown", "closed"):
+        assert "never acknowledged: probably its task failed" in why[name]
