@@ -59,6 +59,7 @@ class Reporter:
         *,
         message: bool = True,
         scrub: Callable[[str], str] | None = None,
+        ignores: tuple[type[BaseException], ...] = (),
         capacity: int = 1_000,
         batch: int = 100,
         every: float = 1.0,
@@ -74,6 +75,7 @@ class Reporter:
             message: whether exceptions' texts are told. They may quote what a message held; without them type and
                 fingerprint are.
             scrub: what takes out of such a text what must not be told.
+            ignores: exceptions that say nothing of a message, such as that another works on it just now.
             capacity: reports that may wait.
             batch: reports of one request.
             every: seconds between two requests, so that one carries what is said meanwhile.
@@ -85,7 +87,7 @@ class Reporter:
             EndpointIsUnclear: the URL or the token cannot be used.
         """
         self._endpoint = endpoint.read(url, token, timeout=timeout) if url else None
-        self._message, self._scrub, self._clock = message, scrub, clock
+        self._message, self._scrub, self._ignores, self._clock = message, scrub, ignores, clock
         self._capacity, self._batch, self._every, self._longest_rest = capacity, batch, every, longest_rest
         self.begin_anew()
         _reporters.add(self)
@@ -123,7 +125,7 @@ class Reporter:
         self._queue.put(None)
 
     def _take(self, verdict: Verdict, names: Names, error: BaseException | None) -> None:
-        if self._endpoint is None:
+        if self._endpoint is None or isinstance(error, self._ignores):
             return
         if not names:
             self._count(nameless=1)

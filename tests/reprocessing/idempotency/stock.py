@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -51,10 +52,12 @@ def database(name: str = "") -> str:
     return json.dumps({key: known[key] for key in names} | ({"NAME": name} if name else {}))
 
 
-def project(code: str, *, name: str = "") -> subprocess.CompletedProcess[str]:
-    """Run code to its end in a project of its own."""
+def project(code: str, *, name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run code to its end in a project of its own, whose folder has what docs/consumers.md says to copy."""
+    shutil.copytree(SOURCES / "reprocessing/idempotency", folder / "reprocessing/idempotency")
+    shutil.copy(SOURCES / "reprocessing/__init__.py", folder / "reprocessing")
     return subprocess.run(
-        [sys.executable, "-c", PROJECT, database(name), code], cwd=SOURCES, capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROJECT, database(name), code], cwd=folder, capture_output=True, text=True, check=False
     )
 
 

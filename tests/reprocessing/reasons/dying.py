@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 from typing import Any
 
 from celery import Celery
@@ -37,44 +38,46 @@ app.conf.update(
 if os.environ.get("DYING_REPORTS"):
     hook.install(app, url=os.environ["DYING_REPORTS"], token="token", acknowledges=True, every=0.1)
 
+task = partial(app.task, shared=False)  # no other app's: the test imports this module, too
 
-@app.task(name="dying.fail")
+
+@task(name="dying.fail")
 def fail() -> None:
     """It fails, and SQS hands it out again."""
     raise ValueError("no stock")
 
 
-@app.task(name="dying.fail_for_good", acks_on_failure=True)
+@task(name="dying.fail_for_good", acks_on_failure=True)
 def fail_for_good() -> None:
     """It fails, and is acknowledged."""
     raise ValueError("no such order")
 
 
-@app.task(name="dying.retry", bind=True, default_retry_delay=0)
+@task(name="dying.retry", bind=True, default_retry_delay=0)
 def retry(self: Any) -> None:  # noqa: ANN401
     """It works the second time."""
     if not self.request.retries:
         raise self.retry(exc=ValueError("not yet"))
 
 
-@app.task(name="dying.dawdle", time_limit=1)
+@task(name="dying.dawdle", time_limit=1)
 def dawdle() -> None:
     """Its process is killed when its time is up."""
     time.sleep(60)
 
 
-@app.task(name="dying.reject")
+@task(name="dying.reject")
 def reject() -> None:
     """It says itself that it is not for it."""
     raise Reject("not for us", requeue=False)
 
 
-@app.task(name="dying.vanish")
+@task(name="dying.vanish")
 def vanish() -> None:
     """Its process is gone."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@app.task(name="dying.work")
+@task(name="dying.work")
 def work() -> None:
     """It works."""

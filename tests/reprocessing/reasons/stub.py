@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from celery import _state, signals
+
 
 @dataclass(slots=True)
 class Stub:
@@ -71,3 +73,20 @@ def listening() -> Iterator[Stub]:
         server.shutdown()
         server.server_close()
         thread.join(5)
+
+
+@contextmanager
+def unhooked() -> Iterator[None]:
+    """Once the block has ended, Celery's signals have the receivers of before, and other apps none of its tasks."""
+    hooked = (
+        signals.task_failure, signals.task_retry, signals.task_success, signals.before_task_publish,
+        signals.task_received, signals.worker_process_shutdown,
+    )  # fmt: skip
+    before = [(one, list(one.receivers or [])) for one in hooked]
+    current, shared = _state.get_current_app(), set(_state._on_app_finalizers)  # type: ignore[attr-defined]  # private
+    yield
+    _state._set_current_app(current)  # type: ignore[attr-defined]  # as above
+    _state._on_app_finalizers.intersection_update(shared)  # type: ignore[attr-defined]  # as above
+    for one, receivers in before:
+        one.receivers = receivers
+        one.sender_receivers_cache.clear()  # type: ignore[attr-defined]  # not in Celery's stubs

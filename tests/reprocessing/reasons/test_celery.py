@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,10 +16,6 @@ from reprocessing.reasons import celery as hook
 from tests.reprocessing.reasons.stub import Stub
 
 ATTRIBUTES = {"RedriveId": {"DataType": "String", "StringValue": "0b5c6a7e-1111-4222-8333-444455556666:2"}}
-SIGNALS = (
-    signals.task_failure, signals.task_retry, signals.task_success, signals.before_task_publish, signals.task_received,
-    signals.worker_process_shutdown,
-)  # fmt: skip
 
 
 class Channel:
@@ -67,12 +62,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(stub: Stub) -> Iterator[Desk]:
-    before = [(one, list(one.receivers or [])) for one in SIGNALS]
-    yield Desk(stub)
-    for one, receivers in before:
-        one.receivers = receivers
-        one.sender_receivers_cache.clear()  # type: ignore[attr-defined]  # not in Celery's stubs
+def desk(stub: Stub, receivers_as_before: None) -> Desk:
+    return Desk(stub)
 
 
 def failing(desk: Desk, **options: Any) -> Any:  # noqa: ANN401

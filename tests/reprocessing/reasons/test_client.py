@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -265,6 +266,16 @@ def test_a_message_without_a_name_is_counted_and_left_out(stub: Stub, reporter: 
     assert stub.asked == []
 
 
+def test_an_exception_that_says_nothing_of_a_message_is_not_reported(stub: Stub) -> None:
+    reporter = Reporter(stub.url, TOKEN, ignores=(LookupError,))
+    for error in (KeyError("busy"), ValueError("no stock")):
+        with pytest.raises(type(error)), reporting(reporter, message_id="m-1"):
+            raise error
+    reporter.close(within=10)
+
+    assert [one["type"] for one in stub.reports] == ["ValueError"]
+
+
 def test_a_thread_that_cannot_be_begun_is_no_error(
     stub: Stub, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,10 +344,12 @@ assert not {"django", "celery"} & set(sys.modules)
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_process_that_ends_sends_what_waits_if_it_can_and_ends_all_the_same(stub: Stub, *, hangs: bool) -> None:
+def test_a_process_that_ends_sends_what_waits_if_it_can(stub: Stub, tmp_path: Path, *, hangs: bool) -> None:
     stub.hangs = hangs
+    shutil.copytree(SOURCES / "reprocessing/reasons", tmp_path / "reprocessing/reasons")
+    shutil.copy(SOURCES / "reprocessing/__init__.py", tmp_path / "reprocessing")
 
-    subprocess.run([sys.executable, "-c", PROCESS, stub.url], cwd=SOURCES, check=True, timeout=15)
+    subprocess.run([sys.executable, "-c", PROCESS, stub.url], cwd=tmp_path, check=True, timeout=15)
 
     assert [one["message_id"] for one in stub.reports] == ["m-1"]
 
