@@ -22,6 +22,14 @@ from reprocessing.pipeline.examine.ways import RATE, drafted, kind_of
 from reprocessing.sqs import QueueAddress, is_of_sqs, locate
 from reprocessing.sqs.subscribers import refired
 
+_PLURAL = {
+    TargetKind.SQS: "queues",
+    TargetKind.CELERY: "queues",
+    TargetKind.HTTP: "endpoints",
+    TargetKind.LAMBDA: "functions",
+    TargetKind.TOPIC: "topics",
+    TargetKind.BUS: "buses",
+}
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 #: Options by the fields they fill, and the kinds of targets that they are for.
 _FOR = {
@@ -156,8 +164,9 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
     """What was said means something for such a target."""
     for field, (option, kinds) in _FOR.items():
         if field in said and case.kind not in kinds:
-            fitting = " and ".join(kind.label for kind in kinds)
-            yield refuse(f"{option} means nothing for {case.kind.label}: it is for {fitting}.", f"Leave out {option}.")
+            fitting = " and ".join(dict.fromkeys(_PLURAL[kind] for kind in kinds))
+            what = f"{option} means nothing for {_PLURAL[case.kind]}: it is for {fitting}."
+            yield refuse(what, f"Leave out {option}.")
     if case.value("rate") is None:
         yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets letters.", "Say --rate R.")
 

@@ -1,0 +1,134 @@
+"""A letter goes back to the one that failed to take it, as its shape says; what is not known is parked, by name."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from reprocessing.domain.arn import name_of
+from reprocessing.domain.envelope import Attribute
+from reprocessing.models import DeadLetterQueue, Origin, Target, enlistment
+from reprocessing.pipeline import park, peek, trace
+from tests.reprocessing.domain.dead import FUNCTION, LETTERS, SUBSCRIPTION, TARGET
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db
+
+QUEUE = "arn:aws:sqs:us-west-2:123456789012:does-not-exist"
+#: What each kind of letter says of what failed.
+FAILED = {"lambda_destination": FUNCTION, "sns": SUBSCRIPTION, "eventbridge": TARGET, "scheduler": QUEUE}
+
+
+def _bury(bench: Workbench, kind: str) -> None:
+    dead = LETTERS[kind]
+    bench.sqs.send_message(
+        QueueUrl=bench.dlq_url,
+        MessageBody=dead.body.decode(),
+        MessageAttributes={name: _sent(one) for name, one in dead.attributes.items()},
+    )
+
+
+def _sent(one: Attribute) -> dict[str, str]:
+    assert isinstance(one.value, str)
+    return {"DataType": one.type, "StringValue": one.value}
+
+
+def _origin(bench: Workbench, arn: str, kind: str = "lambda") -> Origin:
+    target = Target.objects.create(kind=kind, arn=f"{arn}-t", url="", region="us-east-1")
+    return Origin.objects.create(dlq=bench.dlq, arn=arn, target=target)
+
+
+@pytest.mark.parametrize("kind", FAILED)
+def test_a_letter_goes_back_to_the_one_that_failed_though_others_are_named(kind: str) -> None:
+    bench = Workbench()
+    origin = _origin(bench, FAILED[kind])
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_origin=bench.origin)
+    _bury(bench, kind)
+    bench.ready()
+    letter = bench.letter()
+    assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
+
+
+@pytest.mark.parametrize("kind", FAILED)
+def test_one_whose_failed_one_was_not_named_is_parked_with_its_name_though_there_is_only_one_origin(kind: str) -> None:
+    bench = Workbench()
+    _bury(bench, kind)
+    bench.ready()
+    letter = bench.letter()
+    assert (letter.state, letter.reason, letter.target) == ("parked", "unknown_origin", None)
+    assert letter.detail == f"what failed to take it is {FAILED[kind]}"
+    assert park.release([letter.pk], by="anna", reason="go").refused[letter.pk].endswith(f"; {letter.detail}")
+    origin = _origin(bench, FAILED[kind])
+    assert park.release([letter.pk], by="anna", reason="named").done == (letter.pk,)
+    letter.refresh_from_db()
+    assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
+
+
+def test_a_captured_letter_whose_origin_is_named_before_the_plan_takes_its_place_there() -> None:
+    bench = Workbench()
+    _bury(bench, "eventbridge")
+    bench.capture()
+    assert bench.letter().origin is None
+    origin = _origin(bench, TARGET)
+    enlistment.replan(bench.dlq.pk)  # as whoever names an origin does
+    bench.enlist()
+    assert (bench.letter().state, bench.letter().origin, bench.letter().target) == ("waiting", origin, origin.target)
+
+
+@pytest.mark.parametrize(("named", "goes"), [(FUNCTION, True), (SUBSCRIPTION, False), ("", False)])
+def test_a_function_s_letter_that_does_not_name_it_goes_to_a_function_or_nowhere(named: str, goes: bool) -> None:
+    bench = Workbench()
+    if named:
+        bench.origin.delete()
+        bench.origin = _origin(bench, named, "lambda" if named == FUNCTION else "http")
+    _bury(bench, "lambda")
+    bench.ready()
+    assert bench.letter().origin == (bench.origin if goes else None)
+    if not goes:
+        assert bench.letter().detail == "it comes from a Lambda function that it does not name"
+
+
+def test_a_function_s_letter_goes_where_a_person_said_that_the_function_s_go() -> None:
+    bench = Workbench()
+    bench.origin.delete()
+    origin = _origin(bench, FUNCTION, "http")
+    _bury(bench, "lambda")
+    bench.ready()
+    assert bench.letter().origin == origin
+
+
+@pytest.mark.parametrize(("kind", "goes"), [("lambda", True), ("http", True), ("sqs", False), ("celery", False)])
+def test_a_notification_that_names_no_subscription_goes_to_no_queue(kind: str, goes: bool) -> None:
+    bench = Workbench()
+    bench.origin.delete()
+    origin = _origin(bench, "arn:aws:sqs:eu-west-1:0:x", kind)
+    body = _without_unsubscribing()
+    assert trace.Origins(bench.dlq).of(body, {}, {}) == (origin if goes else None)
+    assert trace.told(body, {}, {}) == "it comes from a subscription of SNS that it does not name"
+
+
+def _without_unsubscribing() -> bytes:
+    lines = LETTERS["sns"].body.split(b"\n")
+    return b"\n".join(line for line in lines if b"UnsubscribeURL" not in line)
+
+
+def test_a_letter_of_no_shape_goes_to_the_only_origin() -> None:
+    bench = Workbench()
+    assert trace.Origins(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.origin
+
+
+def test_where_a_queue_s_letter_died_wins_over_what_its_body_looks_like() -> None:
+    bench = Workbench()
+    _origin(bench, SUBSCRIPTION)
+    body, system = LETTERS["sns"].body, {"DeadLetterQueueSourceArn": bench.origin.arn}
+    assert trace.Origins(bench.dlq).of(body, {}, system) == bench.origin
+    assert trace.told(body, {}, system) == f"it died in {bench.origin.arn}"
+
+
+def test_what_failed_is_shown_before_anything_is_captured() -> None:
+    bench = Workbench()
+    _bury(bench, "eventbridge")
+    [glimpse] = peek.messages(bench.dlq, limit=1).messages
+    assert glimpse.origin == TARGET
+    assert name_of(glimpse.origin) == "ship"
