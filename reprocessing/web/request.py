@@ -19,7 +19,6 @@ from reprocessing.web.places import Place
 
 CONNECT: Final = 3.0  #: seconds for connection and certificate
 LARGEST: Final = 4_096  #: bytes that are read of an answer's body; the connection is closed upon the rest
-_LARGEST_HEAD: Final = 65_536
 _BLANK: Final = (b"\r\n", b"\n")
 #: Seconds for which an idle connection is used again: servers of the usual sort close them after five or more.
 _IDLE: Final = 4
@@ -93,7 +92,7 @@ class Request:
         self.turn, self._good = turn, place.good
         post, asked = turn.post, turn.asked
         self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
-        self._sent = self._heads = self._length = 0
+        self._sent = self._length = 0
         self._later = self._dated = b""
         named = isinstance(asked.host, str)
         handle, milliseconds = self.handle, max(1, round(post.timeout * 1000))
@@ -129,6 +128,8 @@ class Request:
             return Unknown(
                 _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.turn.post.timeout:g} s")
             )
+        if error == pycurl.E_ABORTED_BY_CALLBACK:
+            return NotSent("its connection led to an address that was not judged", unreachable=True)
         within = min(CONNECT, self.turn.post.timeout)
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 
@@ -155,9 +156,8 @@ class Request:
         self._sent += len(piece)
         return piece
 
-    def _head(self, line: bytes) -> int | None:
-        """A line of the answer's head; interim answers have heads of their own."""
-        self._heads += len(line)
+    def _head(self, line: bytes) -> None:
+        """A line of the answer's head; interim answers have heads of their own. libcurl bounds them all together."""
         name = line[:12].lower()
         if name.startswith(b"http/"):
             self._later = self._dated = b""
@@ -168,7 +168,6 @@ class Request:
             self._later = line[12:]
         elif name.startswith(b"date:"):
             self._dated = line[5:]
-        return None if self._heads <= _LARGEST_HEAD else 0
 
     def _body(self, piece: bytes) -> int | None:
         self._length += len(piece)

@@ -107,7 +107,9 @@ def test_a_connection_that_is_closed_before_the_request_is_read_leaves_the_lette
         ),
         (answers(b"HTTP/1.1 100 Continue\r\n\r\n", closes=True), CLOSED),
         (answers(b"HTTP/1.0 200 OK\r\n\r\n" + SECRET.encode(), closes=True), Taken()),
-        (answers(status(100)[:-4] + status(103, "Retry-After: 9", body=b"") + status(200)), Taken()),
+        (answers(status(100)[:-4] + status(103, "Retry-After: 9", body=b"") + status(503)), Refused(
+            "503", "it answered 503"
+        )),
         (answers(status(200, body=b"x" * 4_096)), Taken()),
         (answers(status(302, "Location: /200")), Refused(
             "302", "it answered 302, a redirect, and none is followed; make the address it leads to the target"
@@ -140,7 +142,7 @@ def test_of_an_endless_body_no_more_is_read_than_four_kibibytes(first: bytes, pi
 @pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\n", b""])
 def test_an_endless_head_is_no_answer(first: bytes) -> None:
     piece = b"X-More: " + b"y" * 4_096 + b"\r\n" if first else b"HTTP/1.1 103 Early\r\nX: " + b"y" * 900 + BLANK
-    assert isinstance(outcome_of(pours(first, piece)), Unknown)
+    assert isinstance(outcome_of(pours(first, piece), timeout=30), Unknown)
 
 
 @pytest.mark.parametrize("script", [hangs, pours(b"HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n", b"y", every=0.01)])

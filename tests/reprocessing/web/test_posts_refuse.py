@@ -161,4 +161,4 @@ def test_a_place_where_nobody_takes_the_connection_is_out_of_reach(monkeypatch: 
             one.connect_ex(("127.0.0.1", port))
         with posting(port) as posts:
             outcome = NotSent("no connection came about within 0.1 s", unreachable=True)
-            assert become(posts, post(port)) == [outcome]
+            assert become(posts, post(port, timeout=30)) == [outcome]
