@@ -23,6 +23,7 @@ _COMMANDED = (
     "default_origin",
     "delete_when",
     "parking_url",
+    "role_arn",
 )
 _STOP = ("stopped_at", "stopped_by", "stop_reason")
 _STANDING = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")

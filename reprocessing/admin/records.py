@@ -75,14 +75,15 @@ class Reviews(History):
 class Targets(History):
     """Where letters go back to."""
 
-    list_display = ("__str__", "region", "fifo", "proof", "advance", "rate", "burst", "watched_by")
+    list_display = ("__str__", "kind", "region", "fifo", "proof", "advance", "rate", "burst", "watched_by", "refires")
+    list_filter = ("kind",)
     list_select_related = ("watched_by",)
     ordering = ("arn",)
 
 
 @admin.register(Origin)
 class Origins(History):
-    """Which queues die into which dlq."""
+    """What letters of which dlq died in, and where they go."""
 
     list_display = ("__str__", "dlq", "target")
     list_filter = ("dlq",)

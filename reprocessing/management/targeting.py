@@ -81,7 +81,9 @@ def add_reach(parser: CommandParser) -> None:
     parser.add_argument(
         "--secret", metavar="NAME", help='the one of REDRIVE_SECRETS that signs what an endpoint is sent; "off"'
     )
-    parser.add_argument("--region", type=region, metavar="REGION", help="where it is called; default: as its ARN says")
+    parser.add_argument(
+        "--region", type=region, metavar="REGION", help="where it is, or its alarms are; default: by its ARN"
+    )
     parser.add_argument(
         "--refire", dest="refires", type=whole(0), metavar="N",
         help="publish to a topic or a bus again: N others, who had each letter already, get it again",

@@ -28,9 +28,10 @@ from reprocessing.management.console import (
 from reprocessing.models import DeadLetterQueue, Target, checks, lanes
 from reprocessing.models.checks import Check, Question, Told
 from reprocessing.models.health import CheckKind
-from reprocessing.models.target import FORTNIGHT
+from reprocessing.models.target import FORTNIGHT, QUEUES
 from reprocessing.pipeline import check
 
+_OF_QUEUES = (CheckKind.DEPTH, CheckKind.AGE)
 _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
 
 
@@ -118,6 +119,8 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
         return Change()
     if len(targets) > 1:
         raise CommandError(f"Say which target is meant, with --target: {', '.join(map(str, targets))}.")
+    if question.kind in _OF_QUEUES and targets[0].kind not in QUEUES:
+        raise CommandError(f"{targets[0]} is no queue, so it holds no messages. Say --http URL, or --alarm NAME.")
     if not options["confirm"]:
         return Change(trial=trial(targets[0], question, view))
     return Change(added=checks.add(targets[0].pk, question, by=options["by"], reason=options["reason"]))

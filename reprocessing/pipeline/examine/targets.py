@@ -38,7 +38,7 @@ _FOR = {
     "content_type": ("--content-type", (TargetKind.HTTP,)),
     "secret": ("--secret", (TargetKind.HTTP,)),
     "refires": ("--refire", _PUBLISHED),
-    "region": ("--region", (TargetKind.LAMBDA, *_PUBLISHED)),
+    "region": ("--region", (*SLOW, *_PUBLISHED)),
     "role_arn": ("--role", tuple(kind for kind in TargetKind if kind is not TargetKind.HTTP)),
 }
 

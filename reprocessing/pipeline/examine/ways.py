@@ -12,6 +12,7 @@ from reprocessing.models import Target, targets
 from reprocessing.models.target import QUEUES, Advance, Proof, TargetKind
 from reprocessing.pipeline.examine.seen import Seen, see
 from reprocessing.sqs import QueueAddress, locate
+from reprocessing.sqs.clients import configured_region
 from reprocessing.sqs.subscribers import subscription
 
 #: Letters a second to a target, unless a person says otherwise.
@@ -55,13 +56,13 @@ def drafted(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False)
     Args:
         kind: not a queue.
         arn: an endpoint's is its URL.
-        region: that of the ARN.
+        region: that of the ARN; an endpoint has alarms in the service's own.
         fifo: whether it is a FIFO topic.
     """
     return {
         "kind": kind.value,
         "url": arn if kind is TargetKind.HTTP else "",
-        "region": region,
+        "region": region or configured_region() or "",
         "fifo": fifo,
         "proof": Proof.ACCEPTED.value,
         "advance": Advance.ACCEPTED.value,

@@ -19,7 +19,7 @@ _OF_TASKS = {
 def tasks(case: Case) -> Iterator[Finding]:
     """Workers lose nothing that they reject, and only task messages are changed as such."""
     for arn, target in case.sight.others.items():
-        if case.of_target(arn, "kind") in QUEUES:
+        if target.kind not in QUEUES and case.of_target(arn, "kind") in QUEUES:
             yield refuse(f"{target} is no queue, so no Celery workers consume it.", "Leave out --celery.")
     for seen in case.sight.queues.values():
         name = seen.address.name

@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from django.test import override_settings
 
 from reprocessing.models import Act, Review, Target
+from reprocessing.sqs.clients import configured_region
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
     Listeners,
@@ -63,7 +64,7 @@ def test_an_endpoint_is_remembered_with_who_and_why(ask: Ask) -> None:
     )  # fmt: skip
     assert f"add_dlq NAME --to {URL}" in said
     row = Target.objects.get()
-    assert (row.kind, row.arn, row.url, row.region, row.fifo) == ("http", URL, URL, "", False)
+    assert (row.kind, row.arn, row.url, row.region, row.fifo) == ("http", URL, URL, configured_region(), False)
     assert (row.timeout, row.answers, row.content_type, row.secret) == (
         5, "409=success 4xx=retry", "application/cloudevents+json", "shop",
     )  # fmt: skip

@@ -74,6 +74,14 @@ def test_depth_is_looked_at_and_says_that_nothing_is_sent(ask: Ask, dlq: DeadLet
     assert [one.act for one in Review.objects.order_by("id")] == ["added", "changed"]
 
 
+@pytest.mark.parametrize("option", ["--max-depth", "--max-age"])
+def test_what_is_no_queue_holds_no_messages(ask: Ask, add_row: AddRow, option: str) -> None:
+    add_origin(add_row("orders"), "https://shop.example.com/hook", kind="http", proof="accepted", watched_by=None)
+    with pytest.raises(CommandError, match="is no queue, so it holds no messages"):
+        ask("check_health", "orders", option, "1", *WHY)
+    assert kept() == []
+
+
 def test_each_look_is_a_new_one(ask: Ask, dlq: DeadLetterQueue, queue: Queue) -> None:
     ask("check_health", "orders", "--max-depth", "0", *WHY)
     queue.send("x")

@@ -82,6 +82,15 @@ def test_what_is_changed_later_holds_for_targets_that_are_not_named_again(ask: A
     assert (Target.objects.get().rate, ways()) == (7, {SHIP: SHIP})
 
 
+def test_a_queue_that_only_a_person_named_need_not_be_named_again(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
+    queue = make_queue()
+    add(ask, dlq, "--origin", queue.url)
+    ask("add_dlq", "orders", "--rate", "7", "--confirm")
+    assert (Target.objects.get().rate, ways()) == (7, {queue.arn: queue.arn})
+    [what] = refused("--outcome", "absence")
+    assert what == f"The outcome absence cannot be seen: no watched dlq lies behind {queue.name}."
+
+
 def test_a_dlq_of_a_queue_may_have_a_function_s_letters_as_well(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
     queue = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
     row = add(ask, dlq, "--origin", SHIP)
