@@ -1,4 +1,4 @@
-"""Which URLs may be asked whether a target is well, and which addresses their hosts may stand for.
+"""Which URLs may be asked whether a target is well, or be one, and which addresses their hosts may stand for.
 
 A URL that a person types is asked from inside the network, so it must not become a way into it. Its host is one that
 the settings list, written in one way only; and what the host resolves to is a public address, or in a listed network.
