@@ -36,11 +36,12 @@ class Said:
 
 @dataclass
 class StandIn:
-    """What answers, and what it was asked."""
+    """What answers, what it was asked, and over how many connections."""
 
     answer: Callable[[Asked], Said]
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
+    connections: int = 0
 
 
 class _Server(ThreadingHTTPServer):
@@ -60,6 +61,10 @@ def standing_in(answer: Callable[[Asked], Said]) -> Iterator[StandIn]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            super().setup()
+            stand_in.connections += 1
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))

@@ -15,6 +15,7 @@ from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknow
 from reprocessing.sqs import functions
 from reprocessing.sqs.clients import client
 from reprocessing.sqs.functions import Invocations
+from tests.conditions import eventually
 from tests.reprocessing.sqs.stand_ins import Said, StandIn, assumed, function_error, lambda_error, standing_in
 
 FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:ship:live"
@@ -34,6 +35,7 @@ def running() -> Iterator[StandIn]:
 @pytest.fixture
 def stand_in(running: StandIn) -> StandIn:
     running.asked.clear()
+    running.connections = 0
     return running
 
 
@@ -166,7 +168,21 @@ def test_a_connection_serves_one_invocation_after_another(stand_in: StandIn) -> 
     while carrier.open:
         told += carrier.ended(within=10)
     assert told == [(one, Taken()) for one in range(20)]
+    assert stand_in.connections <= 1
     carrier.close()
+
+
+def test_what_waits_for_room_is_not_sent_once_it_is_closed(stand_in: StandIn) -> None:
+    over = threading.Event()
+    stand_in.answer = lambda _: Said(body=str(over.wait(10)).encode())
+    carrier = Invocations(limit=1)
+    carrier.start([invocation(one) for one in range(3)], may_start=lambda: True)
+    eventually(lambda: len(stand_in.asked) == 1, within=5)
+    carrier.close()
+    over.set()
+    for thread in carrier._threads:
+        thread.join(5)
+    assert (len(stand_in.asked), carrier.open, carrier.ended(within=0)) == (1, 0, [])
 
 
 def test_hundreds_are_open_at_a_time(stand_in: StandIn) -> None:

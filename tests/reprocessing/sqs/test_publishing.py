@@ -142,6 +142,17 @@ def test_a_topic_that_is_not_there_poisons_no_letter(aws: Aws) -> None:
     assert [isinstance(one, Refused) and one.poison for one in outcomes.values()] == [False, False]
 
 
+def test_what_sns_says_of_the_topic_poisons_no_letter(answering: Any) -> None:  # noqa: ANN401
+    def answer(_: object) -> dict[str, Any]:
+        said = "Invalid parameter: TopicArn Reason: no such form"
+        raise ClientError({"Error": {"Code": "InvalidParameter", "Message": said}}, "PublishBatch")
+
+    asked = answering(answer)
+    refused = Refused("InvalidParameter", "Invalid parameter: TopicArn Reason: no such form")
+    assert publish(TOPIC, message(1), message(2)) == {1: refused, 2: refused}
+    assert len(asked.entries) == 1
+
+
 def test_ten_messages_and_256_kib_travel_in_one_request(answering: Any) -> None:  # noqa: ANN401
     asked = answering(all_published)
     publish(TOPIC, *[message(number) for number in range(25)])
