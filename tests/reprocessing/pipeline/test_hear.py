@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from itertools import permutations
 from typing import Any
 
 import pytest
 
 from reprocessing.domain.verdict import Unknown
-from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetterQueue, Report, Reporter, Target
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    Claim,
+    Custody,
+    DeadLetterQueue,
+    Report,
+    Reporter,
+    Run,
+    Target,
+    Wave,
+    hearings,
+    progress,
+    waves,
+)
 from reprocessing.pipeline import deliver, hear, park
 from reprocessing.pipeline.hear import Heard
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -376,3 +391,65 @@ def test_a_whole_call_takes_as_many_statements_as_one_report(
         counted.append(len(queries))
     assert counted[0] == counted[1]
     assert set(bench.states().values()) == {"delivered"}
+
+
+def test_a_mark_that_travelled_along_with_another_message_says_nothing_of_its_letter() -> None:
+    bench = bench_of()
+    handed_on = {"message_id": "another", "redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}
+    assert heard(handed_on) == Heard(accepted=1)
+    bench.promote()
+    assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, None, 0)])
+
+
+def test_a_wave_goes_well_when_its_letters_are_acknowledged_and_fails_when_they_are_not() -> None:
+    for verdict, size in (("delivered", 10), ("failed", 1)):
+        bench = Workbench(target_fields=ACKNOWLEDGED)
+        for n in range(2):
+            bench.bury(f"{verdict} {n}")
+        run = bench.ready()
+        Run.objects.filter(pk=run.pk).update(waves=True)
+        waves.begin(run.pk)
+        bench.replay()
+        (sent,) = (body for body, state in bench.states().items() if state == "awaiting")
+        heard(say(verdict, sent))
+        first, second = Wave.objects.filter(run=run).order_by("no")
+        assert (first.failed, second.size) == (int(verdict == "failed"), size)
+
+
+def test_a_run_counts_attempts_that_consumers_called_failures() -> None:
+    bench = bench_of("a", "b", "c")
+    heard(say("failed", "a"), say("delivered", "b"))
+    run = bench.letter(payload__body=b"a").run_id
+    assert run
+    found = progress.tally(run)
+    assert (found.failed_attempts, found.delivered, found.presumed, found.awaiting) == (1, 1, 0, 1)
+    heard(say("failed", "b"))
+    assert progress.tally(run).failed_attempts == 2
+
+
+def test_one_letter_and_all_of_them_are_told_of_alike(clock: Clock) -> None:
+    bench = bench_of(*"abcdef", max_attempts=1)
+    heard(say("delivered", "a"), say("failed", "b"), say("delivered", "c"), say("failed", "c"))
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    heard(say("delivered", "d"), say("failed", "e"))
+    found = {body: hearings.of(bench.letter(payload__body=body.encode())).how.value for body in "abcdef"}
+    assert found == {
+        "a": "acknowledged", "b": "failed", "c": "failed", "d": "acknowledged", "e": "failed", "f": "silent",
+    }  # fmt: skip
+    assert {one.how: one.n for one in hearings.counted(bench.dlq.pk)} == Counter(found.values())
+
+
+def test_what_a_target_took_is_known_better_once_its_consumer_says_so() -> None:
+    bench = Workbench()
+    for body in ("a", "b", "c"):
+        bench.bury(body)
+    bench.ready()
+    bench.replay()
+    letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
+    assert {hearings.of(one).how.value for one in letters.values()} == {"accepted"}
+    heard(say("delivered", "a"), {"redrive_id": f"{letters['b'].public_id}:1", "verdict": "delivered"})
+    found = {body: hearings.of(one).how.value for body, one in letters.items()}
+    assert found == {"a": "acknowledged", "b": "acknowledged", "c": "accepted"}
+    assert {one.how: one.n for one in hearings.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
+    assert bench.history() == [(1, "accepted", 0)] * 3
