@@ -33,7 +33,7 @@ def made(told: Told) -> Celery:
             "region": "eu-west-1",
             "is_secure": False,
             "predefined_queues": {told["queue"]: {"url": told["url"]}},
-            "wait_time_seconds": 1,
+            "wait_time_seconds": 0,
             "polling_interval": 0.1,
         },
         broker_connection_retry_on_startup=True,

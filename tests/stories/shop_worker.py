@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -31,8 +32,10 @@ class Shop:
     app: Celery = field(init=False)
     process: subprocess.Popen[bytes] = field(init=False)
 
-    def __enter__(self) -> Self:
+    def __post_init__(self) -> None:
         self.app = made(self.told)
+
+    def __enter__(self) -> Self:
         self._start()
         return self
 
@@ -81,7 +84,8 @@ class Shop:
         self.works()
 
     def _end(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)  # its pool, too
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # its pool, too
         self.process.wait(timeout=10)
 
 

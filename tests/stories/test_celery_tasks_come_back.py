@@ -11,7 +11,7 @@ from celery import group
 
 from reprocessing.domain.task_death import causes
 from reprocessing.domain.task_message import TaskMessage, read
-from reprocessing.models import DeadLetter, lanes
+from reprocessing.models import DeadLetter, Target, lanes
 from reprocessing.pipeline import park
 from tests import envelopes
 from tests.conditions import eventually
@@ -76,6 +76,23 @@ def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tm
         bench.capture()
         assert set(DeadLetter.objects.filter(dlq=bench.dlq, epoch=1).values_list("state", flat=True)) == {"waiting"}
         running.works()
+
+
+def test_a_diverted_task_is_done_by_workers_who_never_heard_of_its_old_queue(tmp_path: Path) -> None:
+    bench = Workbench(target_fields=CELERY)
+    url = bench.queue(f"{bench.name}-other")
+    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", kind="celery", rate=None)
+    body = envelopes.task("shop.charge", "diverted", queue=bench.name).decode()
+    bench.bury(body)
+    bench.ready()
+    DeadLetter.objects.filter(dlq=bench.dlq).update(target=other)
+    with shop(tmp_path, other.arn.rpartition(":")[2], url) as running:
+        bench.replay()
+        eventually(lambda: "diverted" in running.marks(), within=30)
+        eventually(lambda: not bench.left(url), within=30)
+        running.works()
+        bench.sqs.send_message(QueueUrl=url, MessageBody=body)  # as AWS's own redrive would have sent it
+        eventually(lambda: running.process.poll() is not None, within=30)  # else kombu bears it: name no queue anew
 
 
 def _send(running: Shop, bench: Workbench) -> None:
