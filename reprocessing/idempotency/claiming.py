@@ -170,7 +170,7 @@ def _with_the_effect(place: Place, lease: timedelta, wait: float) -> Iterator[Cl
             yield claim
             claim.finish()
     except BaseException as error:
-        if claim is not None and claim.found is None:
+        if claim is not None:
             _note_what_was_rolled_back(place, error)
         raise
 
@@ -178,8 +178,11 @@ def _with_the_effect(place: Place, lease: timedelta, wait: float) -> Iterator[Cl
 def _note_what_was_rolled_back(place: Place, error: BaseException) -> None:
     if connections[place.using].needs_rollback:
         return  # nothing may be written, until whoever began the transaction has ended it
+    why = evidence(error, messages=conf.current().error_messages)
     try:
-        table.failed_anew(place, error=evidence(error, messages=conf.current().error_messages))
+        with transaction.atomic(using=place.using):
+            if table.lock(place):  # else the next one is at work already, and the row is theirs for as long
+                table.failed_anew(place, error=why)
     except Error:
         error.add_note("That it failed could not be recorded: the database is away.")
 

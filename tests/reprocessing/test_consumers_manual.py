@@ -140,7 +140,8 @@ def test_its_booking_is_committed_with_its_claim(manual: Any) -> None:  # noqa: 
 
 
 def test_its_task_ships_once_whichever_copy_comes(manual: Any, shop: Shop) -> None:  # noqa: ANN401
-    results = [manual.ship.apply(args=[17], task_id="task-1").get() for _ in range(2)]
+    given: list[dict[str, Any]] = [{"args": [17]}, {"kwargs": {"order": 17}}]
+    results = [manual.ship.apply(**one, task_id="task-1").get() for one in given]
 
     assert results == ["parcel of 17"] * 2
     assert shop.asked == [17]

@@ -83,4 +83,4 @@ class Holders(RuleBasedStateMachine):
 
 @pytest.mark.django_db
 def test_in_any_order_one_holds_the_claim_and_what_is_done_stays_done() -> None:
-    run_state_machine_as_test(Holders, settings=settings(max_examples=25, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(Holders, settings=settings(max_examples=15, stateful_step_count=15, deadline=None))

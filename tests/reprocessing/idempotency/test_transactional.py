@@ -3,12 +3,15 @@
 # ruff: noqa: PT012  # a claim is a block, and what breaks it stands inside
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from reprocessing.idempotency import ClaimIsUnclear, InProgress, once
+from reprocessing.idempotency import ClaimIsUnclear, InProgress, ResultIsNotJson, claiming, once
 from reprocessing.idempotency.models import Claim
+from reprocessing.idempotency.table import Place
 from tests.race.abreast import elsewhere, together
 from tests.reprocessing.idempotency.stock import SPACE, row
 
@@ -67,12 +70,29 @@ def test_the_failure_of_whoever_asks_again_is_not_the_works() -> None:
     assert (row().state, row().failures) == ("done", 0)
 
 
+def test_a_result_that_cannot_be_kept_takes_the_effect_back() -> None:
+    with pytest.raises(ResultIsNotJson), once("key", space=SPACE, transactional=True) as claim:
+        Group.objects.create(name="ours")
+        claim.result(object())
+
+    assert (effects(), row().state) == ([], "failed")
+
+
+def test_whoever_failed_does_not_wait_for_the_next_who_is_at_work() -> None:
+    place = Place(using="default", space=SPACE, key="key", payload_hash=None, keep=timedelta(days=1))
+    with elsewhere() as begin, once("key", space=SPACE, transactional=True):
+        begin(lambda: claiming._note_what_was_rolled_back(place, Broke())).result(5)
+
+    assert (row().state, row().failures) == ("done", 0)
+
+
 def test_a_broken_transaction_of_the_caller_is_left_to_the_caller() -> None:
-    with pytest.raises(Broke), transaction.atomic(), once("key", space=SPACE, transactional=True):
+    with pytest.raises(Broke) as raised, transaction.atomic(), once("key", space=SPACE, transactional=True):
         transaction.set_rollback(True)
         raise Broke
 
     assert Claim.objects.count() == 0
+    assert not hasattr(raised.value, "__notes__")
 
 
 def test_whoever_comes_meanwhile_is_told_so_and_does_not_stand_before_a_lock() -> None:

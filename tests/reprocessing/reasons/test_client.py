@@ -334,10 +334,11 @@ def test_a_forked_process_reports_for_itself_and_repeats_nothing(stub: Stub) -> 
     assert sorted(one["message_id"] for one in stub.reports) == ["child", "parent"]
 
 
-#: A process that reports once, and ends: `python -c PROCESS URL`.
+#: A process that reports once, and ends: `python -c PROCESS URL [hangs]`.
 PROCESS = """
 import sys
-from reprocessing.reasons import Names, Reporter
+from reprocessing.reasons import Names, Reporter, client
+client.FLUSH_AT_EXIT = 0.2 if sys.argv[2:] else 10
 Reporter(sys.argv[1], "token", timeout=30).report("delivered", Names("m-1"))
 assert not {"django", "celery"} & set(sys.modules)
 """
@@ -349,7 +350,9 @@ def test_a_process_that_ends_sends_what_waits_if_it_can(stub: Stub, tmp_path: Pa
     shutil.copytree(SOURCES / "reprocessing/reasons", tmp_path / "reprocessing/reasons")
     shutil.copy(SOURCES / "reprocessing/__init__.py", tmp_path / "reprocessing")
 
-    subprocess.run([sys.executable, "-c", PROCESS, stub.url], cwd=tmp_path, check=True, timeout=15)
+    subprocess.run(
+        [sys.executable, "-c", PROCESS, stub.url, *(["hangs"] if hangs else [])], cwd=tmp_path, check=True, timeout=15
+    )
 
     assert [one["message_id"] for one in stub.reports] == ["m-1"]
 
