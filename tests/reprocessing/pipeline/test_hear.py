@@ -160,6 +160,18 @@ def test_a_message_that_also_comes_back_is_one_failure(first: str, returns_first
     assert bench.replay().taken == 1
 
 
+@pytest.mark.parametrize("late", ["delivered", "failed"])
+def test_what_is_said_of_a_message_after_it_came_back_moves_nothing(late: str) -> None:
+    bench = bench_of()
+    sent = bench.delivered()[0]
+    heard(say("delivered"))
+    bench.come_back(sent)
+    bench.capture()
+    assert heard(say(late, fingerprint="late")) == Heard(accepted=1)
+    letter = bench.letter()
+    assert (letter.state, letter.epoch, Attempt.objects.get().ill) == ("waiting", 1, False)
+
+
 def test_a_late_failure_and_a_return_are_one_failure_too() -> None:
     bench = Workbench()
     bench.bury("letter")
