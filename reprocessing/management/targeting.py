@@ -11,6 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain import answers as meanings
 from reprocessing.domain.errors import AnswersAreUnclear, QueueIsOutOfReach
+from reprocessing.domain.webhook import is_media_type
 from reprocessing.management.console import number, whole
 from reprocessing.management.rule_words import OFF
 from reprocessing.management.ruling import or_off
@@ -29,7 +30,6 @@ WITHOUT = {
 }  # fmt: skip
 
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}")
-_CONTENT_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}( ?;[ -~]{1,100})?")
 _SHORTEST_ANSWER = 0.1
 
 
@@ -137,7 +137,7 @@ def answers(text: str) -> str:
 
 def content_type(text: str) -> str:
     """The type of a content type."""
-    if not _CONTENT_TYPE.fullmatch(text):
+    if not is_media_type(text):
         raise ArgumentTypeError(f"{text!r} is no content type; application/json is one")
     return text
 

@@ -103,7 +103,7 @@ def _add_what(parser: CommandParser) -> None:
         "--delay", type=number(0, FORTNIGHT, above=True), metavar="SECONDS", help="how long delayed letters rest"
     )
     parser.add_argument(
-        "--to", metavar="QUEUE", help='where letters go: a queue\'s URL or ARN, or the name of a known one; "off"'
+        "--to", metavar="TARGET", help='where letters go: a queue\'s URL or ARN, or a target that is known; "off"'
     )
     parser.add_argument("--rate-class", metavar="NAME", help='see add_rate_class; "off"')
     ruling.add_backoff(parser)

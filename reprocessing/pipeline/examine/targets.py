@@ -182,7 +182,11 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
             "REDRIVE_HEALTH_HOSTS lists the hosts that may be reached, for the workers and for this process.",
         )
     elif found.scheme == "http":
-        yield warn("Letters go there in plain text, and nothing proves who answers.", "Give it an https:// address.")
+        yield warn(
+            "Letters go there in plain text, and nothing proves who answers: none goes unless its address lies in a "
+            "network that REDRIVE_HEALTH_HOSTS lists.",
+            "Give it an https:// address.",
+        )
     secret = case.value("secret")
     if secret and secret not in conf.secrets:
         there_are = f"There are: {', '.join(sorted(conf.secrets))}." if conf.secrets else "There is none yet."
