@@ -140,6 +140,19 @@ def test_an_attempt_that_another_has_followed_moves_nothing() -> None:
     assert (bench.states(), bench.history()) == ({"letter": "awaiting"}, [(1, "failed", 0), (2, None, 1)])
 
 
+@pytest.mark.parametrize("verdict", ["delivered", "failed"])
+def test_nor_does_one_of_which_nothing_was_known_before_it_was_followed(verdict: str, clock: Clock) -> None:
+    bench = bench_of()
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    park.release([bench.letter().pk], by="ann", reason="a test")
+    bench.replay()
+    assert bench.history() == [(1, "silent", 0), (2, None, 0)]
+    heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": verdict})
+    assert (bench.states(), bench.letter().epoch) == ({"letter": "awaiting"}, 0)
+    assert Attempt.objects.get(no=1).ill is None
+
+
 @pytest.mark.parametrize("first", ["delivered", "failed"])
 @pytest.mark.parametrize("returns_first", [True, False])
 def test_a_message_that_also_comes_back_is_one_failure(first: str, returns_first: bool) -> None:
