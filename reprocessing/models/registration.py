@@ -73,6 +73,8 @@ def differences(proposal: Proposal) -> list[Difference]:
 ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
 #: What a letter's place is read by: captured letters are placed again when one of these changes.
 KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
+#: Of targets: what speaks against some letters depends on these.
+FITTING = ("kind", "strips_expires")
 #: What rules ask letters for: they decide otherwise when one of these changes.
 ASKED = ("message_type", "tenant")
 
@@ -106,7 +108,9 @@ def _register(proposal: Proposal, by: str, reason: str) -> Registered:
         if not changes:
             return Registered(new=False, differences=[])
         new = dlq is None
-        places_changed = any(one.field in {*KEYS, ORIGIN, DEFAULT} or one.field.startswith(TO) for one in changes)
+        places_changed = any(
+            one.field in {*KEYS, *FITTING, ORIGIN, DEFAULT} or one.field.startswith(TO) for one in changes
+        )
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_origins(dlq, proposal)
         if places_changed and not new:

@@ -11,9 +11,11 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Target
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import Ask
+from tests.reprocessing.commands.stock import add_letter
 from tests.reprocessing.sqs.conftest import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -84,3 +86,15 @@ def test_the_order_of_a_fifo_queue_is_not_kept_by_workers(make_queue: MakeQueue)
     make_queue(fifo=True, RedrivePolicy=redrive_policy(dlq, 3))
     warned = [one for one in said("warn", dlq, "--celery") if one not in said("warn", dlq)]
     assert ["side by side" in one for one in warned] == [True]
+
+
+@pytest.mark.parametrize("option", ["--strip-expires", "--no-celery"])
+def test_what_spoke_against_captured_letters_is_asked_anew(ask: Ask, make_queue: MakeQueue, option: str) -> None:
+    dlq = make_queue()
+    make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    ask("add_dlq", "orders", "--url", dlq.url, "--celery", "--confirm")
+    letter = add_letter(Origin.objects.get(), LetterState.CAPTURED, planned=True, objection="expired", key_hash=b"k")
+    ask("add_dlq", "orders", "--rate", "5", "--confirm")
+    assert DeadLetter.objects.values_list("planned", "objection").get(pk=letter.pk) == (True, "expired")
+    ask("add_dlq", "orders", option, "--confirm")
+    assert DeadLetter.objects.values_list("planned", "objection").get(pk=letter.pk) == (False, "")
