@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import assert_never
 
 from reprocessing.domain import expression, projection, task_message
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.condition import Field, Found, Kind, Present
 from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.expression import Failed
@@ -58,7 +59,7 @@ class Facts:
             case Kind.DLQ:
                 found = self.dlq or _MISSING
             case Kind.ORIGIN:
-                found = self.origin.rpartition(":")[2] or _MISSING
+                found = name_of(self.origin) or _MISSING
             case Kind.ATTRIBUTE:
                 found = _of_attribute(self.letter.attributes.get(one.name))
             case Kind.BODY:

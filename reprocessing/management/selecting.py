@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.selection import Selection
 from reprocessing.management.console import moment, whole, words
 from reprocessing.models import DeadLetterQueue
@@ -44,7 +45,7 @@ def selected(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
         raise CommandError("No letter died both after --died-after and before --died-before: turn them round.")
     if wish.origin is not None:
         known = list(dlq.origins.order_by("arn").values_list("arn", flat=True))
-        if not any(wish.origin in {arn, arn.rpartition(":")[2]} for arn in known):
-            names = ", ".join(arn.rpartition(":")[2] for arn in known) or "none"
+        if not any(wish.origin in {arn, name_of(arn)} for arn in known):
+            names = ", ".join(map(name_of, known)) or "none"
             raise CommandError(f"No letter of {dlq.name} can have died in {wish.origin}. Its origins: {names}.")
     return None if wish == Selection() else wish

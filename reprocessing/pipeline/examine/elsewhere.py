@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from reprocessing.domain.arn import Named, name_of, read
 from reprocessing.models import DeadLetter, Origin, Rule
+from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.target import Proof, TargetKind
 from reprocessing.pipeline.examine.findings import Case, Finding, note, refuse, warn
 
@@ -76,6 +77,12 @@ def published(case: Case) -> Iterator[Finding]:
                 "had it already.",
                 "To reach the one that failed alone: --to off, and --origin with its ARN.",
             )
+            if case.mode == Mode.AUTOMATIC:
+                yield refuse(
+                    f"What fails again after it went to {name_of(arn)} comes back as a new letter, whose attempts "
+                    "nobody counts: in mode automatic it would be published again without end.",
+                    "Say --mode manual, or --to another target.",
+                )
 
 
 def moved(case: Case) -> Iterator[Finding]:

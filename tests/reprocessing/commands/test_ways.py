@@ -203,6 +203,18 @@ def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue,
     assert (target["origin"], target["target"], target["kind"], target["refires"]) == (SHIP, topic, "topic", 1)
 
 
+def test_nothing_is_published_again_without_a_person(
+    ask: Ask,
+    dlq: Queue,
+    listeners: Listeners,  # noqa: F811
+) -> None:
+    topic, _ = listeners.topic(("lambda", SHIP))
+    ask("add_target", topic, "--refire", "0", "--confirm")
+    add(ask, dlq, "--origin", SHIP, "--to", topic)
+    [what] = refused("--mode", "automatic")
+    assert what.endswith("in mode automatic it would be published again without end.")
+
+
 def test_captured_letters_take_the_new_way_and_those_under_way_keep_theirs(
     ask: Ask, ask_json: AskJson, dlq: Queue
 ) -> None:
