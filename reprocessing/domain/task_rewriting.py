@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from reprocessing.domain import span, task_envelope, task_message
@@ -50,7 +50,8 @@ class _Change:
     goes: bool = False
 
 
-_NULL: Final = b"null"
+#: What an object is to hold: values as JSON, or objects within it; None: not this.
+_Wanted: TypeAlias = "dict[str, bytes | _Wanted | None]"
 _LEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -180,28 +181,34 @@ def _payload(message: TaskMessage, changes: Sequence[_Change]) -> str | Unchange
 
 
 def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
+    wanted: _Wanted = {}
     for one in changes:
-        found = _put(raw, one.path, None if one.goes else json.dumps(one.value).encode())
-        if isinstance(found, Unreadable):
-            return Unchangeable(found.why)
-        raw = found
-    return raw
+        level = wanted
+        for name in one.path[:-1]:
+            inner = level.setdefault(name, {})
+            level = inner if isinstance(inner, dict) else {}
+        level[one.path[-1]] = None if one.goes else json.dumps(one.value).encode()
+    found = _put(raw, wanted)
+    return Unchangeable(found.why) if isinstance(found, Unreadable) else found
 
 
-def _put(raw: bytes, path: Sequence[str], value: bytes | None) -> bytes | Unreadable:
-    """The object with this value there, and every other value as it was written; None takes the member out."""
+def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
+    """The object with these values in it, and every other value as it was written; what is to be None goes."""
     members = span.spans(raw)
     if isinstance(members, Unreadable):
         return members
-    name, rest = path[0], path[1:]
-    if rest:
-        inner = members.get(name, b"")
-        changed = _put(inner if inner.startswith(b"{") else b"{}", rest, value)
-        if isinstance(changed, Unreadable):
-            return changed
-        value = changed
-    found = {key: one for key, one in members.items() if key != name or value is not None}
-    return _object(found if value is None else {**found, name: value})
+    for name, value in wanted.items():
+        if isinstance(value, dict):
+            inner = members.get(name, b"")
+            changed = _put(inner if inner.startswith(b"{") else b"{}", value)
+            if isinstance(changed, Unreadable):
+                return changed
+            members[name] = changed
+        elif value is not None:
+            members[name] = value
+        else:
+            members.pop(name, None)
+    return _object(members)
 
 
 def _object(members: Mapping[str, bytes]) -> bytes:
