@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import override_settings
 
+from reprocessing import sqs
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review, Rule, Target
 from tests.contract.queues import Queue, redrive_policy
@@ -23,6 +24,7 @@ from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
 )
 from tests.reprocessing.commands.stock import add_letter
 from tests.reprocessing.sqs.conftest import MakeQueue
+from tests.reprocessing.sqs.stand_ins import Said, standing_in
 
 pytestmark = pytest.mark.django_db
 
@@ -173,6 +175,33 @@ def test_letters_go_where_a_person_says_and_back_when_told_so(
     assert ways() == {queue.arn: URL}
     ask("add_dlq", "orders", "--to", "off", "--confirm")
     assert ways() == {queue.arn: queue.arn}
+
+
+@pytest.mark.parametrize("elsewhere", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_commands_alone_bring_a_function_s_letters_back_to_it_or_to_an_endpoint(
+    ask: Ask, ask_json: AskJson, dlq: Queue, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
+    with standing_in(lambda _: Said()) as one:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", one.url)
+        sqs.forget()
+        hook = f"{one.url}/hook"
+        with override_settings(REDRIVE={"HEALTH_HOSTS": [hook.split("/")[2]], "LONG_POLL": 0}):
+            add(ask, dlq, "--origin", SHIP)
+            if elsewhere:
+                ask("add_target", hook, "--confirm")
+                ask("add_dlq", "orders", "--to", hook, "--confirm")
+            _bury(dlq, b'{"n": 1.0}')
+            assert ask_json("drain_dlq", "orders", "--confirm")["delivered"] == 1
+    path = "/hook" if elsewhere else f"/2015-03-31/functions/{SHIP}/invocations"
+    assert [(asked.path, asked.body) for asked in one.asked] == [(path, b'{"n": 1.0}')]
+
+
+def _bury(dlq: Queue, event: bytes) -> None:
+    """An asynchronous event that its function failed on, as Lambda puts it into the function's dead-letter queue."""
+    texts = {"RequestID": "e4b46cbf", "ErrorMessage": "it broke"}
+    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}
+    attributes["ErrorCode"] = {"DataType": "Number", "StringValue": "200"}
+    dlq.send(event.decode(), MessageAttributes=attributes)
 
 
 def test_only_letters_of_the_named_origin_go_elsewhere(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
