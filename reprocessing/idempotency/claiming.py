@@ -176,8 +176,6 @@ def _with_the_effect(place: Place, lease: timedelta, wait: float) -> Iterator[Cl
 
 
 def _note_what_was_rolled_back(place: Place, error: BaseException) -> None:
-    if connections[place.using].needs_rollback:
-        return  # nothing may be written, until whoever began the transaction has ended it
     why = evidence(error, messages=conf.current().error_messages)
     try:
         with transaction.atomic(using=place.using):

@@ -64,8 +64,17 @@ def test_work_that_fails_leaves_nothing_but_what_is_known_of_it() -> None:
 def test_the_failure_of_whoever_asks_again_is_not_the_works() -> None:
     enrol()
 
-    with pytest.raises(Broke), once("key", space=SPACE, transactional=True):
+    with pytest.raises(Broke) as raised, once("key", space=SPACE, transactional=True):
         raise Broke
+
+    assert (row().state, row().failures) == ("done", 0)
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_a_failure_ends_no_claim_that_somebody_else_has_committed() -> None:
+    place = Place(using="default", space=SPACE, key="key", payload_hash=None, keep=timedelta(days=1))
+    with once("key", space=SPACE):
+        claiming._note_what_was_rolled_back(place, Broke())
 
     assert (row().state, row().failures) == ("done", 0)
 
@@ -86,7 +95,7 @@ def test_whoever_failed_does_not_wait_for_the_next_who_is_at_work() -> None:
     assert (row().state, row().failures) == ("done", 0)
 
 
-def test_a_broken_transaction_of_the_caller_is_left_to_the_caller() -> None:
+def test_a_transaction_that_the_caller_takes_back_takes_along_what_is_known_of_the_failure() -> None:
     with pytest.raises(Broke) as raised, transaction.atomic(), once("key", space=SPACE, transactional=True):
         transaction.set_rollback(True)
         raise Broke

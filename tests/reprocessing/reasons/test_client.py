@@ -215,6 +215,18 @@ def test_what_is_closed_sends_what_waits_and_takes_nothing_more(stub: Stub) -> N
     assert reporter.counts == Counts(taken=1, heard=1, dropped=1)
 
 
+def test_an_exit_ends_a_rest_with_one_more_try(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub.status = 500
+    reporter = Reporter(stub.url, TOKEN)
+    monkeypatch.setattr(reporter, "_rest", lambda _: 60)
+    reporter.report("delivered", Names("m-1"))
+    heard(stub, 1)
+    stub.status = 200
+    reporter.close(within=10)
+
+    assert reporter.counts == Counts(taken=1, heard=1)
+
+
 def test_what_nobody_hears_at_the_end_is_counted(stub: Stub) -> None:
     stub.status = 500
     reporter = Reporter(stub.url, TOKEN, batch=1, every=0)
