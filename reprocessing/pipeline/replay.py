@@ -15,9 +15,11 @@ from reprocessing.conf import Conf
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.verdict import Wait
 from reprocessing.models import brakes, lanes
+from reprocessing.models.brakes import Brake
 from reprocessing.models.intent import intend
 from reprocessing.models.lanes import HandedBack, Standing
 from reprocessing.models.settlement import Closing
+from reprocessing.models.target import Proof
 from reprocessing.pipeline import gate, meter, route, settle, take
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.keep import SEND_MARGIN
@@ -197,10 +199,14 @@ class Slice:
         self._wire.learn(targets)
         found = brakes.sight(targets)
         self._wire.brakes = {one.breaker_id: one for one in found}
-        return Counter({
-            one.target_id: 2**31 if self._wire.targets[one.target_id].proof == "accepted"
-            else self.conf.max_unsettled - one.unsettled for one in found
-        })  # fmt: skip
+        return Counter({one.target_id: self._room(one) for one in found})
+
+    def _room(self, one: Brake) -> int:
+        """Letters that a target may still have unsettled, and open here."""
+        unsettled = one.unsettled if self._wire.targets[one.target_id].proof != Proof.ACCEPTED else -(2**31)
+        here = self._wire.room(one.target_id)
+        most = self.conf.max_unsettled - unsettled
+        return most if here is None else min(most, here)
 
     def _close(self, closings: dict[tuple[int, int], Closing]) -> None:
         if not closings:

@@ -45,7 +45,7 @@ class Wire:
     _stream: Stream = field(init=False)
 
     def __post_init__(self) -> None:
-        self._stream = stream.borrow(self.conf.health_hosts)
+        self._stream = stream.borrow(self.conf.health_hosts, self.conf.open_requests)
 
     @property
     def open(self) -> int:
@@ -56,6 +56,10 @@ class Wire:
     def lease(self) -> float:
         """Seconds."""
         return self.conf.lease.total_seconds()
+
+    def room(self, target_id: int) -> int | None:
+        """Letters that a slow target may still have open here; None: any number."""
+        return self._stream.room(target_id) if self.targets[target_id].is_slow else None
 
     def learn(self, targets: Collection[int]) -> None:
         """Have these targets in `targets`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -14,7 +15,7 @@ from django.db import Error as DatabaseError
 
 from reprocessing.domain.carrier import Carrier, Invocation, Post
 from reprocessing.domain.endpoint import AllowList
-from reprocessing.domain.verdict import Outcome
+from reprocessing.domain.verdict import Outcome, Unknown
 from reprocessing.models import lanes
 from reprocessing.models.intent import Intended
 from reprocessing.sqs import Invocations
@@ -26,6 +27,10 @@ logger = logging.getLogger(__name__)
 #: what was open has ended.
 GROUP: Final = 100
 RIPE_AFTER: Final = 0.1
+#: Of the open requests what one target may have, at the most.
+SHARE: Final = 0.8
+#: Seconds beyond its timeout after which a letter that its carrier does not tell of is given up, as unknown.
+OVERDUE: Final = 30.0
 #: Seconds for which one carrier is listened to while the other has something open, too.
 _GLANCE: Final = 0.005
 
@@ -34,11 +39,18 @@ Call = Post | Invocation
 
 @dataclass(slots=True)
 class Stream:
-    """Open requests of one turn, with the lanes that stay leased for them. For one thread at a time."""
+    """Open requests of one turn, with the lanes that stay leased for them. For one thread at a time.
+
+    Attributes:
+        allowed: the hosts that letters may go to.
+        limit: requests that are open at a time; what is more waits for room.
+    """
 
     allowed: AllowList
+    limit: int
     _carriers: dict[type[Call], Carrier[Any]] = field(default_factory=dict)
     _open: dict[int, Intended] = field(default_factory=dict)
+    _until: dict[int, float] = field(default_factory=dict)
     _ended: list[tuple[Intended, Outcome]] = field(default_factory=list)
     _first: float = 0.0
     _renewed: float = 0.0
@@ -47,6 +59,11 @@ class Stream:
     def open(self) -> int:
         """Letters that were started and not told of yet."""
         return len(self._open) + len(self._ended)
+
+    def room(self, target_id: int) -> int:
+        """Letters that a target may have open besides those it has: one that hangs must not take all the room."""
+        its = sum(one.target_id == target_id for one in self._open.values())
+        return max(1, math.floor(self.limit * SHARE)) - its
 
     def start(self, calls: Sequence[tuple[Intended, Call]], *, may_start: Callable[[int], bool]) -> None:
         """Begin these at once.
@@ -57,7 +74,9 @@ class Stream:
         """
         if not self.open:
             self._renewed = time.monotonic()
+        now = time.monotonic()
         self._open |= {one.attempt_id: one for one, _ in calls}
+        self._until |= {one.attempt_id: now + call.timeout + OVERDUE for one, call in calls}
         for target_id in {one.target_id for one, _ in calls}:
             of = [call for one, call in calls if one.target_id == target_id]
 
@@ -65,7 +84,11 @@ class Stream:
                 return may_start(which)
 
             for kind in {type(call) for call in of}:
-                self._carrier(kind).start([call for call in of if isinstance(call, kind)], may_start=may)
+                try:
+                    self._carrier(kind).start([call for call in of if isinstance(call, kind)], may_start=may)
+                except Exception:  # what is at fault is not known, nor what went out; the letters must not stay open
+                    logger.exception("%d letters could not be handed to their carrier", len(of))
+                    self._tell([(call.attempt, Unknown("its carrier failed")) for call in of])
 
     def ended(self, *, within: float) -> list[tuple[Intended, Outcome]]:
         """A group of outcomes, none while it is not ripe. Waits up to `within` seconds for it."""
@@ -97,16 +120,27 @@ class Stream:
             left = max(0.0, until - time.monotonic())
             within = left if len(busy) == 1 else min(left, _GLANCE)
             heard = [told for one in busy for told in one.ended(within=within)]
-            if heard and not self._ended:
-                self._first = time.monotonic()
-            self._ended += [(self._open.pop(attempt), outcome) for attempt, outcome in heard]
-            if heard or time.monotonic() >= until:
-                return
+            self._tell(heard)
+            if heard or not busy or time.monotonic() >= until:
+                break
+        late = [attempt for attempt, by in self._until.items() if by < time.monotonic()]
+        self._tell([(attempt, Unknown("nothing was heard of it")) for attempt in late])
+
+    def _tell(self, heard: Sequence[tuple[int, Outcome]]) -> None:
+        """Note what these have come to; of each the first that is heard."""
+        if heard and not self._ended:
+            self._first = time.monotonic()
+        for attempt, outcome in heard:
+            self._until.pop(attempt, None)
+            if one := self._open.pop(attempt, None):
+                self._ended.append((one, outcome))
 
     def _carrier(self, kind: type[Call]) -> Carrier[Any]:
         """Made when it is first needed: many turns have no slow targets."""
         if kind not in self._carriers:
-            self._carriers[kind] = Posts(self.allowed) if kind is Post else Invocations()
+            self._carriers[kind] = (
+                Posts(self.allowed, limit=self.limit) if kind is Post else Invocations(limit=self.limit)
+            )
         return self._carriers[kind]
 
     def _is_ripe(self) -> bool:
@@ -123,13 +157,13 @@ class _Streams:
         self._lock = threading.Lock()
         self._idle: list[Stream] = []
 
-    def borrow(self, allowed: AllowList) -> Stream:
+    def borrow(self, allowed: AllowList, limit: int) -> Stream:
         with self._lock:
             for one in self._idle:
-                if one.allowed == allowed:
+                if (one.allowed, one.limit) == (allowed, limit):
                     self._idle.remove(one)
                     return one
-        return Stream(allowed)
+        return Stream(allowed, limit)
 
     def give_back(self, stream: Stream) -> None:
         with self._lock:
@@ -139,9 +173,9 @@ class _Streams:
 _streams = _Streams()
 
 
-def borrow(allowed: AllowList) -> Stream:
+def borrow(allowed: AllowList, limit: int) -> Stream:
     """A stream with nothing open; the caller's until it is given back."""
-    return _streams.borrow(allowed)
+    return _streams.borrow(allowed, limit)
 
 
 def give_back(stream: Stream) -> None:

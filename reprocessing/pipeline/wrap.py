@@ -24,7 +24,8 @@ from reprocessing.models.target import TargetKind
 #: What AWS adds to a letter that did not die in a queue; whoever failed to take it was not given these.
 _OF_ITS_DEATH: Final = frozenset({
     "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
-    "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS", "IS_PAYLOAD_TRUNCATED",
+    "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
+    "IS_PAYLOAD_TRUNCATED", "SCHEDULED_TIME",
 })  # fmt: skip
 
 

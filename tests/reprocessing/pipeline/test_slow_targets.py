@@ -5,20 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import OperationalError
 
+from reprocessing.conf import Conf
 from reprocessing.domain.carrier import Post
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken
 from reprocessing.models import Lane, Target, lanes
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import linger, send, settle, stream
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,7 +73,7 @@ class Endpoint:
 def endpoint(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     ours = Endpoint()
     stream.forget()
-    monkeypatch.setattr(stream, "Posts", lambda *_: ours)
+    monkeypatch.setattr(stream, "Posts", lambda *_, **__: ours)
     monkeypatch.setattr(send, "GRACE", 0.05)
     yield ours
     ours.answer = lambda _: Taken()
@@ -80,12 +81,12 @@ def endpoint(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterato
     stream.forget()
 
 
-def bench_with(*, keys: int, letters: int, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq's row
-    bench = Workbench(fields={**POLICY, **fields})
+def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -> Workbench:
+    bench = Workbench(fields=POLICY, conf=conf)
     Target.objects.filter(pk=bench.target.pk).update(kind="http", url=URL)
     for n in range(letters):
         for key in range(keys):
-            bench.bury(f"{key}-{n}", key=f"k-{key}", n=str(n))
+            bench.bury(f"{name}{key}-{n}", key=f"k-{key}", n=str(n))
     bench.ready()
     return bench
 
@@ -119,6 +120,38 @@ def test_a_letter_that_hangs_keeps_no_other_lane_waiting_nor_its_turn(endpoint: 
     assert delivered(bench) == {f"{key}-{n}" for key in range(1, 4) for n in range(3)}
     assert endpoint.begun.count("0-0") == 1
     assert "0-1" not in endpoint.begun
+
+
+def test_a_target_that_hangs_on_every_lane_leaves_room_for_another(endpoint: Endpoint) -> None:
+    conf = replace(BRISK, open_requests=5)
+    hanging = bench_with(keys=8, letters=1, name="hangs ", conf=conf)
+    well = bench_with(keys=3, letters=2, conf=conf)
+    endpoint.answer = lambda body: None if body.startswith("hangs") else Taken()
+    hanging.replay(2)
+    assert delivered(well) == {f"{key}-{n}" for key in range(3) for n in range(2)}
+    assert sum(body.startswith("hangs") for body in endpoint.begun) == 4
+
+
+def test_letters_whose_carrier_fails_are_unknown_and_free_their_lanes(endpoint: Endpoint) -> None:
+    bench = bench_with(keys=2, letters=1)
+    patch = pytest.MonkeyPatch()
+
+    def broken(*_: object, **__: object) -> None:
+        patch.undo()
+        raise RuntimeError
+
+    patch.setattr(endpoint, "start", broken)
+    bench.replay(2)
+    assert bench.history() == [(1, "unknown", 0), (1, "unknown", 0), (2, "accepted", 0), (2, "accepted", 0)]
+
+
+def test_a_letter_that_nothing_is_heard_of_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = bench_with(keys=1, letters=1)
+    monkeypatch.setattr(stream, "OVERDUE", -30.0)
+    endpoint.answer = lambda _: None
+    bench.replay(0.1)
+    assert linger.wait(5)
+    assert [outcome for _, outcome, _ in bench.history()][:1] == ["unknown"]
 
 
 def test_what_outlasts_its_turn_is_settled_when_it_ends_and_its_lane_goes_on(endpoint: Endpoint) -> None:
