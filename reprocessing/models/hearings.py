@@ -10,7 +10,7 @@ from reprocessing.domain.knowledge import Facts, Knowledge, known
 from reprocessing.models import rows
 from reprocessing.models.aftermath import DENIED
 from reprocessing.models.letter import DeadLetter
-from reprocessing.models.reports import SAID
+from reprocessing.models.reports import NUMBERED, SAID
 
 # The newest attempt that went out decides.
 _NEWEST: Final[LiteralString] = """
@@ -34,49 +34,63 @@ SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w
  WHERE l.id = %(letter)b
 """  # noqa: S608  # the inserted text is a constant
 
-# As domain.knowledge says it of one. What consumers acknowledged of letters that were delivered anyway is joined as a
-# set: there are as many of those as reports.
+# As domain.knowledge says it of one. Delivered letters are many, and as few of them as can be are asked for attempts:
+# those that reports name.
 _COUNTED = f"""
-WITH word AS MATERIALIZED (
-    SELECT a.id
+WITH said AS MATERIALIZED (
+    SELECT a.id, a.letter_id, a.target_id, r.reporter_id
       FROM redrive_report r JOIN redrive_attempt a ON a.sent_message_id = r.message_id
-     WHERE r.verdict = 'delivered' AND (r.reporter_id IS NULL OR EXISTS (
-            SELECT FROM redrive_reporter_target x WHERE x.reporter_id = r.reporter_id AND x.target_id = a.target_id))
-    UNION
-    SELECT a.id
+     WHERE r.verdict = 'delivered'
+    UNION ALL
+    SELECT a.id, a.letter_id, a.target_id, r.reporter_id
       FROM redrive_report r JOIN redrive_letter l ON l.public_id = r.public_id
-      JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = r.attempt_no
+      JOIN redrive_attempt a ON a.letter_id = l.id AND ({NUMBERED})
      WHERE r.verdict = 'delivered' AND (r.message_id IS NULL OR a.sent_message_id IS NULL)
-       AND (r.reporter_id IS NULL OR EXISTS (
-            SELECT FROM redrive_reporter_target x WHERE x.reporter_id = r.reporter_id AND x.target_id = a.target_id))
+), acknowledged AS MATERIALIZED (
+    SELECT a.letter_id FROM redrive_attempt a
+     WHERE {_NEWEST} AND (a.outcome = 'acknowledged' OR a.id IN (
+            SELECT said.id FROM said
+             WHERE said.reporter_id IS NULL OR said.target_id IN (
+                    SELECT x.target_id FROM redrive_reporter_target x WHERE x.reporter_id = said.reporter_id)))
+), told AS (
+    SELECT l.dlq_id, CASE WHEN l.presumed THEN 'presumed' WHEN l.id IN (SELECT letter_id FROM acknowledged)
+                          THEN 'acknowledged' ELSE 'accepted' END AS how
+      FROM redrive_letter l
+     WHERE l.state = 'delivered' AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
+    UNION ALL
+    SELECT l.dlq_id, CASE WHEN l.state IN ('sending', 'awaiting') THEN 'open'
+                          WHEN a.returned_at IS NOT NULL OR a.outcome = 'refused' OR {DENIED} THEN 'failed'
+                          WHEN a.outcome = 'silent' THEN 'silent' ELSE 'unknown' END
+      FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id AND {_NEWEST}
+     WHERE l.state IN ('waiting', 'sending', 'awaiting', 'parked', 'discarded')
+       AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
 )
-SELECT l.dlq_id, how, count(*) AS n
-  FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id
- CROSS JOIN LATERAL (SELECT CASE
-        WHEN l.state = 'delivered' AND (a.outcome IN ('acknowledged', 'silent', 'unknown')
-                                        OR a.id IN (SELECT id FROM word)) THEN 'acknowledged'
-        WHEN l.state = 'delivered' THEN CASE WHEN l.presumed THEN 'presumed' ELSE 'accepted' END
-        WHEN l.state IN ('sending', 'awaiting') THEN 'open'
-        WHEN a.returned_at IS NOT NULL OR a.outcome = 'refused' OR {DENIED} THEN 'failed'
-        WHEN a.outcome = 'silent' THEN 'silent' ELSE 'unknown' END AS how) k
- WHERE l.state <> 'duplicate' AND {_NEWEST} AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
- GROUP BY l.dlq_id, how ORDER BY l.dlq_id, how
+SELECT dlq_id, how, count(*) AS n FROM told GROUP BY dlq_id, how ORDER BY dlq_id, how
 """  # noqa: S608  # as above
 
 # What was said of it when it died first, of its attempts, and of it as a whole.
 _REASONS = """
-SELECT DISTINCT r.id, r.verdict, r.type, r.message, r.fingerprint, r.happened_at, r.received_at,
+WITH named AS (
+    SELECT r.id FROM redrive_letter l JOIN redrive_report r ON r.message_id = l.message_id WHERE l.id = %(letter)b
+    UNION
+    SELECT r.id FROM redrive_letter l JOIN redrive_report r ON r.public_id = l.public_id WHERE l.id = %(letter)b
+    UNION
+    SELECT r.id FROM redrive_attempt a JOIN redrive_report r ON r.message_id = a.sent_message_id
+     WHERE a.letter_id = %(letter)b
+), targets AS (
+    SELECT l.target_id FROM redrive_letter l WHERE l.id = %(letter)b
+    UNION
+    SELECT o.target_id FROM redrive_letter l JOIN redrive_origin o ON o.id = l.origin_id WHERE l.id = %(letter)b
+    UNION
+    SELECT a.target_id FROM redrive_attempt a WHERE a.letter_id = %(letter)b
+)
+SELECT r.id, r.verdict, r.type, r.message, r.fingerprint, r.happened_at, r.received_at,
        coalesce(p.name, '') AS reporter, r.attempt_no, r.message_id
-  FROM redrive_letter l
-  LEFT JOIN redrive_origin o ON o.id = l.origin_id
-  JOIN redrive_report r ON r.message_id = l.message_id OR r.public_id = l.public_id OR r.message_id IN (
-        SELECT a.sent_message_id FROM redrive_attempt a WHERE a.letter_id = l.id)
-  LEFT JOIN redrive_reporter p ON p.id = r.reporter_id
- WHERE l.id = %(letter)b
+  FROM redrive_report r LEFT JOIN redrive_reporter p ON p.id = r.reporter_id
+ WHERE r.id IN (SELECT id FROM named)
    AND (r.reporter_id IS NULL OR EXISTS (
         SELECT FROM redrive_reporter_target x WHERE x.reporter_id = r.reporter_id
-           AND (x.target_id IN (l.target_id, o.target_id) OR x.target_id IN (
-                SELECT a.target_id FROM redrive_attempt a WHERE a.letter_id = l.id))))
+           AND x.target_id IN (SELECT target_id FROM targets)))
  ORDER BY r.received_at DESC, r.id DESC LIMIT %(most)b
 """
 

@@ -24,6 +24,9 @@ NOT EXISTS (SELECT FROM redrive_attempt b
              WHERE b.letter_id = l.id AND b.id <> a.id AND b.outcome IS DISTINCT FROM 'not_sent')
 """
 
+#: Of a report r that names a letter l by its redrive id: whether it is about the attempt a.
+NUMBERED: Final[LiteralString] = f"r.attempt_no = a.no OR (r.attempt_no IS NULL AND {_ONLY})"
+
 #: Of an attempt a of a letter l: what is said of it, by those who may. The id that a queue gave decides where it is
 #: known; marks travel along when a consumer hands a message on.
 SAID: Final[LiteralString] = f"""
@@ -32,7 +35,7 @@ SELECT r.* FROM (
     UNION ALL
     SELECT r.* FROM redrive_report r
      WHERE r.public_id = l.public_id AND (r.message_id IS NULL OR a.sent_message_id IS NULL)
-       AND (r.attempt_no = a.no OR (r.attempt_no IS NULL AND {_ONLY}))
+       AND ({NUMBERED})
 ) r WHERE r.reporter_id IS NULL OR a.target_id IN ({_TARGETS} r.reporter_id)
 """  # noqa: S608  # the inserted text is a constant
 
@@ -86,11 +89,21 @@ RETURNING digest
 # What was said of attempts while they were on the wire, by the id that nobody knew yet. A failure is looked for among
 # what was settled meanwhile, too; `acknowledgement` knows what has been heard.
 _UNHEARD = f"""
-SELECT a.id AS attempt_id
-  FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_target t ON t.id = a.target_id
- WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND t.proof <> 'accepted'
-   AND EXISTS (SELECT FROM redrive_report)
-   AND EXISTS (SELECT FROM ({SAID}) r WHERE r.verdict <> 'retrying')
+WITH open AS MATERIALIZED (
+    SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id
+      FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
+     WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND t.proof <> 'accepted'
+), meant AS (
+    SELECT a.id, a.target_id, r.reporter_id
+      FROM open a JOIN redrive_report r ON r.message_id = a.sent_message_id
+     WHERE r.verdict <> 'retrying'
+    UNION ALL
+    SELECT a.id, a.target_id, r.reporter_id
+      FROM open a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_report r ON r.public_id = l.public_id
+     WHERE r.verdict <> 'retrying' AND (r.message_id IS NULL OR a.sent_message_id IS NULL) AND ({NUMBERED})
+)
+SELECT id AS attempt_id FROM meant
+ WHERE reporter_id IS NULL OR target_id IN ({_TARGETS} meant.reporter_id)
 UNION
 SELECT a.id
   FROM (SELECT * FROM redrive_report

@@ -285,6 +285,7 @@ def test_where_a_watched_dlq_lies_behind_silence_is_judged_by_absence(clock: Clo
     bench.capture()
     assert bench.promote() == 0
     clock.advance(WINDOW + 1)
+    assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
     bench.capture()
     assert bench.promote() == 1
     letter = bench.letter()
