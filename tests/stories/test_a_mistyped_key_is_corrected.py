@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, enlistment
-from reprocessing.pipeline import capture, park, plan
+from reprocessing.pipeline import park, plan, trace
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,7 +60,7 @@ def test_letters_of_an_origin_named_later_are_placed_too() -> None:
     Origin.objects.update(arn="arn:aws:sqs:eu-west-1:000000000000:another")
     for number in (2, 1):
         bench.bury(f"{number}", key="anna", n=f"{number}")
-    with mock.patch.object(capture._Origins, "of", return_value=None):
+    with mock.patch.object(trace.Origins, "of", return_value=None):
         bench.capture()
     bench.enlist()
     assert set(DeadLetter.objects.values_list("reason", flat=True)) == {"unknown_origin"}
