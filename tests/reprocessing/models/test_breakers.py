@@ -359,13 +359,6 @@ def test_a_sweep_looks_where_nobody_has_looked() -> None:
 # The ramp
 
 
-@pytest.fixture
-def clock(transactional_db: None) -> Any:  # noqa: ANN401  as in the promises' tests
-    ours = Clock()
-    yield ours
-    ours.restore()
-
-
 def climbed(bench: Bench) -> tuple[float, str]:
     breakers.climb([bench.breaker.pk])
     return bench.breaker.ramp, bench.breaker.ramp_why

@@ -60,6 +60,14 @@ class Clock:
             )
 
 
+@pytest.fixture
+def clock(transactional_db: None) -> Iterator[Clock]:
+    """The database's clock, to be moved on; for the conftest of whoever needs it."""
+    ours = Clock()
+    yield ours
+    ours.restore()
+
+
 @dataclass
 class Workbench:
     """One dlq with one origin; `fifo` both."""
