@@ -1,0 +1,51 @@
+"""A world for each module of tests: a gateway before the local SQS and moto's server, and nobody at another port."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+
+from reprocessing import sqs
+from reprocessing.pipeline import linger, stream
+from tests.contract.endpoints import moto_endpoint
+from tests.reprocessing.pipeline.targets.gateway import gateway
+from tests.reprocessing.pipeline.targets.kinds import KINDS, Kind, World, real_sqs
+from tests.reprocessing.sqs.aws import REGION, Aws
+
+
+@pytest.fixture(scope="package")
+def surroundings() -> Iterator[World]:
+    """Everything that the pipeline asks AWS or an endpoint passes the gateway."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with moto_endpoint() as moto, gateway(real_sqs(), moto.url) as made, pytest.MonkeyPatch.context() as patch:
+        session = boto3.session.Session(region_name=REGION)
+
+        def client(service: Any) -> Any:  # noqa: ANN401  boto3 knows each by a literal name
+            return session.client(service, endpoint_url=moto.url)
+
+        for service in ("SQS", "SNS", "EVENTBRIDGE", "LAMBDA"):
+            patch.setenv(f"AWS_ENDPOINT_URL_{service}", made.url)
+        sqs.forget()
+        stream.forget()
+        yield World(made, Aws(client("sns"), client("events"), client("s3"), client("sqs")), nowhere)
+    sqs.forget()
+    stream.forget()
+
+
+@pytest.fixture
+def world(surroundings: World, transactional_db: None) -> Iterator[World]:
+    """As if nothing had passed the gateway yet."""
+    surroundings.gateway.forget()
+    yield surroundings
+    assert linger.wait(10)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, world: World) -> Kind:
+    """A target of each kind."""
+    return KINDS[request.param](world)

@@ -1,0 +1,247 @@
+"""The kinds of targets, each with the letters that it can be given and with what has arrived at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from typing import Any, ClassVar
+
+import pytest
+
+from reprocessing import sqs
+from reprocessing.domain.endpoint import AllowList, allow_list
+from reprocessing.models import Origin, Target
+from tests import envelopes
+from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.targets import wire
+from tests.reprocessing.pipeline.targets.gateway import FUNCTIONS, HOOKS, Gateway, members
+from tests.reprocessing.pipeline.targets.wire import Sent
+from tests.reprocessing.sqs.aws import REGION, Aws
+from tests.reprocessing.sqs.stand_ins import Asked
+
+BY_ATTRIBUTES = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+IN_GROUPS = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
+
+
+@dataclass
+class World:
+    """What all kinds are made in."""
+
+    gateway: Gateway
+    aws: Aws
+    nowhere: str  #: a URL at which nobody listens
+
+
+class Kind(ABC):
+    """One target of a kind, at the end of a workbench's dlq."""
+
+    fifo: ClassVar[bool] = False
+    services: ClassVar[tuple[str, ...]] = ()  #: where its client goes, as the environment names it
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.name = uuid.uuid4().hex[:12]
+        self.letters: dict[str, str] = {}
+
+    def bench(self, **fields: Any) -> Workbench:  # noqa: ANN401  those of the dlq's row
+        """A new workbench whose one target is this."""
+        policy = IN_GROUPS if self.fifo else BY_ATTRIBUTES
+        hosts = allow_list([one.removeprefix("http://") for one in (self.world.gateway.url, self.world.nowhere)])
+        assert isinstance(hosts, AllowList)
+        self.made = Workbench(
+            fifo=self.fifo, conf=replaced(BRISK, health_hosts=hosts),
+            fields={"backoff_base": 60, "backoff_jitter": "none", **policy, **fields},
+        )  # fmt: skip
+        if row := self.row():
+            Target.objects.filter(pk=self.made.target.pk).update(**row)
+            Origin.objects.filter(pk=self.made.origin.pk).update(arn=row.get("arn", self.made.origin.arn))
+            self.made.target.refresh_from_db()
+        return self.made
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody listens where it is."""
+        with pytest.MonkeyPatch.context() as patch:
+            for service in self.services:
+                patch.setenv(f"AWS_ENDPOINT_URL_{service}", self.world.nowhere)
+            sqs.forget()
+            yield
+        sqs.forget()
+
+    def letter(self, text: str) -> str:
+        """The body of a letter for it, in which this stands; the same every time."""
+        return self.letters.setdefault(text, self.written(text))
+
+    def written(self, text: str) -> str:
+        """A body of the form that it takes."""
+        return text
+
+    def parcel(self, body: str) -> str:
+        """What is to arrive of a letter's body."""
+        return body
+
+    def row(self) -> dict[str, Any]:
+        """The target's fields."""
+        return {}
+
+    @abstractmethod
+    def sent(self) -> list[list[Sent]]:
+        """What was put on the wire, request by request."""
+
+    @abstractmethod
+    def heard(self) -> list[Sent]:
+        """What it has got; each once."""
+
+
+class Queue(Kind):
+    """An SQS queue."""
+
+    services = ("SQS",)
+
+    def sent(self) -> list[list[Sent]]:
+        requests = [json.loads(one.body) for one in self.world.gateway.asked if b'"Entries"' in one.body]
+        return [
+            [wire.entry(entry) for entry in one["Entries"]]
+            for one in requests
+            if one.get("QueueUrl") == self.made.origin_url
+        ]
+
+    def heard(self) -> list[Sent]:
+        return [wire.received(one) for one in self.made.delivered()]
+
+
+class FifoQueue(Queue):
+    """A FIFO queue."""
+
+    fifo = True
+
+
+class Workers(Queue):
+    """A queue of Celery workers."""
+
+    def row(self) -> dict[str, Any]:
+        return {"kind": "celery"}
+
+    def written(self, text: str) -> str:
+        document = envelopes.opened(envelopes.task("shop.charge", text, queue=self.name))
+        return json.dumps(document, ensure_ascii=False, indent=1)
+
+
+class Endpoint(Kind):
+    """An HTTP endpoint."""
+
+    def row(self) -> dict[str, Any]:
+        url = f"{self.world.gateway.url}{HOOKS}{self.name}"
+        return {"kind": "http", "arn": url, "url": url}
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        Target.objects.filter(pk=self.made.target.pk).update(url=f"{self.world.nowhere}{HOOKS}{self.name}")
+        yield
+
+    def sent(self) -> list[list[Sent]]:
+        return [[wire.post(one)] for one in self.world.gateway.asked if one.path == f"{HOOKS}{self.name}"]
+
+    def heard(self) -> list[Sent]:
+        return [wire.post(one) for one in self.world.gateway.taken if one.path == f"{HOOKS}{self.name}"]
+
+
+class Function(Kind):
+    """A Lambda function."""
+
+    services = ("LAMBDA",)
+
+    @property
+    def arn(self) -> str:
+        return f"arn:aws:lambda:eu-west-1:111122223333:function:{self.name}"
+
+    def row(self) -> dict[str, Any]:
+        return {"kind": "lambda", "arn": self.arn, "url": "", "region": "eu-west-1"}
+
+    def written(self, text: str) -> str:
+        return json.dumps({"text": text}, ensure_ascii=False, indent=2)
+
+    def sent(self) -> list[list[Sent]]:
+        return [[wire.post(one)] for one in self.world.gateway.asked if self._is_mine(one)]
+
+    def heard(self) -> list[Sent]:
+        return [wire.post(one) for one in self.world.gateway.taken if self._is_mine(one)]
+
+    def _is_mine(self, one: Asked) -> bool:
+        return one.path == f"{FUNCTIONS}{self.arn}/invocations"
+
+
+class Topic(Kind):
+    """An SNS topic, with a queue that is subscribed to it."""
+
+    services = ("SNS",)
+
+    def row(self) -> dict[str, Any]:
+        self.arn, self.subscriber = self.world.aws.topic(), self.world.aws.queue()
+        self.world.aws.subscribe(self.arn, self.subscriber)
+        return {"kind": "topic", "arn": self.arn, "url": "", "region": REGION, "refires": 1}
+
+    def sent(self) -> list[list[Sent]]:
+        return [
+            [wire.member(entry) for entry in members(one)]
+            for one in self.world.gateway.asked if self.name_on_the_wire in one.body.decode()
+        ]  # fmt: skip
+
+    def heard(self) -> list[Sent]:
+        return [wire.received(one) for one in self.world.aws.heard(self.subscriber)]
+
+    @property
+    def name_on_the_wire(self) -> str:
+        return self.arn.rpartition(":")[2]
+
+
+class Bus(Kind):
+    """An EventBridge bus.
+
+    What moto took counts as heard: to hand events on, it wants a package that nothing else needs.
+    """
+
+    services = ("EVENTBRIDGE",)
+
+    def row(self) -> dict[str, Any]:
+        self.arn = self.world.aws.bus()
+        return {"kind": "bus", "arn": self.arn, "url": "", "region": REGION, "refires": 1}
+
+    def written(self, text: str) -> str:
+        detail = json.dumps({"text": text}, ensure_ascii=False, indent=2)
+        return f'{{"version":"0","id":"1","detail-type":"paid","source":"shop","detail": {detail} , "resources":[]}}'
+
+    def parcel(self, body: str) -> str:
+        return body.partition('"detail": ')[2].rpartition(' , "resources"')[0]
+
+    def sent(self) -> list[list[Sent]]:
+        return self._entries(self.world.gateway.asked)
+
+    def heard(self) -> list[Sent]:
+        return [one for request in self._entries(self.world.gateway.taken) for one in request]
+
+    def _entries(self, asked: Sequence[Asked]) -> list[list[Sent]]:
+        requests = [json.loads(one.body) for one in asked if self.arn.encode() in one.body]
+        return [[Sent(entry["Detail"]) for entry in one["Entries"]] for one in requests]
+
+
+KINDS: dict[str, type[Kind]] = {
+    "sqs": Queue,
+    "sqs-fifo": FifoQueue,
+    "celery": Workers,
+    "http": Endpoint,
+    "lambda": Function,
+    "topic": Topic,
+    "bus": Bus,
+}
+
+
+def real_sqs() -> str:
+    """The URL of the local SQS, where nothing stands before it."""
+    return os.environ["AWS_ENDPOINT_URL_SQS"]

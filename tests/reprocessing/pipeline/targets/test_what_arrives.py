@@ -1,0 +1,98 @@
+"""Bytes are sacred: bodies and attributes of every type arrive as they were, with what was declared, where it fits."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.targets.burying import bury
+from tests.reprocessing.pipeline.targets.kinds import Kind
+from tests.reprocessing.pipeline.targets.wire import Sent, Typed
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: Endpoints are told marks in headers; functions are given a payload, buses events: these three know no attributes.
+WITH_ATTRIBUTES = ["sqs", "sqs-fifo", "celery", "topic"]
+QUEUES = ["sqs", "sqs-fifo", "celery"]
+MARKS = {"RedriveId", "IdempotencyKey", "OriginalMessageId", "ReprocessedFrom"}
+TEXT = '\t {"who": "Zo\u00eb \U0001f600 \u65e5\u672c", "n": 1.00,"n": 2}  \r\n\n'
+TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"
+
+
+def made(kind: Kind) -> Workbench:
+    single = {} if kind.fifo else {"ordering_key": "none", "sequence": "system:SentTimestamp"}
+    return kind.bench(**single)
+
+
+def gone(kind: Kind, bench: Workbench, body: str, attributes: Typed | None = None, trace: str | None = None) -> Sent:
+    """One letter, replayed, as it was put on the wire."""
+    bury(bench, body, attributes or {}, group="tenant-7" if bench.target.kind in QUEUES else None, trace=trace)
+    bench.ready()
+    assert bench.replay().taken == 1
+    [[one]] = kind.sent()
+    return one
+
+
+@pytest.mark.parametrize("size", [0, 200_000], ids=["strange", "large"])
+def test_a_body_arrives_byte_for_byte(kind: Kind, size: int) -> None:
+    bench = made(kind)
+    body = kind.letter(TEXT + "\u00e9" * (size // 2))
+    assert gone(kind, bench, body).text == kind.parcel(body)
+    assert [one.text for one in kind.heard()] == [kind.parcel(body)]
+    assert len(kind.parcel(body).encode()) > size
+
+
+@pytest.mark.parametrize("kind", WITH_ATTRIBUTES, indirect=True)
+def test_attributes_of_every_type_arrive_with_their_labels(kind: Kind) -> None:
+    bench = made(kind)
+    label = "" if bench.target.kind == "topic" else ".shop"  # SNS knows no labels
+    own: Typed = {
+        "kind": (f"String{label}", "\u00fc \U0001f600 "),
+        "sum": (f"Number{label}", "1.50"),
+        "raw": (f"Binary{label}", b"\x00\xff\x02"),
+    }
+    arrived = gone(kind, bench, kind.letter("apple"), own).attributes
+    assert {name: one for name, one in arrived.items() if name not in MARKS} == own
+    assert arrived.keys() - own.keys() == MARKS
+    if bench.target.kind != "topic":  # moto's queues cannot be received from, once a binary attribute is in them
+        [heard] = kind.heard()
+        assert heard.attributes == arrived
+
+
+@pytest.mark.parametrize("kind", WITH_ATTRIBUTES, indirect=True)
+@pytest.mark.parametrize("many", [9, 10])
+def test_what_is_ours_goes_along_only_where_there_is_room(kind: Kind, many: int) -> None:
+    bench = made(kind)
+    own: Typed = {f"a{number}": ("String", "x") for number in range(many)}
+    arrived = gone(kind, bench, kind.letter("apple"), own).attributes
+    assert {name: one for name, one in arrived.items() if name in own} == own
+    assert arrived.keys() - own.keys() == ({"RedriveId"} if many == 9 else set())
+    assert [one.attributes for one in kind.heard()] == [arrived]
+
+
+@pytest.mark.parametrize("kind", QUEUES, indirect=True)
+def test_the_group_and_the_trace_header_go_along(kind: Kind) -> None:
+    bench = made(kind)
+    gone(kind, bench, kind.letter("apple"), trace=TRACE)
+    assert [(one.group, one.trace) for one in kind.heard()] == [("tenant-7", TRACE)]
+
+
+@pytest.mark.parametrize("kind", ["http"], indirect=True)
+def test_an_endpoint_is_told_what_the_letter_is_in_headers(kind: Kind) -> None:
+    bench = made(kind)
+    died = bury(bench, "<order/>", {"Content-Type": ("String", "application/xml"), "other": ("String", "x")})
+    bench.ready()
+    bench.replay()
+    [one] = kind.heard()
+    told = (
+        "content-type",
+        "idempotency-key",
+        "redrive-id",
+        "redrive-attempt",
+        "original-message-id",
+        "reprocessed-from",
+    )
+    assert [one.headers.get(name) for name in told] == [
+        "application/xml", died, f"{bench.letter().public_id}:1", "1", died, bench.name,
+    ]  # fmt: skip
+    assert (one.text, one.headers.get("other")) == ("<order/>", None)
