@@ -218,9 +218,15 @@ def test_what_is_closed_sends_what_waits_and_takes_nothing_more(stub: Stub) -> N
 def test_an_exit_ends_a_rest_with_one_more_try(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     stub.status = 500
     reporter = Reporter(stub.url, TOKEN)
-    monkeypatch.setattr(reporter, "_rest", lambda _: 60)
+    rests: list[int] = []
+
+    def rest(unheard: int) -> float:
+        rests.append(unheard)
+        return 60.0
+
+    monkeypatch.setattr(reporter, "_rest", rest)
     reporter.report("delivered", Names("m-1"))
-    heard(stub, 1)
+    eventually(lambda: rests, within=10)
     stub.status = 200
     reporter.close(within=10)
 
