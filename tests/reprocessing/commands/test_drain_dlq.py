@@ -470,9 +470,10 @@ def test_a_watch_that_loses_its_database_connection_goes_on(ask_json: AskJson) -
     assert told["presumed"] == 1
 
 
+# What the watch asks for last, each time: whose consumers have been silent for too long.
 _CUT = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
- WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%%redrive_sighting%%' AND state = 'idle'
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%%''acknowledged''%%' AND state = 'idle'
 """
 
 
