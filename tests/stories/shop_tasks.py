@@ -55,25 +55,25 @@ def _tasks(app: Celery, marks: Path, broken: Path) -> None:
         with marks.open("a", encoding="utf-8") as file:
             file.write(f"{mark}\n")
 
-    @app.task(name="shop.charge")
+    @app.task(name="shop.charge", shared=False)
     def charge(word: str) -> None:
         if broken.exists():
             raise ConnectionError("the bank is away")
         leave(word)
 
-    @app.task(name="shop.insist", bind=True, max_retries=3, default_retry_delay=0)
+    @app.task(name="shop.insist", shared=False, bind=True, max_retries=3, default_retry_delay=0)
     def insist(self: Task[Any, Any], word: str) -> None:
         if broken.exists():
             raise self.retry()
         leave(word)
 
-    @app.task(name="shop.crash")
+    @app.task(name="shop.crash", shared=False)
     def crash(word: str) -> None:
         if broken.exists():
             os.kill(os.getpid(), signal.SIGKILL)
         leave(word)
 
-    @app.task(name="shop.end")
+    @app.task(name="shop.end", shared=False)
     def end(results: list[None]) -> None:
         leave(f"end of {len(results)}")
 
