@@ -28,7 +28,7 @@ def surroundings() -> Iterator[World]:
         def client(service: Any) -> Any:  # noqa: ANN401  boto3 knows each by a literal name
             return session.client(service, endpoint_url=moto.url)
 
-        for service in ("SQS", "SNS", "EVENTBRIDGE", "LAMBDA"):
+        for service in ("SQS", "SNS", "EVENTBRIDGE", "LAMBDA", "STS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", made.url)
         sqs.forget()
         stream.forget()

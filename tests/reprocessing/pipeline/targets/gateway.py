@@ -1,7 +1,7 @@
 """One server on loopback before every target: it lets letters pass, or does with a letter what the test says.
 
 Endpoints and functions end here: that is a stand-in, which decides nothing by itself. What is for SQS goes on to the
-local SQS, what is for SNS and EventBridge to moto.
+local SQS, what is for SNS and EventBridge to moto. Whoever asks for a role gets it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from tests.reprocessing.sqs.stand_ins import Asked, Said, StandIn, function_error, lambda_error, standing_in
+from tests.reprocessing.sqs.stand_ins import (
+    Asked,
+    Said,
+    StandIn,
+    assumed,
+    function_error,
+    lambda_error,
+    role_of,
+    standing_in,
+)
 
 FUNCTIONS = "/2015-03-31/functions/"
 HOOKS = "/hooks/"
+ASSUMED = "KEY-OF-A-ROLE"  #: by which requests under a role are known
+FAR = datetime(2100, 1, 1, tzinfo=UTC)
 WAIT = 70  #: seconds that a target asks to be waited for
 _MEMBER = "PublishBatchRequestEntries.member."
 _PASSED_ON = ("content-type", "x-amzn-requestid", "x-amzn-query-error")
@@ -48,6 +60,7 @@ class Gateway:
         taken: those, or parts of them, that were let through.
         slowness: seconds that an endpoint or a function takes.
         overlaps: keys of which two letters were at an endpoint or a function at the same time.
+        roles: those that were assumed.
     """
 
     sqs: str
@@ -57,6 +70,7 @@ class Gateway:
     taken: list[Asked] = field(default_factory=list)
     slowness: float = 0.0
     overlaps: list[str] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
     server: StandIn | None = None
     _open: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -69,13 +83,16 @@ class Gateway:
     def forget(self) -> None:
         """As at the start."""
         self.slowness = 0.0
-        for one in (self.does, self.asked, self.taken, self.overlaps, self._open):
+        for one in (self.does, self.asked, self.taken, self.overlaps, self.roles, self._open):
             one.clear()
 
     def answer(self, asked: Asked) -> Said:
         if asked.path.startswith((HOOKS, FUNCTIONS)):
             self.asked.append(asked)
             return self._slow(asked)
+        if _action(asked) == "AssumeRole":
+            self.roles.append(role_of(asked))
+            return assumed(ASSUMED, FAR)
         entries = entries_of(asked)
         if entries is None:
             return _forwarded(asked, self.sqs if _action(asked).startswith("AmazonSQS") else self.moto)

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from reprocessing.models import Attempt, Claim, DeadLetter, Lane, Target, lanes
+from reprocessing.pipeline import keep
 from tests.reprocessing.pipeline.bench import Clock, Workbench
-from tests.reprocessing.pipeline.targets.gateway import WAIT, Does
+from tests.reprocessing.pipeline.targets.gateway import ASSUMED, WAIT, Does
 from tests.reprocessing.pipeline.targets.kinds import KINDS, Kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,7 +18,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MARKED = [one for one in KINDS if one not in ("lambda", "bus")]
 #: Only they say how long they want to be waited for; what AWS's queues, topics and buses turn away is refused.
 WAITED_FOR = ["http", "lambda"]
-QUEUES = ["sqs", "sqs-fifo", "celery"]
+#: Endpoints know no roles of AWS's.
+UNDER_ROLES = [one for one in KINDS if one != "http"]
 
 
 def bury(kind: Kind, bench: Workbench, *words: str, key: str | None = None) -> None:
@@ -116,6 +118,33 @@ def test_a_target_that_cannot_be_reached_counts_nothing_and_that_speaks_against_
     assert letter.not_sent >= 1
     assert {one[1:] for one in attempts(bench, "apple")} == {("not_sent", 0, True)}
     assert kind.sent() == []
+
+
+def test_what_may_not_start_any_more_is_not_sent_and_speaks_against_nobody(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = kind.bench()
+    bury(kind, bench, "apple")
+    bench.ready()
+    monkeypatch.setattr(keep, "SEND_MARGIN", 1e9)  # the lease has too little left for any request
+    bench.replay(0.2)
+    assert kind.sent() == []
+    assert found(bench, "apple").attempts == 0
+    assert {one[1:] for one in attempts(bench, "apple")} == {("not_sent", 0, None)}
+
+
+@pytest.mark.parametrize("kind", UNDER_ROLES, indirect=True)
+def test_a_target_of_another_account_is_reached_under_its_role(kind: Kind) -> None:
+    bench = kind.bench()
+    role = f"arn:aws:iam::111122223333:role/{bench.name}"
+    Target.objects.filter(pk=bench.target.pk).update(role_arn=role)
+    bury(kind, bench, "apple")
+    bench.ready()
+    bench.replay()
+    assert states(bench, "apple") == ["delivered"]
+    assert kind.world.gateway.roles == [role]
+    [asked] = kind.world.gateway.taken
+    assert f"Credential={ASSUMED}/" in asked.headers["authorization"]
 
 
 def test_after_an_answer_that_is_lost_the_claim_is_held_and_the_next_attempt_is_the_same_letter(
