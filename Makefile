@@ -29,8 +29,8 @@ check: setup  ## style, types, floors, migrations, deployment
 demo: setup  ## the whole service on embedded servers; ARGS=--exit ends by itself
 	$(BIN)/python manage.py sandbox --demo $(ARGS)
 
-bench: setup  ## what a drain, a rule, a refusal and the local SQS cost; NAME=drain, rules, refusals or local_sqs alone, with its ARGS
-	$(foreach one,$(or $(NAME),local_sqs rules refusals drain),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true
+bench: setup  ## what a drain, a slow target, a rule, a refusal, a report and the local SQS cost; NAME=drain, webhook, rules, refusals, reasons or local_sqs alone, with its ARGS
+	$(foreach one,$(or $(NAME),local_sqs rules refusals reasons drain webhook),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true
 
 lock: setup  ## the pins, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements.txt

@@ -24,9 +24,11 @@ class Endpoint(asyncio.Protocol):
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
         self._transport: asyncio.WriteTransport = transport  # type: ignore[assignment]  # TCP's is one
 
     def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
         self._buffer += data
         head, found, rest = self._buffer.partition(b"\r\n\r\n")
         if not found:

@@ -35,6 +35,7 @@ BAR: Final = 1_000
 TICK: Final = 2.0
 BATCH: Final = 10
 HANGING: Final = "k-0"
+PATIENCE: Final = 60.0  #: seconds without a letter, after which the drain stands still
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
             return record
         if done > seen:
             seen, last = done, time.monotonic()
-        if worker.has_ended() or time.monotonic() - last > 60:
+        if worker.has_ended() or time.monotonic() - last > PATIENCE:
             sys.exit(f"It stands still at {done:,} letters:\n{worker.log_since_start()[-4000:]}")
 
 

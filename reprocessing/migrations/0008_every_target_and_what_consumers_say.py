@@ -200,7 +200,9 @@ class Migration(migrations.Migration):
             model_name="target",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(("kind__in", ["topic", "bus"]), _negated=True), ("refires__gte", 0), _connector="OR"
+                    models.Q(("kind__in", ["topic", "bus"]), _negated=True),
+                    models.Q(("refires__gte", 0), ("refires__isnull", False)),
+                    _connector="OR",
                 ),
                 name="publishing_again_is_agreed_to",
             ),

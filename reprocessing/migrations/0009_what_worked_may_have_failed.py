@@ -32,5 +32,5 @@ AS_BEFORE = _FUNCTION.format(ill="(OLD.ill IS NOT NULL AND NEW.ill IS DISTINCT F
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reprocessing", "0009_nobody_agreed_is_not_agreed")]
+    dependencies = [("reprocessing", "0008_every_target_and_what_consumers_say")]
     operations = [migrations.RunSQL(RISES, AS_BEFORE)]
