@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reprocessing.pipeline.bench import Workbench
+from reprocessing.models import Target
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.targets.burying import bury
-from tests.reprocessing.pipeline.targets.kinds import Kind
+from tests.reprocessing.pipeline.targets.gateway import Does
+from tests.reprocessing.pipeline.targets.kinds import Kind, Queue, Topic, World
 from tests.reprocessing.pipeline.targets.wire import Sent, Typed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -96,3 +98,37 @@ def test_an_endpoint_is_told_what_the_letter_is_in_headers(kind: Kind) -> None:
         "application/xml", died, f"{bench.letter().public_id}:1", "1", died, bench.name,
     ]  # fmt: skip
     assert (one.text, one.headers.get("other")) == ("<order/>", None)
+
+
+def test_from_a_standard_dlq_to_a_fifo_queue_a_letter_is_a_group_of_its_own_unless_it_had_one(world: World) -> None:
+    kind = Queue(world)
+    bench = made(kind)
+    url = bench.queue(f"{bench.name}-ordered.fifo")
+    Target.objects.filter(pk=bench.target.pk).update(url=url, arn=bench.arn(url), fifo=True)
+    died = bury(bench, "alone", {})
+    bury(bench, "grouped", {}, group="tenant-7")
+    bench.ready()
+    assert bench.replay().taken == 2
+    arrived = {one["Body"]: one["Attributes"]["MessageGroupId"] for one in bench.delivered(url)}
+    assert arrived == {"alone": died, "grouped": "tenant-7"}
+
+
+def test_a_fifo_topic_is_told_the_group_and_a_deduplication_id_and_swallows_a_repeat(
+    world: World, clock: Clock
+) -> None:
+    kind = Topic(world)
+    bench = made(kind)
+    topic, queue = world.aws.topic(fifo=True), world.aws.queue(fifo=True)
+    world.aws.subscribe(topic, queue)
+    Target.objects.filter(pk=bench.target.pk).update(arn=topic, fifo=True)
+    kind.arn, kind.subscriber = topic, queue
+    bury(bench, "apple", {}, group="tenant-7")
+    bench.ready()
+    for does in (Does.LOSES, Does.TAKES):
+        world.gateway.does["apple"] = does
+        bench.replay()
+        clock.advance(61)
+    [[first], [second]] = kind.sent()
+    assert (first.group, first.deduplication) == (second.group, second.deduplication)
+    assert (first.group, len(first.deduplication or "")) == ("tenant-7", 64)
+    assert [one.text for one in kind.heard()] == ["apple"]

@@ -65,7 +65,8 @@ def member(one: Mapping[str, str]) -> Sent:
         raw = one.get(f"{value}BinaryValue")
         held: str | bytes = base64.b64decode(raw) if raw is not None else one[f"{value}StringValue"]
         found[one[name]] = (one[f"{value}DataType"], held)
-    return Sent(one["Message"], found)
+    group, deduplication = one.get("MessageGroupId"), one.get("MessageDeduplicationId")
+    return Sent(one["Message"], found, group=group, deduplication=deduplication)
 
 
 def _typed(attributes: Mapping[str, Mapping[str, Any]]) -> Typed:

@@ -1,0 +1,60 @@
+"""An endpoint that asks for it can tell that a letter came from here; checked without any of our code."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from dataclasses import replace
+
+import pytest
+
+from reprocessing.models import Attempt, Target
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.targets.gateway import Does
+from tests.reprocessing.pipeline.targets.kinds import Endpoint, World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = b"twenty-four bytes, or so"
+SECRETS = {"shop": f"whsec_{base64.b64encode(KEY).decode()}"}
+BODY = '{"who": "Zo\u00eb"}\n'
+
+
+def signed(endpoint: Endpoint, secrets: dict[str, str]) -> Workbench:
+    """A letter for an endpoint that asks for a signature with the secret `shop`."""
+    bench = endpoint.bench()
+    bench.conf = replace(bench.conf, secrets=secrets)
+    Target.objects.filter(pk=bench.target.pk).update(secret="shop")
+    bench.bury(BODY, key="k", n="1")
+    bench.ready()
+    return bench
+
+
+def test_every_attempt_is_signed_under_the_letter_s_id_with_the_time_of_the_attempt(world: World, clock: Clock) -> None:
+    endpoint = Endpoint(world)
+    bench = signed(endpoint, SECRETS)
+    world.gateway.does["who"] = Does.FAILS
+    bench.replay()
+    world.gateway.does.clear()
+    clock.advance(100)
+    bench.replay()
+    sent = [one for request in endpoint.sent() for one in request]
+    moments = [one.opened_at for one in Attempt.objects.filter(letter__dlq=bench.dlq).order_by("id")]
+    assert [one.headers["webhook-timestamp"] for one in sent] == [str(int(one.timestamp())) for one in moments]
+    assert {one.headers["webhook-id"] for one in sent} == {str(bench.letter().public_id)}
+    for one in sent:
+        told = f"{one.headers['webhook-id']}.{one.headers['webhook-timestamp']}.{BODY}".encode()
+        wanted = base64.b64encode(hmac.new(KEY, told, hashlib.sha256).digest()).decode()
+        assert one.headers["webhook-signature"] == f"v1,{wanted}"
+    assert len(sent) == 2
+
+
+def test_where_the_secret_is_missing_nothing_is_sent_unsigned(world: World) -> None:
+    endpoint = Endpoint(world)
+    bench = signed(endpoint, {"other": SECRETS["shop"]})
+    bench.replay(0.3)
+    assert endpoint.sent() == []
+    assert bench.letter().attempts == 0
+    [(outcome, ill), *_] = Attempt.objects.filter(letter__dlq=bench.dlq).values_list("outcome", "ill")
+    assert (outcome, ill) == ("not_sent", True)
