@@ -54,10 +54,12 @@ class Kind(ABC):
         policy = IN_GROUPS if self.fifo else BY_ATTRIBUTES
         hosts = allow_list([one.removeprefix("http://") for one in (self.world.gateway.url, self.world.nowhere)])
         assert isinstance(hosts, AllowList)
-        self.made = Workbench(
-            fifo=self.fifo, conf=replaced(BRISK, health_hosts=hosts),
-            fields={"backoff_base": 60, "backoff_jitter": "none", **policy, **fields},
-        )  # fmt: skip
+        with pytest.MonkeyPatch.context() as patch:  # what the test itself asks of SQS need not pass the gateway
+            patch.setenv("AWS_ENDPOINT_URL_SQS", self.world.gateway.sqs)
+            self.made = Workbench(
+                fifo=self.fifo, conf=replaced(BRISK, health_hosts=hosts),
+                fields={"backoff_base": 60, "backoff_jitter": "none", **policy, **fields},
+            )  # fmt: skip
         if row := self.row():
             Target.objects.filter(pk=self.made.target.pk).update(**row)
             Origin.objects.filter(pk=self.made.origin.pk).update(arn=row.get("arn", self.made.origin.arn))

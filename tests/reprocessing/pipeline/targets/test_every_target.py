@@ -18,8 +18,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MARKED = [one for one in KINDS if one not in ("lambda", "bus")]
 #: Only they say how long they want to be waited for; what AWS's queues, topics and buses turn away is refused.
 WAITED_FOR = ["http", "lambda"]
-#: Endpoints know no roles of AWS's.
-UNDER_ROLES = [one for one in KINDS if one != "http"]
+#: One of each way to a target, for what is decided before the kind matters: in batches, in groups, one by one.
+WAYS = ["sqs", "sqs-fifo", "http"]
+#: One of each service: all queues are reached alike. Endpoints know no roles of AWS's.
+SERVICES = ["sqs", "http", "lambda", "topic", "bus"]
+UNDER_ROLES = [one for one in SERVICES if one != "http"]
 
 
 def bury(kind: Kind, bench: Workbench, *words: str, key: str | None = None) -> None:
@@ -63,6 +66,7 @@ def test_what_is_taken_is_delivered_and_its_copy_deleted_from_the_dlq(kind: Kind
     assert bench.left() == 0
 
 
+@pytest.mark.parametrize("kind", WAYS, indirect=True)
 def test_with_proof_acknowledged_it_awaits_its_consumer_s_word(kind: Kind) -> None:
     bench = kind.bench()
     Target.objects.filter(pk=bench.target.pk).update(proof="acknowledged", advance="settled", window=60)
@@ -107,6 +111,7 @@ def test_what_is_refused_for_what_it_is_is_parked_at_once_and_its_mates_go_on(ki
     assert len(kind.heard()) == 2
 
 
+@pytest.mark.parametrize("kind", SERVICES, indirect=True)
 def test_a_target_that_cannot_be_reached_counts_nothing_and_that_speaks_against_it(kind: Kind) -> None:
     bench = kind.bench()
     bury(kind, bench, "apple")
@@ -217,6 +222,7 @@ def test_letters_of_a_key_go_in_their_order_and_one_at_a_time(kind: Kind) -> Non
     assert kind.world.gateway.overlaps == []
 
 
+@pytest.mark.parametrize("kind", WAYS, indirect=True)
 def test_none_overtakes_a_letter_of_its_key_that_is_to_be_tried_again(kind: Kind, clock: Clock) -> None:
     bench = kind.bench()
     bury(kind, bench, "apple", "pear", key="k")
