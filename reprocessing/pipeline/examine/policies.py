@@ -35,15 +35,22 @@ def outcome(case: Case) -> Iterator[Finding]:
 
 
 def acknowledged(case: Case) -> Iterator[Finding]:
-    """Somebody may say what became of letters, and a person knows what follows where nobody does."""
-    for seen in case.sight.queues.values():
-        if case.of_target(seen, "proof") != Proof.ACKNOWLEDGED:
+    """Somebody may say what became of letters, has time to, and a person knows what follows where nobody does."""
+    names = {arn: str(target) for arn, target in case.sight.others.items()}
+    for arn, name in {**{arn: seen.address.name for arn, seen in case.sight.queues.items()}, **names}.items():
+        if case.of_target(arn, "proof") != Proof.ACKNOWLEDGED:
             continue
-        name, window = seen.address.name, case.of_target(seen, "window")
-        behind = watcher(case.sight, seen)
+        window = case.of_target(arn, "window")
+        if not window:
+            yield refuse(
+                f"The consumer of {name} is to say what became of each letter, and nobody said how long that may take.",
+                "Say --window SECONDS.",
+            )
+            continue
+        behind = watcher(case.sight, case.sight.queues[arn]) if arn in case.sight.queues else None
         silent = "is presumed delivered once its absence is proved" if behind else "is parked, since nothing else tells"
         yield note(f"A letter of which the consumer of {name} says nothing for {in_words(window)} {silent}.")
-        if not Reporter.objects.filter(targets__arn=seen.facts.arn, revoked_at=None).exists():
+        if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
             yield warn(
                 f"Nobody may report yet what becomes of letters sent to {name}.",
                 f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
