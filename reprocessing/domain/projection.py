@@ -36,12 +36,12 @@ class Unreadable:
     is_json: bool = field(default=True, compare=False)
 
 
-def read(body: bytes) -> JsonValue | Unreadable:
+def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
     """The JSON value of a body; for any other bytes, why they have none.
 
     Numbers are exact: int, or Decimal where they have a fraction, an exponent or very many digits. Of equal names in
-    one object the last one counts. Refused: nesting beyond `DEPTH`, NaN and Infinity, half surrogate pairs, a byte
-    order mark, and what is not UTF-8. Takes time linear in the length of the body.
+    one object the last one counts. Refused: nesting beyond `DEPTH`, NaN and Infinity, half surrogate pairs unless
+    `halves` are let stand, a byte order mark, and what is not UTF-8. Takes time linear in the length of the body.
     """
     try:
         text = body.decode()
@@ -51,7 +51,7 @@ def read(body: bytes) -> JsonValue | Unreadable:
     except (ValueError, InvalidOperation) as error:
         is_json = not isinstance(error, UnicodeDecodeError | json.JSONDecodeError) or _is_json_behind_a_mark(body)
         return Unreadable(_why(error), is_json=is_json)
-    if _ESCAPED_SURROGATE.search(text) and any(_SURROGATE.search(part) for part in _strings(value)):
+    if not halves and _ESCAPED_SURROGATE.search(text) and any(_SURROGATE.search(part) for part in _strings(value)):
         return Unreadable("its text holds half a surrogate pair, which is no character")
     return value
 

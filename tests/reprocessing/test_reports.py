@@ -132,6 +132,22 @@ def test_other_methods_and_forms_are_refused(stock: Stock, token: str) -> None:
     assert post(reports(DELIVERED), token, **{"Content-Encoding": "gzip"}).status_code == 415
 
 
+def test_half_a_character_in_one_report_costs_no_other(stock: Stock, token: str) -> None:
+    cut = {**DELIVERED, "verdict": "retrying", "message": "half of \ud83d"}
+    assert post(reports(cut, {"\ud800": 1}, DELIVERED), token).json() == {
+        "accepted": 2, "repeated": 0, "refused": [{"index": 1, "why": "it has fields that are not known: '\\ud800'"}],
+    }  # fmt: skip
+    assert Report.objects.get(verdict="retrying").message == "half of \ufffd"
+    assert DeadLetter.objects.get().state == "delivered"
+
+
+def test_a_call_that_does_not_say_its_length_is_refused(stock: Stock, token: str) -> None:
+    told = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+    answer = Client().generic("POST", "/reports", headers=told)
+    why = "The call does not say how long it is, and chunks are not read. Send Content-Length."
+    assert (answer.status_code, answer.json()) == (411, {"error": why})
+
+
 def test_nothing_of_what_was_said_is_logged(stock: Stock, token: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     said = {**DELIVERED, "type": PROSE, "message": PROSE, "fingerprint": PROSE}
