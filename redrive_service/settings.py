@@ -105,7 +105,10 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"botocore": {"level": "WARNING"}},  # else a line or two for every client it makes
+    "loggers": {
+        "botocore": {"level": "WARNING"},  # else a line or two for every client it makes
+        "botocore.credentials": {"level": "ERROR"},  # a role that is not assumed is told of where it is needed
+    },
 }
 
 # What holds for every dlq (reprocessing/conf.py has the names and the defaults). The local SQS counts without delay and

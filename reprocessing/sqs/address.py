@@ -52,6 +52,8 @@ class QueueAddress:
             raise QueueIsOutOfReach(f"{url!r} is not a URL. {_CURE}") from None
         if parts.scheme not in {"http", "https"} or not host or not parts.path.strip("/"):
             raise QueueIsOutOfReach(f"{url!r} is not the URL of a queue. {_CURE}")
+        if "@" in parts.netloc:
+            raise QueueIsOutOfReach(f"The URL of a queue at {host} carries credentials, which would be kept. {_CURE}")
         region = _region_of(host) or configured_region()
         if not region:
             raise QueueIsOutOfReach(f"The region of {url!r} is not in its host. Set AWS_DEFAULT_REGION to it.")

@@ -54,6 +54,12 @@ def test_what_is_no_url_of_a_queue_is_shown_with_one_that_is(url: str) -> None:
         QueueAddress.of(url)
 
 
+def test_a_url_with_credentials_is_refused_without_showing_them() -> None:
+    with pytest.raises(QueueIsOutOfReach, match=r"^The URL of a queue at localhost carries credentials") as raised:
+        QueueAddress.of("http://ann:hush@localhost:9324/000000000000/orders")
+    assert "hush" not in str(raised.value)
+
+
 def test_a_region_that_nothing_tells_is_asked_for(afresh: pytest.MonkeyPatch) -> None:
     afresh.delenv("AWS_DEFAULT_REGION")
     afresh.setenv("AWS_CONFIG_FILE", "/dev/null")

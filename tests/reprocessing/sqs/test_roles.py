@@ -98,13 +98,16 @@ def test_credentials_that_end_soon_are_renewed_before_they_do(sts: StandIn, queu
     assert [role_of(one) for one in sts.asked] == [SHORT, SHORT]
 
 
-def test_a_role_that_cannot_be_assumed_is_named_with_its_cure(sts: StandIn, queue: Queue) -> None:
+def test_a_role_that_cannot_be_assumed_is_named_with_its_cure(
+    sts: StandIn, queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(QueueIsOutOfReach) as raised:
         sqs.depth(QueueAddress.of(queue.url, DENIED))
     why = f"the role {DENIED} could not be assumed: AccessDenied (User is not authorized to perform: sts:AssumeRole)"
     assert str(raised.value) == f"{queue.url}: GetQueueAttributes failed: {why}. {CURE}"
     found = alarms.alarms("eu-west-1", ["a"], role=DENIED)["a"]
     assert found == Unknown(f"DescribeAlarms failed: {why}. {CURE.rstrip('.')}")
+    assert [one for one in caplog.records if one.exc_info] == []  # a sentence, and no traceback before it
 
 
 def test_without_its_role_no_letter_leaves_and_none_is_to_blame(sts: StandIn, queue: Queue, sandbox: Sandbox) -> None:
