@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.management import brake_words, rule_words
@@ -67,7 +68,9 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
 def _target(target: Told, now: datetime) -> Iterable[str]:
     rate = "no limit of rate" if target["rate"] is None else f"{target['rate']:g} letters/s"
     unsettled = f", {target['unsettled']} sent and not settled" if target["unsettled"] else ""
-    yield f"  target    {target['origin'].rpartition(':')[2]}: outcome {target['outcome']}, {rate}{unsettled}"
+    origin, to = name_of(target["origin"]), name_of(target["target"])
+    way = origin if target["origin"] == target["target"] else f"{origin} \N{RIGHTWARDS ARROW} {to}"
+    yield f"  target    {way}: outcome {target['outcome']}, {rate}{unsettled}"
     if target["refires"] is not None:
         yield f"            {refired(target['refires'])}"
     if target["waits_for"]:

@@ -27,6 +27,7 @@ from reprocessing.models import (
     RateClass,
     Rule,
     Sighting,
+    Target,
     Wave,
     amendments,
     evidence,
@@ -219,6 +220,11 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         "target    shop: outcome absence",
     ):
         assert part in said
+
+
+def test_letters_that_go_elsewhere_are_said_to(ask: Ask, origin: Origin) -> None:
+    Target.objects.filter(pk=origin.target_id).update(arn="arn:aws:lambda:us-east-1:000000000000:function:ship:prod")
+    assert "target    shop \N{RIGHTWARDS ARROW} ship:prod: outcome absence" in ask("redrive_status")
 
 
 @pytest.mark.parametrize(
