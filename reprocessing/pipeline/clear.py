@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reprocessing.models import DeadLetterQueue, captures
 from reprocessing.models.settlement import Deletable
-from reprocessing.sqs import QueueAddress, delete
+from reprocessing.sqs import Deleted, QueueAddress, delete
+
+Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 
 
-def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable]) -> int:
+def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
     """Delete these copies, in tens, and remember which are gone: their number. The others stay to be deleted."""
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-    done = delete(address, {one.message_id: one.handle for one in deletable})
+    done = by(address, {one.message_id: one.handle for one in deletable})
     gone = [one for one in deletable if one.message_id in done.gone]
     if gone:
         captures.gone(gone)
     return len(gone)
 
 
-def everywhere(deletable: Iterable[Deletable]) -> None:
-    """Delete copies from their dlqs; one that stays is swept up by its dlq's next capture."""
+def everywhere(deletable: Iterable[Deletable], *, by: Delete = delete) -> None:
+    """Delete copies from their dlqs; one that stays is swept up by its dlq's next capture.
+
+    Args:
+        deletable: the copies.
+        by: asks SQS: whoever has leases to renew does that meanwhile.
+    """
     by_dlq: dict[int, list[Deletable]] = {}
     for copy in deletable:
         by_dlq.setdefault(copy.dlq_id, []).append(copy)
     for dlq in DeadLetterQueue.objects.filter(pk__in=by_dlq):
-        copies(dlq, by_dlq[dlq.pk])
+        copies(dlq, by_dlq[dlq.pk], by=by)

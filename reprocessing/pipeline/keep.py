@@ -6,14 +6,17 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
 
 from django.db import Error as DatabaseError
+from django.db import connection
 
 from reprocessing.domain.verdict import Outcome
 from reprocessing.models import lanes
 from reprocessing.models.intent import Intended
 
 logger = logging.getLogger(__name__)
+Done = TypeVar("Done")
 
 #: Seconds of lease that must be left when letters are committed to the wire: a request's timeouts fit into it.
 SEND_MARGIN = 2.0
@@ -33,16 +36,25 @@ class Ownership:
 
     def while_it_lasts(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
         """The outcomes of a trip to the wire, which another thread makes while this one renews the leases."""
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            trip = pool.submit(deliver)
-            while not wait([trip], timeout=self._lease / 3).done:
-                began = time.monotonic()
-                try:
-                    mine = lanes.renew(self._lanes, self._fences, lease=self._lease)
-                except DatabaseError as error:
-                    logger.warning("Leases were not renewed: %s", error)
-                else:
-                    if len(mine) == len(self._lanes):
-                        self.until = began + self._lease - SEND_MARGIN
-                self._beside()
-            return trip.result()
+        return meanwhile(deliver, self._renew, every=self._lease / 3)
+
+    def _renew(self) -> None:
+        began = time.monotonic()
+        try:
+            mine = lanes.renew(self._lanes, self._fences, lease=self._lease)
+        except DatabaseError as error:
+            logger.warning("Leases were not renewed: %s", error)
+            connection.close_if_unusable_or_obsolete()
+        else:
+            if len(mine) == len(self._lanes):
+                self.until = began + self._lease - SEND_MARGIN
+        self._beside()
+
+
+def meanwhile(work: Callable[[], Done], renew: Callable[[], None], *, every: float) -> Done:
+    """What `work` comes to, which another thread does while this one calls `renew` every so many seconds."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        trip = pool.submit(work)
+        while not wait([trip], timeout=every).done:
+            renew()
+        return trip.result()

@@ -34,20 +34,37 @@ class _Lingering(threading.Thread):
     def run(self) -> None:
         try:
             while self._stream.open:
-                if ended := self._stream.ended(within=min(_TURN, self._lease / 3)):
+                ended = self._stream.ended(within=min(_TURN, self._lease / 3))
+                if ended:
                     self._record(ended)
                 self._stream.renew(lease=self._lease)
+                if not ended:
+                    connection.close()  # there may be many of us, each for as long as a target's timeout
             streams.give_back(self._stream)
         finally:
             connection.close()
             _lingering.discard(self)
 
+    def open_at(self, target_id: int) -> int:
+        return self._stream.open_at(target_id)
+
     def _record(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
         try:
-            self._finish(ended)
+            self._once_more(ended)
         except DatabaseError as error:
             logger.warning("%d outcomes were not recorded; they are unknown when leases end: %s", len(ended), error)
             connection.close()
+        except Exception:  # whatever it was, what is still open has to be followed
+            logger.exception("What became of %d letters may not be recorded; it is unknown when leases end", len(ended))
+            connection.close()
+
+    def _once_more(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:
+        """Record, over a new connection where the old one was lost: what was recorded before stays as it is."""
+        try:
+            self._finish(ended)
+        except DatabaseError:
+            connection.close()
+            self._finish(ended)
 
 
 _lingering: set[_Lingering] = set()
@@ -64,6 +81,11 @@ def follow(stream: Stream, finish: Finish, *, lease: float) -> None:
     one = _Lingering(stream, finish, lease)
     _lingering.add(one)
     one.start()
+
+
+def open_at(target_id: int) -> int:
+    """Letters that a target has from turns that are over."""
+    return sum(one.open_at(target_id) for one in list(_lingering))
 
 
 def wait(seconds: float) -> bool:

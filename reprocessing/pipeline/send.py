@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.db import Error as DatabaseError
+
 from reprocessing.conf import Conf
 from reprocessing.domain.verdict import Outcome, Taken
 from reprocessing.models import DeadLetterQueue, Target
@@ -15,8 +17,9 @@ from reprocessing.models.intent import Intended
 from reprocessing.models.lanes import Standing
 from reprocessing.models.settlement import Deletable
 from reprocessing.pipeline import clear, deliver, linger, settle, stream, tell
-from reprocessing.pipeline.keep import Ownership
+from reprocessing.pipeline.keep import Ownership, meanwhile
 from reprocessing.pipeline.stream import Stream
+from reprocessing.sqs import Deleted, QueueAddress, delete
 
 #: Seconds for which the end of a turn waits for the answers of slow targets.
 GRACE = 1.0
@@ -43,6 +46,7 @@ class Wire:
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
     _stream: Stream = field(init=False)
+    _is_over: bool = False
 
     def __post_init__(self) -> None:
         self._stream = stream.borrow(self.conf.health_hosts, self.conf.open_requests)
@@ -58,8 +62,8 @@ class Wire:
         return self.conf.lease.total_seconds()
 
     def room(self, target_id: int) -> int | None:
-        """Letters that a slow target may still have open here; None: any number."""
-        return self._stream.room(target_id) if self.targets[target_id].is_slow else None
+        """Letters that a slow target may still have open here, with those of earlier turns; None: any number."""
+        return self._stream.room(target_id) - linger.open_at(target_id) if self.targets[target_id].is_slow else None
 
     def learn(self, targets: Collection[int]) -> None:
         """Have these targets in `targets`."""
@@ -96,8 +100,12 @@ class Wire:
 
     def hear(self, within: float) -> list[Standing]:
         """The lanes of letters that slow targets answered, waited for up to `within` seconds, with their next heads."""
-        ended = self._stream.ended(within=within)
-        standings = self._settle([one for one, _ in ended], {one.attempt_id: outcome for one, outcome in ended})
+        ended = self._stream.ended(within=min(within, self.lease / 3))  # the leases cannot wait for longer
+        try:
+            standings = self._settle([one for one, _ in ended], {one.attempt_id: outcome for one, outcome in ended})
+        except DatabaseError:
+            self._stream.take_back(ended)  # the turn is over, and what it leaves is recorded over another connection
+            raise
         self._renew()
         return standings
 
@@ -109,7 +117,8 @@ class Wire:
         return standings
 
     def leave(self) -> None:
-        """The turn is over. What is still open is followed to its end by another thread."""
+        """The turn is over. What is still open is followed to its end by another thread, which has the stream."""
+        self._is_over = True
         if self.open:
             linger.follow(self._stream, self._finish, lease=self.lease)
         else:
@@ -119,7 +128,7 @@ class Wire:
         """Delete copies from their dlqs: these, and those of settled letters, as soon as there are `least`."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
-            clear.everywhere(self._deletable)
+            clear.everywhere(self._deletable, by=delete if self._is_over else self._delete)
             self._deletable.clear()
 
     def _settle(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> list[Standing]:
@@ -143,7 +152,13 @@ class Wire:
             dice=self.dice, lease=0.0, keep=False,
         )  # fmt: skip
         tell.outcomes(of_breakers=[one.breaker_id for one in intended], of_runs=[one.run_id for one in intended])
-        clear.everywhere(settled.deletable)
+        clear.everywhere(settled.deletable, by=self._delete)
+
+    def _delete(self, address: QueueAddress, handles: Mapping[str, str]) -> Deleted:
+        """SQS may take long, and leases are shorter."""
+        if not self.open:
+            return delete(address, handles)
+        return meanwhile(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
     def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
         """Breakers hear of failures and of canaries, ramps when a step is due, waves of first tries and later ones."""

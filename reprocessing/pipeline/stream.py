@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import Error as DatabaseError
+from django.db import connection
 
 from reprocessing.domain.carrier import Carrier, Invocation, Post
 from reprocessing.domain.endpoint import AllowList
@@ -31,6 +32,8 @@ RIPE_AFTER: Final = 0.1
 SHARE: Final = 0.8
 #: Seconds beyond its timeout after which a letter that its carrier does not tell of is given up, as unknown.
 OVERDUE: Final = 30.0
+#: Streams that a process keeps for its next turns: one for the turn, one for what outlasted the last.
+SPARE: Final = 2
 #: Seconds for which one carrier is listened to while the other has something open, too.
 _GLANCE: Final = 0.005
 
@@ -62,8 +65,11 @@ class Stream:
 
     def room(self, target_id: int) -> int:
         """Letters that a target may have open besides those it has: one that hangs must not take all the room."""
-        its = sum(one.target_id == target_id for one in self._open.values())
-        return max(1, math.floor(self.limit * SHARE)) - its
+        return max(1, math.floor(self.limit * SHARE)) - self.open_at(target_id)
+
+    def open_at(self, target_id: int) -> int:
+        """Letters that a target has; other threads may ask."""
+        return sum(one.target_id == target_id for one in list(self._open.values()))
 
     def start(self, calls: Sequence[tuple[Intended, Call]], *, may_start: Callable[[int], bool]) -> None:
         """Begin these at once.
@@ -102,16 +108,30 @@ class Stream:
             if not self._open or time.monotonic() >= until:
                 return []
 
+    def take_back(self, group: Sequence[tuple[Intended, Outcome]]) -> None:
+        """Outcomes that were told of and not recorded: they are told of again."""
+        self._ended = [*group, *self._ended]
+
     def renew(self, *, lease: float) -> None:
         """Lengthen the leases of the lanes that are open, when a third of them is over."""
         if not self.open or time.monotonic() - self._renewed < lease / 3:
             return
         self._renewed = time.monotonic()
         some = [*self._open.values(), *(one for one, _ in self._ended)]
-        try:
-            lanes.renew([one.lane_id for one in some], [one.fence for one in some], lease=lease)
-        except DatabaseError as error:
-            logger.warning("Leases were not renewed: %s", error)
+        for _ in range(2):  # a connection that was lost is noticed when it is used
+            try:
+                lanes.renew([one.lane_id for one in some], [one.fence for one in some], lease=lease)
+            except DatabaseError as error:
+                logger.warning("Leases were not renewed: %s", error)
+                connection.close_if_unusable_or_obsolete()
+            else:
+                break
+
+    def close(self) -> None:
+        """Let go of its connections and threads."""
+        for one in self._carriers.values():
+            one.close()
+        self._carriers.clear()
 
     def _hear(self, wait: float) -> None:
         until = time.monotonic() + wait
@@ -167,7 +187,10 @@ class _Streams:
 
     def give_back(self, stream: Stream) -> None:
         with self._lock:
-            self._idle.append(stream)
+            if len(self._idle) < SPARE:
+                self._idle.append(stream)
+                return
+        stream.close()
 
 
 _streams = _Streams()
