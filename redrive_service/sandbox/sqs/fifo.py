@@ -125,6 +125,11 @@ class FifoQueue(Queue):
         return group
 
     def _offer(self, group: Group) -> None:
+        """Let the group stand in line when it has something to give, and leave it when it has not.
+
+        Were it left there, the next look at the queue would take it out: a receive that gives nothing, and is in no
+        journal, would decide about the order.
+        """
         head = group.head()
         if head is None:
             self._groups.pop(group.name, None)
@@ -132,6 +137,9 @@ class FifoQueue(Queue):
             group.waiting = True
             self._line.append(group)
             self.woken.add(self.name)
+        elif head.state != READY and group.waiting:
+            group.waiting = False
+            self._line.remove(group)
 
     def _left(self, message: Message) -> None:
         group = self._groups.get(message.group or "")

@@ -239,3 +239,22 @@ def test_ids_have_1_to_128_printable_ascii_characters(world: World, name: str, b
     url = world.queue("q.fifo")
     ids = {"MessageGroupId": "g", "MessageDeduplicationId": "d", name: bad}
     assert world.code("SendMessage", QueueUrl=url, MessageBody="x", **ids) == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+def test_a_receive_that_gives_nothing_decides_nothing_about_the_order(looks: int) -> None:
+    world = World()
+    url, _ = world.dead_letter_pair("q.fifo", "dlq.fifo", 2)
+    for body in ("a1", "a2", "a3"):
+        world.send(url, body, MessageGroupId="a", MessageDeduplicationId=body)
+    for _ in range(2):
+        world.later(1)
+        assert [one["Body"] for one in world.receive(url, 2, VisibilityTimeout=1)] == ["a1", "a2"]
+    world.send(url, "b1", MessageGroupId="b", MessageDeduplicationId="b1")
+    world.later(1)
+    for body in ("b1", "a3"):  # a1 and a2 are dead by now
+        assert [one["Body"] for one in world.receive(url, 1, VisibilityTimeout=1)] == [body]
+    for _ in range(looks):
+        assert world.receive(url) == []
+    world.later(1)
+    assert [one["Body"] for one in world.receive(url, 1)] == ["b1"]
