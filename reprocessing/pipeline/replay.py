@@ -140,7 +140,8 @@ class Slice:
         self._forget({one.lane_id for one in chosen})
         intended = intend(
             [one.lane_id for one in chosen], [one.fence for one in chosen], [one.letter_id or 0 for one in chosen],
-            margin=SEND_MARGIN, hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
+            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # it is renewed after a third of its length
+            hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
             canary=self._wire.longest({one.target_id or 0 for one in chosen}),
         )  # fmt: skip
         sent = {one.lane_id for one in intended}

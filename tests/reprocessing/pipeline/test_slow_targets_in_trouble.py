@@ -12,7 +12,8 @@ import pytest
 from django.db import OperationalError, connection
 
 from reprocessing.domain.verdict import Taken
-from reprocessing.pipeline import clear, linger, send, settle, stream
+from reprocessing.models import lanes
+from reprocessing.pipeline import clear, linger, meter, send, settle, stream
 from reprocessing.pipeline.send import Wire
 from reprocessing.pipeline.stream import Stream
 from reprocessing.sqs import Deleted, QueueAddress, delete
@@ -139,3 +140,26 @@ def test_no_wait_is_longer_than_the_leases_allow(endpoint: Endpoint, monkeypatch
     monkeypatch.setattr(Stream, "ended", ended)
     Wire(BRISK, lambda: 0.0).hear(60)
     assert waits == [BRISK.lease.total_seconds() / 3]
+
+
+def test_no_letter_is_opened_on_a_lease_that_ends_before_it_is_renewed(
+    endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_with(keys=1, letters=1)
+    heads = meter.heads
+
+    def late(*every: Any, **options: Any) -> meter.Metered:  # noqa: ANN401
+        monkeypatch.setattr(meter, "heads", heads)
+        clock.advance(BRISK.lease.total_seconds() - 2.5)
+        return heads(*every, **options)
+
+    monkeypatch.setattr(meter, "heads", late)
+    left: list[timedelta] = []
+
+    def answer(_: str) -> Taken:
+        left.append(due(bench) - lanes.clock())
+        return Taken()
+
+    endpoint.answer = answer
+    bench.replay(1)
+    assert min(left) > BRISK.lease / 3
