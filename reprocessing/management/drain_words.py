@@ -38,6 +38,7 @@ class Outlook:
         run: the plan that its letters are selected for.
         behind: message ids of letters that were asked for and stand behind others that were not; the first of them.
         verified: whether what letters point to is still there.
+        paused: of runs that are paused and have letters waiting.
     """
 
     dlq: DeadLetterQueue
@@ -49,6 +50,7 @@ class Outlook:
     run: Run
     behind: list[str]
     verified: Verified
+    paused: list[str]
 
     @property
     def nothing(self) -> bool:
@@ -83,8 +85,9 @@ def hiding(dlq: DeadLetterQueue) -> str:
 def plan(outlook: Outlook, new: int) -> Iterable[str]:
     """The plan for people; `new` of its letters were captured just now."""
     asked = Selection.read(outlook.run.selection)
+    waits = "no letter waits but those of paused runs" if outlook.paused else "no letter waits"
     if outlook.nothing and asked == ALL and not outlook.behind:
-        yield f"{outlook.dlq.name}: there is nothing to replay. No message was found in the dlq, and no letter waits."
+        yield f"{outlook.dlq.name}: there is nothing to replay. No message was found in the dlq, and {waits}."
     elif outlook.nothing:
         yield f"{outlook.dlq.name}: there is nothing to replay: {asked} were asked for, and none can go."
     else:
@@ -93,6 +96,8 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         ids = ", ".join(outlook.behind)
         number = outlook.run.behind or len(outlook.behind)
         yield f"  behind          {number:,}: letters before them in their lanes are not part of this run. {ids}"
+    for one in outlook.paused:
+        yield f"  paused          {one}"
     if gone := outlook.verified.gone:
         ids = ", ".join(gone[:_NAMED])
         some = f"{len(gone):,} of {outlook.verified.asked:,} that lie in S3"

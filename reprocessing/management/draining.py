@@ -24,6 +24,7 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.management import drain_words
 from reprocessing.management.console import Console, when
 from reprocessing.management.drain_words import together
+from reprocessing.management.reaching import refuse_unreachable
 from reprocessing.models import DeadLetterQueue, Run, Target, progress, standing, stops
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.progress import Tally
@@ -165,6 +166,7 @@ class Drainer(Console):
         Raises:
             CommandError: interrupted, paused, aborted, or Postgres failed; it says what is left and how to go on.
         """
+        refuse_unreachable(run.dlq)
         telling = Telling(self.stderr)
         go_on = _going_on(run, along)
         try:
@@ -241,7 +243,7 @@ def line(dlq: DeadLetterQueue, tally: Tally) -> str:
     """A line of progress, and why nothing moves where nothing can."""
     reasons: Sequence[str] = [stop_of(dlq)]
     if tally.waiting:
-        reasons = [*reasons, _next_attempt(dlq), *_paused(dlq), *_held_back(dlq)]
+        reasons = [*reasons, _next_attempt(dlq), *paused(dlq), *_held_back(dlq)]
     if tally.awaiting:
         lag = conf.current().count_lag.total_seconds()
         waits = {_wait(one) for one in standing.evidence(dlq.pk, count_lag=lag)}
@@ -255,7 +257,7 @@ def _held_back(dlq: DeadLetterQueue) -> list[str]:
     return [f"{drain_words.counted(one.n, 'lane')}: {one.why}." for one in found]
 
 
-def _paused(dlq: DeadLetterQueue) -> list[str]:
+def paused(dlq: DeadLetterQueue) -> list[str]:
     """The dlq's paused runs that have letters waiting: others' letters may stand behind those."""
     found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
     return [

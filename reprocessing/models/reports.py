@@ -18,14 +18,16 @@ _TARGETS: Final[LiteralString] = """
 SELECT x.target_id FROM redrive_reporter_target x JOIN redrive_reporter p ON p.id = x.reporter_id
  WHERE p.revoked_at IS NULL AND p.id = """
 
-# A report without a number is about a letter's only attempt.
+# A report without a number is about a letter's only attempt, if it was sent by then.
 _ONLY: Final[LiteralString] = """
 NOT EXISTS (SELECT FROM redrive_attempt b
              WHERE b.letter_id = l.id AND b.id <> a.id AND b.outcome IS DISTINCT FROM 'not_sent')
 """
 
 #: Of a report r that names a letter l by its redrive id: whether it is about the attempt a.
-NUMBERED: Final[LiteralString] = f"r.attempt_no = a.no OR (r.attempt_no IS NULL AND {_ONLY})"
+NUMBERED: Final[LiteralString] = f"""
+r.attempt_no = a.no OR (r.attempt_no IS NULL AND r.received_at >= a.opened_at AND {_ONLY})
+"""
 
 #: Of an attempt a of a letter l: what is said of it, by those who may. The id that a queue gave decides where it is
 #: known; marks travel along when a consumer hands a message on.
@@ -90,7 +92,7 @@ RETURNING digest
 # what was settled meanwhile, too; `acknowledgement` knows what has been heard.
 _UNHEARD = f"""
 WITH open AS MATERIALIZED (
-    SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id
+    SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id, a.opened_at
       FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
      WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND t.proof <> 'accepted'
 ), meant AS (

@@ -118,7 +118,7 @@ def _signature(one: Intended, target: Target, conf: Conf, body: bytes) -> tuple[
         return ()
     key = secret.key(conf.secrets.get(target.secret, secret.PREFIX))
     if not key:
-        return NotSent(f"the secret {target.secret} is not among REDRIVE_SECRETS of this process", unreachable=True)
+        return NotSent(f"the secret {target.secret} is not among REDRIVE_SECRETS of this process")
     return signature.headers(key, message_id=str(one.public_id), now=one.opened_at, body=body)
 
 

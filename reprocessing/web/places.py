@@ -39,13 +39,13 @@ class Places:
     _places: dict[tuple[str, str, int], Place] = field(default_factory=dict)
 
     def read(self, url: str) -> Endpoint | NotSent:
-        """The parts of a URL that may be posted to."""
+        """The parts of a URL that may be posted to. That this process may not says nothing of the target."""
         if url not in self._read:
             if len(self._read) >= _MOST:
                 self._read.clear()
             self._read[url] = endpoint.read(url, self.allowed)
         asked = self._read[url]
-        return _not_sent(asked) if isinstance(asked, Denied) else asked
+        return _not_sent(asked, unreachable=False) if isinstance(asked, Denied) else asked
 
     def find(self, asked: Endpoint) -> Place | NotSent | None:
         """Where it leads now; None while that is being found out."""
@@ -61,7 +61,7 @@ class Places:
             return before
         current = self._judge(asked, texts)
         if isinstance(current, Denied):
-            return _not_sent(current)
+            return _not_sent(current, unreachable=True)
         self._places[key] = Place(texts, current, {*current, *(before.good if before else ())})
         return self._places[key]
 
@@ -74,5 +74,5 @@ class Places:
         return Denied(f"{asked.authority} is no address of a listed network, and plain http can be read; use https")
 
 
-def _not_sent(denied: Denied) -> NotSent:
-    return NotSent(f"it may not be posted to: {denied.why}", unreachable=True)
+def _not_sent(denied: Denied, *, unreachable: bool) -> NotSent:
+    return NotSent(f"it may not be posted to: {denied.why}", unreachable=unreachable)

@@ -24,6 +24,7 @@ from reprocessing.management.draining import (
     command,
     hands,
     others,
+    paused,
     refuse,
     refuse_moves,
 )
@@ -211,6 +212,7 @@ def look_ahead(run: Run) -> Outlook:
         run,
         selection.behind(dlq.pk, run.pk, wish, most=_NAMED) if run.behind else [],
         verify.pointers(run),
+        paused(dlq),
     )
 
 

@@ -15,7 +15,18 @@ from reprocessing import conf
 from reprocessing.domain.lifecycle import FINISHED, LetterState
 from reprocessing.management import brake_words, rule_words, status_words
 from reprocessing.management.console import Console, add_json, find, number
-from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, bearings, checks, hearings, rules, standing, stops
+from reprocessing.models import (
+    Attempt,
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    bearings,
+    checks,
+    hearings,
+    rules,
+    standing,
+    stops,
+)
 from reprocessing.models import lanes as lanes_of
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.custody import CustodyState
@@ -116,9 +127,10 @@ def status(key: int | None = None) -> Told:
 
 
 def named(text: str, key: int | None) -> list[DeadLetter]:
-    """The letters of that message id, or redrive id with or without an attempt, of one dlq or of all."""
+    """The letters of that message id, of a death or of a copy that was sent, or redrive id; of one dlq or of all."""
     dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
-    which = Q(dlq__in=dlqs, message_id=text)
+    sent = Attempt.objects.filter(sent_message_id=text).values("letter")
+    which = Q(dlq__in=dlqs, message_id=text) | Q(pk__in=sent)
     with suppress(ValueError):
         which |= Q(public_id=UUID(text.partition(":")[0]))
     return list(DeadLetter.objects.filter(which, dlq__in=dlqs).select_related("dlq").order_by("pk"))

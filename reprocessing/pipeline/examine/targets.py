@@ -167,6 +167,9 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
             fitting = " and ".join(dict.fromkeys(_PLURAL[kind] for kind in kinds))
             what = f"{option} means nothing for {_PLURAL[case.kind]}: it is for {fitting}."
             yield refuse(what, f"Leave out {option}.")
+    named = arns.read(case.arn)
+    if named is not None and "region" in said and said["region"] != named.region:
+        yield refuse(f"{case.arn} is in {named.region or 'no region'}, not in {said['region']}.", "Leave out --region.")
     if case.value("rate") is None:
         yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets letters.", "Say --rate R.")
 
@@ -181,7 +184,13 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
             f"Letters may not be sent there: {found.why}.",
             "REDRIVE_HEALTH_HOSTS lists the hosts that may be reached, for the workers and for this process.",
         )
-    elif found.scheme == "http":
+        return
+    plain = f"{found.scheme}://{found.authority}{found.path}"
+    if case.row is None and plain != case.arn:
+        yield refuse(
+            "Written otherwise it would be another target, with a rate and a breaker of its own.", f"Write {plain}"
+        )
+    if found.scheme == "http":
         yield warn(
             "Letters go there in plain text, and nothing proves who answers: none goes unless its address lies in a "
             "network that REDRIVE_HEALTH_HOSTS lists.",

@@ -150,6 +150,28 @@ def test_a_host_that_is_not_listed_is_refused_with_the_cure() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("url", "plain"),
+    [
+        ("https://SHOP.example.com/hook", "https://shop.example.com/hook"),
+        ("https://shop.example.com:443/hook", "https://shop.example.com/hook"),
+        ("https://shop.example.com", "https://shop.example.com/"),
+    ],
+)
+def test_one_endpoint_is_one_target_however_it_is_written(url: str, plain: str) -> None:
+    out = StringIO()
+    with pytest.raises(CommandError, match="nothing was written"):
+        call_command("add_target", url, "--confirm", "--json", stdout=out)
+    cures = [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
+    assert (cures, Target.objects.exists()) == ([f"Write {plain}"], False)
+
+
+def test_a_region_that_is_not_the_arn_s_is_refused() -> None:
+    assert refused(function("ship"), "--region", "eu-west-3") == [
+        f"{function('ship')} is in us-east-1, not in eu-west-3."
+    ]
+
+
 def test_a_url_that_hides_its_host_is_refused() -> None:
     assert "carries credentials" in refused("https://shop.example.com@evil.example.net/")[0]
 

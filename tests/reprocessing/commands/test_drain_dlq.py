@@ -54,6 +54,34 @@ def change(bench: Workbench, **values: object) -> None:
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(**values)
 
 
+@pytest.mark.parametrize(
+    ("redrive", "missing"),
+    [
+        ({}, "REDRIVE_HEALTH_HOSTS"),
+        ({"HEALTH_HOSTS": ["shop.example.com"]}, "REDRIVE_SECRETS"),
+    ],
+)
+def test_a_process_that_may_not_reach_the_target_sends_nothing_and_says_what_it_lacks(
+    settings: Settings, redrive: dict[str, Any], missing: str
+) -> None:
+    bench = Workbench(fields=KEYED)
+    Target.objects.filter(pk=bench.target.pk).update(kind="http", url="https://shop.example.com/hook", secret="shop")
+    bench.bury("a", key="a", n="0")
+    settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0, **redrive}
+    assert missing in refusal("drain_dlq", bench.name, "--confirm")
+    assert not Attempt.objects.exists()
+
+
+def test_a_plan_tells_of_letters_that_wait_in_a_paused_run(ask: Ask) -> None:
+    bench = Workbench(fields=KEYED)
+    bench.bury("a", key="a", n="0")
+    run = bench.ready()
+    Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ann", why="the consumer is down")
+    told = ask("drain_dlq", bench.name)
+    assert "no letter waits but those of paused runs" in told
+    assert f"{run.name} is paused" in told
+
+
 def test_a_dry_run_captures_and_plans_and_sends_nothing(ask_json: AskJson) -> None:
     bench = Workbench(fields=KEYED)
     for number in range(3):

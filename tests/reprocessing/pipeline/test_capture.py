@@ -35,7 +35,7 @@ def _killed(*_: object, **__: object) -> None:
     raise Killed
 
 
-def _keeps(*_: object) -> int:
+def _keeps(*_: object, **__: object) -> int:
     return 0
 
 

@@ -206,6 +206,16 @@ def test_a_redrive_id_names_an_attempt_that_got_no_message_id() -> None:
     assert bench.states() == {"a": "delivered", "b": "delivered"}
 
 
+def test_a_redrive_id_without_a_number_says_nothing_of_an_attempt_that_was_made_later() -> None:
+    bench = Workbench(target_fields={"proof": "acknowledged", "window": 60})
+    bench.bury("letter")
+    bench.ready()
+    assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
+    bench.replay()
+    assert hear.again(dice=lambda: 0.0) == 0
+    assert bench.states() == {"letter": "awaiting"}
+
+
 def test_a_redrive_id_without_a_number_says_nothing_of_a_letter_that_was_sent_twice() -> None:
     bench = bench_of()
     heard(say("failed"))

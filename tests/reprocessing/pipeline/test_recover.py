@@ -24,7 +24,7 @@ from tests.reprocessing.post import statements
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _no(*_: object) -> int:
+def _no(*_: object, **__: object) -> int:
     return 0
 
 

@@ -36,14 +36,22 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext,
 
 def refused(url: str, *found: str) -> str:
     """Why nothing was sent."""
+    return refusal(url, *found).why
+
+
+def refusal(url: str, *found: str) -> NotSent:
     posts = Posts(listed("good.example"), Net(lambda _host, _port: found))
     try:
         [outcome] = become(posts, Post(1, url, b"letter", (), 5.0, Answers()))
     finally:
         posts.close()
     assert isinstance(outcome, NotSent)
-    assert outcome.unreachable
-    return outcome.why
+    return outcome
+
+
+def test_a_host_that_this_process_may_not_reach_says_nothing_of_the_target_and_a_bad_address_does() -> None:
+    assert not refusal("https://else.example/", "93.184.216.34").unreachable
+    assert refusal("https://good.example/", "10.0.0.1").unreachable
 
 
 @pytest.mark.parametrize("url", URLS, ids=lambda url: ascii(url)[1:60])
