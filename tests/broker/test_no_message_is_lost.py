@@ -58,6 +58,7 @@ def test_a_worker_told_to_stop_finishes_what_runs_and_shows_the_rest_again(
         assert (sqs.visible(worker.url), sqs.in_flight(worker.url)) == (HELD - 1, 0)
 
 
+@pytest.mark.soak
 def test_what_a_killed_worker_held_is_done_by_the_next(sqs: LocalSqs, tmp_path: Path) -> None:
     with Worker(sqs=sqs, folder=tmp_path, name="killed", pool="threads", visibility=3) as worker:
         worker.consumes(within=START)

@@ -73,6 +73,7 @@ def incident_with(told: Told, folder: Path, said: list[str]) -> Incident:
     return Incident(folder, os.environ, service=service, say=said.append, seed=next(seeds))
 
 
+@pytest.mark.soak
 def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -> None:
     said: list[str] = []
     told = Told("parked")
@@ -99,6 +100,7 @@ def test_a_service_that_says_delivered_and_delivered_nothing_is_not_believed(tmp
     )
 
 
+@pytest.mark.soak
 def test_letters_that_are_never_finished_are_waited_for_no_longer_than_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

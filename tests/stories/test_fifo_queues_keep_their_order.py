@@ -38,6 +38,7 @@ def test_two_hundred_groups_go_back_in_order_and_nothing_is_swallowed(each: int)
     assert _in_order(bench.delivered(), groups=200, each=each)
 
 
+@pytest.mark.soak
 def test_a_letter_that_fails_at_once_is_a_new_message_to_the_queue_that_had_it_before() -> None:
     witness = Witness()
     bench = Workbench(fifo=True, fields=POLICY)

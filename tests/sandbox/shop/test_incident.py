@@ -121,6 +121,7 @@ def value(letter: MessageTypeDef, name: str) -> str:
     return letter["MessageAttributes"][name]["StringValue"]
 
 
+@pytest.mark.soak
 def test_a_careful_redrive_is_found_clean_and_every_letter_accounted_for(shop: Shop, client: SQSClient) -> None:
     redrive = Redrive(shop, client)
     lanes: dict[str, list[MessageTypeDef]] = defaultdict(list)

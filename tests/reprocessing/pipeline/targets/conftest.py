@@ -45,7 +45,11 @@ def world(surroundings: World, transactional_db: None) -> Iterator[World]:
     assert linger.wait(10)
 
 
-@pytest.fixture(params=KINDS)
+#: Others of the same family keep the promise in the quick run.
+_SLOWER = ("celery", "topic", "bus")
+
+
+@pytest.fixture(params=[pytest.param(one, marks=pytest.mark.soak) if one in _SLOWER else one for one in KINDS])
 def kind(request: pytest.FixtureRequest, world: World) -> Kind:
     """A target of each kind."""
     return KINDS[request.param](world)
