@@ -16,6 +16,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 KILLS = 50
+POLICY = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
 
 
 class Doomed:
@@ -49,7 +50,7 @@ def doomed() -> Iterator[Doomed]:
 def test_fifty_kills_between_send_and_settlement_give_the_consumer_no_letter_twice(
     doomed: Doomed, clock: Clock
 ) -> None:
-    bench = Workbench(fifo=True, fields={"ordering_key": "system:MessageGroupId"})
+    bench = Workbench(fifo=True, fields=POLICY)
     consumed: Counter[str] = Counter()
     for number in range(KILLS):
         for place in range(2):
