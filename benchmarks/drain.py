@@ -30,7 +30,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.stand import employ, furnish  # found through the line above
+from benchmarks.stand import Beat, employ, furnish  # found through the line above
 from redrive_service.sandbox.servers import RunningServer
 from redrive_service.sandbox.stack import Stack
 
@@ -38,7 +38,6 @@ BATCH: Final = 10
 BODY: Final = 510
 MOST_CALLS: Final = 0.40
 MOST_STATEMENTS: Final = 0.20
-TICK: Final = 2.0
 OWN: Final = "redrive-"
 #: What frames statements and does no work of its own; foreign keys; and what this program asks itself.
 ASIDE: Final = (
@@ -191,15 +190,10 @@ def watch(dlq: str, origin: str) -> None:
 
 def drain(bench: Bench, worker: RunningServer) -> float:
     """Tick like beat until everything is done; the seconds it took."""
-    from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
-
     watch(*bench.queues("drain"))
-    began, ticked, last, done = bench.begin(), 0.0, time.monotonic(), 0
+    beat, began, last, done = Beat(), bench.begin(), time.monotonic(), 0
     while done < bench.plan.letters:
-        if time.monotonic() - ticked >= TICK:
-            app.send_task("reprocessing.tick", queue="redrive-control", expires=5)
-            ticked = time.monotonic()
-        time.sleep(0.05)
+        beat.rest(0.05)
         if (now_done := bench.finished()) > done:
             done, last = now_done, time.monotonic()
         if worker.has_ended() or time.monotonic() - last > 3 * bench.plan.long_poll + 120:

@@ -27,12 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import itertools
 
-from benchmarks.stand import employ, furnish  # found through the line above
+from benchmarks.stand import Beat, employ, furnish  # found through the line above
 from redrive_service.sandbox.servers import RunningServer, Server
 from redrive_service.sandbox.stack import Stack
 
 BAR: Final = 1_000
-TICK: Final = 2.0
 BATCH: Final = 10
 HANGING: Final = "k-0"
 PATIENCE: Final = 60.0  #: seconds without a letter, after which the drain stands still
@@ -90,14 +89,9 @@ def watch(dlq: str, port: int) -> None:
 
 def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
     """Tick like beat until the endpoint has every letter; its record."""
-    from redrive_service.celery import app  # noqa: PLC0415  # its settings are known by now
-
-    ticked, last, seen = 0.0, time.monotonic(), 0
+    beat, last, seen = Beat(), time.monotonic(), 0
     while True:
-        if time.monotonic() - ticked >= TICK:
-            app.send_task("reprocessing.tick", queue="redrive-control", expires=5)
-            ticked = time.monotonic()
-        time.sleep(0.5)
+        beat.rest(0.5)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
             record: list[list[Any]] = json.load(answer)
         done = sum(1 for key, _, _, ended in record if ended and not (plan.hang and key == HANGING))

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from reprocessing.models import Attempt, DeadLetter, Report, Reporter, reporters
 from reprocessing.reports import LARGEST, MOST
-from tests.reprocessing.models.stock import NOW, Stock
+from tests.reprocessing.models.stock import Stock
 
 pytestmark = pytest.mark.django_db
 
@@ -25,15 +25,7 @@ PROSE = "the card is 4111 1111 1111 1111"
 def stock() -> Stock:
     """A letter that its target took, and whose consumer is to say what became of it."""
     stock = Stock()
-    stock.target.proof = "acknowledged"
-    stock.target.save()
-    stock.letter.state = "awaiting"
-    stock.letter.attempts = 1
-    stock.letter.save()
-    Attempt.objects.create(
-        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
-        taken_at=NOW, sent_message_id="sent", holds_lane=True,
-    )  # fmt: skip
+    stock.hand_over("sent")
     return stock
 
 

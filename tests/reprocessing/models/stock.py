@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, datetime
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -29,6 +29,18 @@ class Stock:
         letter.save(force_insert=True)
         Payload.objects.create(letter=letter, body=b"body", attributes=b"{}", system={})
         return letter
+
+    def hand_over(self, sent: str) -> None:
+        """The target took the letter under this id, and its consumer is to say what became of it."""
+        self.target.proof = "acknowledged"
+        self.target.save()
+        self.letter.state = "awaiting"
+        self.letter.attempts = 1
+        self.letter.save()
+        Attempt.objects.create(
+            letter=self.letter, lane=self.lane, target=self.target, no=1, epoch=0, fence=1, opened_at=NOW,
+            taken_at=NOW, sent_message_id=sent, holds_lane=True,
+        )  # fmt: skip
 
     def more_letters(self, many: int) -> list[DeadLetter]:
         """So many more; their payloads are not kept."""

@@ -5,24 +5,16 @@ from __future__ import annotations
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from reprocessing.models import Attempt, DeadLetter, Report, reporters
+from reprocessing.models import DeadLetter, Report, reporters
 from reprocessing.reasons import Counts, Names, Reporter, reporting
-from tests.reprocessing.models.stock import NOW, Stock
+from tests.reprocessing.models.stock import Stock
 
 
 @pytest.fixture
 def stock(transactional_db: None) -> Stock:
     """A letter whose consumer has it, and is to say what became of it."""
     stock = Stock()
-    stock.target.proof = "acknowledged"
-    stock.target.save()
-    stock.letter.state = "awaiting"
-    stock.letter.attempts = 1
-    stock.letter.save()
-    Attempt.objects.create(
-        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
-        taken_at=NOW, sent_message_id="m-1", holds_lane=True,
-    )  # fmt: skip
+    stock.hand_over("m-1")
     return stock
 
 
