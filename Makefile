@@ -13,15 +13,19 @@ $(VENV)/installed: requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: setup test soak check demo lock bench clean
+.PHONY: setup test soak prove check demo lock bench clean
 
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak and not prove" $(ARGS)
 
 soak: setup  ## the promises that take minutes to test
 	$(BIN)/python -m pytest -m soak $(ARGS)
+
+prove: setup  ## the long form of the proof, MINUTES a layer (10), LAYER alone; what it proves adds up in .proof
+	PROVE_MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest tests/proof/$(LAYER) -m prove -s --timeout 0 $(ARGS); proved=$$?; \
+	  $(BIN)/python -m tests.proof; exit $$proved
 
 check: setup  ## style, types, floors, migrations, deployment
 	sh .ci/check $(BIN)
