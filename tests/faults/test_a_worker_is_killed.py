@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import random
-import threading
-import time
 from collections import Counter, defaultdict
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import psutil
 import pytest
-from django.db import connection
 
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
+from tests.faults.orphans import Orphans
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(900)]
@@ -51,60 +48,17 @@ def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(tm
     with Beat(), Worker(tmp_path, "the-other", concurrency=SLICES):
         for number in range(DRAINS):
             bench = Workbench(fields=POLICY)
-            with Worker(tmp_path, f"worker-{number}", concurrency=SLICES) as worker, _Orphans(bench) as orphans:
+            with Worker(tmp_path, f"worker-{number}", concurrency=SLICES) as worker, Orphans(bench) as orphans:
                 _bury(bench, FEWER)
                 _await_attempts(bench, dice.randrange(100, FEWER - 600))
                 worker.kill()
                 orphans.note(worker.process.pid)
                 _await_the_end(bench, FEWER, within=120)
             _judge(bench, FEWER, kills=1)
-            longest, orphaned = max(longest, orphans.longest), orphaned + orphans.count
+            longest, orphaned = max(longest, *orphans.times, 0.0), orphaned + orphans.count
     assert orphaned > 0
     assert longest < 15
     print(f"{orphaned} lanes were orphaned; the longest until one was leased again: {longest:.1f} s")  # noqa: T201
-
-
-class _Orphans(threading.Thread):
-    """Watches the lanes that a killed worker left leased: how long until somebody leases them again."""
-
-    def __init__(self, bench: Workbench) -> None:
-        super().__init__(name="orphans")
-        self.count, self.longest = 0, 0.0
-        self._dlq = bench.dlq.pk
-        self._left: dict[tuple[int, int], float] = {}
-        self._over = threading.Event()
-
-    def note(self, parent: int) -> None:
-        """The worker with this process id was killed just now, and its children with it."""
-        leased = Lane.objects.filter(phase="leased", dlq=self._dlq)
-        for lane, fence, owner in leased.values_list("id", "fence", "owner"):
-            pid = int(owner.split(":")[1])
-            if pid == parent or _is_dead(pid):
-                self._left[lane, fence] = time.monotonic()
-        self.count = len(self._left)
-
-    def run(self) -> None:
-        while not self._over.wait(0.05):
-            now = set(Lane.objects.filter(phase="leased", dlq=self._dlq).values_list("id", "fence"))
-            for one in [one for one in list(self._left) if one not in now]:
-                self.longest = max(self.longest, time.monotonic() - self._left.pop(one))
-        connection.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
-
-
-def _is_dead(pid: int) -> bool:
-    """Whether a process has ended, also one that nobody has buried."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def _bury(bench: Workbench, letters: int = LETTERS) -> None:

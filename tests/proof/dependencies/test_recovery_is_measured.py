@@ -1,0 +1,107 @@
+"""How long it takes: a worker is killed, and Postgres is restarted, in the middle of a drain."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import quantiles
+
+import pytest
+
+from tests.conditions import eventually
+from tests.faults import outage
+from tests.faults.fleet import Beat, Worker
+from tests.faults.orphans import Orphans
+from tests.proof.dependencies.flow import RATE, Kind
+from tests.proof.dependencies.verdict import moments
+from tests.proof.dependencies.world import World, pass_seconds
+from tests.proof.ledger import Ledger
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.prove
+
+LAYER = "dependencies"
+ORPHANS, DRAINS, PROMISED = 200, 20, 15.0  # lanes at the least, drains at the most; seconds
+LETTERS, KEYS = 2_000, 500
+RESTARTS, WINDOW, RECOVERED, SHARE = 3, 25.0, 10.0, 0.99  # seconds
+BACKLOG = int((RESTARTS * (2 * WINDOW + RECOVERED) + 40) * RATE)
+POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+NO_LETTERS = Kind(name="steady", a_second=0, keys=1_000)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(
+    tmp_path: Path, ledger: Ledger, is_time: Callable[[], bool]
+) -> None:
+    """Without rate and waves. In each drain one of two workers is killed, at a random moment."""
+    dice, times, orphaned, kills = random.Random(6), list[float](), 0, 0
+    with Beat(), Worker(tmp_path, "the-other"):
+        while orphaned < ORPHANS and kills < DRAINS and is_time():
+            bench = Workbench(fields=POLICY)
+            with Worker(tmp_path, f"worker-{kills}") as worker, Orphans(bench) as orphans:
+                outage.bury(bench, range(LETTERS), keys=KEYS)
+                outage.give_to_beat(bench)
+                outage.await_delivered(bench, dice.randrange(100, LETTERS - 600), within=120)
+                worker.kill()
+                orphans.note(worker.process.pid)
+                outage.await_delivered(bench, LETTERS, within=120)
+                eventually(lambda one=orphans: len(one.times) == one.count, within=30)  # type: ignore[misc]
+            times, orphaned, kills = times + orphans.times, orphaned + orphans.count, kills + 1
+    found = quantiles(times, n=100, method="inclusive")
+    p50, p99, most = found[49], found[98], max(times)
+    kept = orphaned >= ORPHANS and p99 <= PROMISED
+    _note(
+        ledger, "kill to leased again", kept, f"p50 {p50:.1f} s, p99 {p99:.1f} s, max {most:.1f} s of {orphaned} lanes",
+        kills=kills, orphans=orphaned,
+    )  # fmt: skip
+    assert kept
+
+
+def test_ten_seconds_after_postgres_was_restarted_the_rate_is_what_it_was(
+    tmp_path: Path, ledger: Ledger, is_time: Callable[[], bool]
+) -> None:
+    """At a rate that the worker holds easily: what is measured is recovery, not how fast the machine is."""
+    shares = list[float]()
+    with World(tmp_path, kinds=(NO_LETTERS,)) as world:
+        world.begin()
+        (flow,) = world.flows
+        flow.bury_at_once(BACKLOG)
+        eventually(lambda: flow.states()["delivered"] > 5 * RATE, within=60)
+        while len(shares) < RESTARTS and is_time():
+            began = _now()
+            pass_seconds(WINDOW)
+            struck = _now()
+            world.servers.kill("postgres", signal.SIGQUIT)
+            world.servers.start_again("postgres")
+            pass_seconds(RECOVERED + WINDOW - (_now() - struck))
+            sent = list(moments(flow, world.since))
+            before = sum(began <= at < struck for at in sent) / (struck - began)
+            after = sum(struck + RECOVERED <= at < struck + RECOVERED + WINDOW for at in sent) / WINDOW
+            meanwhile = sum(struck <= at < struck + RECOVERED for at in sent) / RECOVERED
+            shares.append(after / before)
+            _tell(f"  {before:.1f} letters/s before, {meanwhile:.1f} in the ten seconds, {after:.1f} from then on")
+        outcome = world.end(within=240)
+    kept = bool(shares) and min(shares) >= SHARE and not outcome.broken
+    _note(
+        ledger, "rate after a restart", kept,
+        f"{', '.join(f'{one:.1%}' for one in shares)} of the rate; {outcome.repeats} repeats; {outcome.broken}",
+        restarts=len(shares), letters=outcome.letters,
+    )  # fmt: skip
+    assert kept
+
+
+def _note(ledger: Ledger, name: str, kept: bool, told: str, **figures: float) -> None:
+    ledger.note(LAYER, name, passed=kept, why="" if kept else told, **figures)
+    _tell(f"{'passed' if kept else 'FAILED'} {name}: {told}; load {os.getloadavg()[0]:.1f}")
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)  # noqa: T201  it is watched
+
+
+def _now() -> float:
+    return time.time_ns() / 1e9
