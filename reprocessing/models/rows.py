@@ -67,6 +67,9 @@ def whole(work: Callable[[], Done]) -> Done:
 
 
 def _again(run: Callable[[], Done]) -> Done:
+    """A connection that was lost with an earlier statement is another by now; with this one, that is the caller's."""
+    if connection.connection is not None and connection.connection.closed and not connection.in_atomic_block:
+        connection.close()
     connection.ensure_connection()
     for _ in range(0 if connection.in_atomic_block else AGAIN):
         try:

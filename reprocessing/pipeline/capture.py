@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
 from reprocessing.domain.envelope import Arrival, pack
@@ -20,8 +23,10 @@ from reprocessing.pipeline import clear, tell, trace
 from reprocessing.pipeline.listen import Listening
 from reprocessing.sqs import QueueAddress
 
-#: Seconds for which a dlq is one capture's; renewed with every chunk that is written, and in silence.
-LEASE = 60.0
+logger = logging.getLogger(__name__)
+#: Seconds for which a dlq is one capture's; renewed with every chunk that is written, and in silence. Whoever dies, or
+#: loses Postgres, keeps others from the dlq for so long.
+LEASE = 20.0
 #: Copies that are written together, and seconds that the first of them waits for the others.
 CHUNK, PATIENCE = 200, 0.25
 
@@ -71,13 +76,20 @@ def letters(  # noqa: PLR0913  # each by its name
         alone: nobody else holds messages of the dlq out of sight; else a drained end is no evidence that none is there.
         stop: asked all the time; True ends the capture early, cleanly.
         heard: told of the progress after each chunk.
+
+    Raises:
+        django.db.Error: Postgres failed. What was received and not written comes to sight again.
     """
     dirty = float(conf.receive_visibility + conf.long_poll)
     capturing = captures.lease(dlq.pk, lease=LEASE, dirty=dirty)
     if capturing is None:
         return Captured(busy=True)
     one = _Capture(dlq, capturing, conf, dice, dirty)
-    return one.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, heard=heard)
+    try:
+        return one.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, heard=heard)
+    except DatabaseError:
+        one.give_back()
+        raise
 
 
 class _Capture:
@@ -119,6 +131,13 @@ class _Capture:
         ours = captures.end(self._capturing, clean=clean, drained=proved, trouble=listening.trouble)
         self._done.drained = ours and listening.silent and clean and self._capturing.clean
         return self._done
+
+    def give_back(self) -> None:
+        """After Postgres failed: let others capture the dlq, though nothing counts as drained for a while."""
+        try:
+            captures.end(self._capturing, clean=False, drained=False)
+        except DatabaseError as error:
+            logger.warning("%s is not given back; it may be captured when its lease ends: %s", self._dlq.name, error)
 
     def _is_ours(self) -> bool:
         """Renew the lease while there is nothing to write; False when the dlq is another's by now."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import psycopg
 import pytest
+from django.db import OperationalError, connection
 
 from reprocessing.models import DeadLetterQueue, captures, lanes
 from reprocessing.pipeline import capture
@@ -64,3 +66,41 @@ def test_nor_for_one_that_lasted_long_before_it_died(clock: Clock) -> None:
     clock.advance(61)  # what it received last is out of sight, though what it received first is not
     bench.bury("letter")
     assert not bench.capture().captured.drained
+
+
+def test_a_capture_whose_connection_is_lost_gives_its_dlq_back_and_vouches_for_nothing() -> None:
+    bench = Workbench()
+    bench.bury("a letter")
+    with pytest.raises(OperationalError):
+        capture.letters(
+            bench.dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, heard=lambda _: _terminated()
+        )
+    dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+    assert (dlq.leased_until, dlq.drained_through) == (None, None)
+    bench.bury("another")
+    captured = bench.capture().captured
+    assert (captured.busy, captured.drained) == (False, False)
+
+
+def test_the_dlq_of_a_capture_that_died_is_captured_again_within_twenty_seconds(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench()
+    bench.bury("a letter")
+    monkeypatch.setattr(capture._Capture, "run", _die)
+    with pytest.raises(KeyboardInterrupt):
+        bench.capture()
+    monkeypatch.undo()
+    assert bench.capture().captured.busy
+    clock.advance(20.1)
+    assert bench.capture().captured.letters == 1
+
+
+def _terminated() -> None:
+    """The connection of this test's own, by another one."""
+    with psycopg.connect(**connection.get_connection_params()) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid])
+
+
+def _die(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
