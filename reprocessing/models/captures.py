@@ -56,8 +56,8 @@ UPDATE redrive_dlq
 
 _HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
 
-# What was deleted a moment ago may still be counted by SQS as in flight. What has come to sight again is not: it is to be
-# received again, or was deleted by somebody who did not live to note that, or another reader has it.
+# What was deleted a moment ago may still be counted by SQS as in flight. What has come to sight again is not: it is to
+# be received again, or was deleted by somebody who did not live to note that, or another reader has it.
 _OUT_OF_SIGHT = """
 SELECT (SELECT count(*) FROM redrive_custody
          WHERE dlq_id = %(dlq)b AND state = 'held'

@@ -1,0 +1,45 @@
+"""A process in which cells are tried, one after another, on a database of its own.
+
+Run as a program: for each line of JSON that it reads (a cell's name, a repetition, whether to hurry) it writes one,
+what the trial came to.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+
+import django
+
+django.setup()
+
+from django.conf import settings  # noqa: E402  the apps must be ready
+
+from reprocessing import conf, tasks  # noqa: E402
+from reprocessing.pipeline import capture  # noqa: E402
+from tests.proof.failpoints.cells import named  # noqa: E402
+from tests.proof.failpoints.trial import LEASE, SETTINGS, Outcome, Trial  # noqa: E402
+
+
+def shorten() -> None:
+    """Leases, chunks and pauses of a few seconds, and of a few letters: a cell is small."""
+    conf._LIMITS["receive_visibility"] = (1, 43_200)
+    settings.REDRIVE = {**settings.REDRIVE, **SETTINGS}
+    capture.LEASE, capture.CHUNK = float(LEASE), 10
+    tasks.SWEEP_EVERY = 0.5
+
+
+def main() -> None:
+    shorten()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            outcome = Trial(named(asked["cell"]), asked["repetition"], hurry=asked["hurry"]).run()
+        except Exception:  # noqa: BLE001  whoever asked is to be answered
+            outcome = Outcome(why=[traceback.format_exc(limit=-6)])
+        print(json.dumps(outcome.told()), flush=True)  # noqa: T201  it is asked
+
+
+if __name__ == "__main__":
+    main()

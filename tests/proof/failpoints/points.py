@@ -1,0 +1,140 @@
+"""The steps of a letter's life at which a fault can strike, each where the code takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reprocessing.models import enlistment, intent
+from tests.proof.failpoints.shapes import ABSENCE, ALL, CAPTURED, HELD, HELD_ABSENCE, HELD_ACCEPTED, Shape
+
+Only = Callable[..., bool]
+
+
+def _always(*_: Any, **__: Any) -> bool:  # noqa: ANN401  whatever is called there
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One step.
+
+    Attributes:
+        name: of the step.
+        where: `module:attribute` of the function that is passed there.
+        after: the step is when the function has returned, and came to something; else when it is called.
+        within: counts only while this other function is on the stack of the thread.
+        only: counts only for calls with these arguments.
+        shapes: the worlds in which it is passed.
+        most: the fault strikes at one of so many first passages.
+        in_database: an error of Postgres is natural here.
+        meters: whoever passes here asks Redis, here or soon after.
+        sends: letters have left, or will before their settlement is tried: what the fault leaves open is repeated.
+    """
+
+    name: str
+    where: str
+    after: bool = False
+    within: str | None = None
+    only: Only = _always
+    shapes: tuple[Shape, ...] = ALL
+    most: int = 1
+    in_database: bool = False
+    meters: bool = False
+    sends: bool = False
+
+
+def _is(statement: str) -> Only:
+    """Whether a statement of `rows` is this one."""
+    return lambda *args, **_: statement in args
+
+
+def _asks(action: str) -> Only:
+    return lambda _client, asked, *_, **__: asked == action
+
+
+_PIPELINE: Final = "reprocessing.pipeline"
+_API: Final = "botocore.client:BaseClient._make_api_call"
+_WRITING: Final = f"{_PIPELINE}.capture:_Capture._write"
+_TAKING_BACK: Final = f"{_PIPELINE}.capture:_Capture._take_back"
+_CLEARING: Final = f"{_PIPELINE}.clear:everywhere"
+
+POINTS: Final = (
+    Point(name="copies received, not written", where=_WRITING, most=2),
+    Point(
+        name="copies written, not deleted", where="reprocessing.models.arrival:admit", after=True, shapes=CAPTURED,
+        most=2, in_database=True,
+    ),
+    Point(
+        name="copies deleted at capture, not noted", where="reprocessing.models.captures:gone", within=_WRITING,
+        shapes=CAPTURED, most=2, in_database=True,
+    ),
+    Point(name="letters placed, run not enlisted", where=f"{_PIPELINE}.plan:places", after=True),
+    Point(
+        name="inside the enlisting transaction", where="reprocessing.models.rows:execute", only=_is(enlistment._ENLIST),
+        in_database=True,
+    ),
+    Point(name="lanes leased, heads not asked", where=f"{_PIPELINE}.take:due", after=True, most=2, meters=True),
+    Point(
+        name="heads through the gate, intent not asked", where=f"{_PIPELINE}.replay:intend", most=3, in_database=True,
+        meters=True,
+    ),
+    Point(
+        name="inside the intent's transaction", where="reprocessing.models.rows:fetch", after=True,
+        only=_is(intent._INTENT), most=3, in_database=True, meters=True,
+    ),
+    Point(
+        name="intent committed, nothing sent", where=f"{_PIPELINE}.replay:intend", after=True, most=3, meters=True,
+        sends=True,
+    ),
+    Point(
+        name="deadline asked, nothing written", where=_API, only=_asks("SendMessageBatch"), most=3, meters=True,
+        sends=True,
+    ),
+    Point(
+        name="SQS has taken it, the answer not read", where=_API, after=True, only=_asks("SendMessageBatch"), most=3,
+        meters=True, sends=True,
+    ),
+    Point(
+        name="answered, not settled", where=f"{_PIPELINE}.settle:attempts", most=3, in_database=True, meters=True,
+        sends=True,
+    ),
+    Point(
+        name="inside the settlement's transaction", where=f"{_PIPELINE}.settle:_next", most=3, in_database=True,
+        meters=True, sends=True,
+    ),
+    Point(
+        name="settled, copies not deleted", where=f"{_PIPELINE}.settle:attempts", after=True, shapes=HELD_ACCEPTED,
+        most=3, meters=True,
+    ),
+    Point(
+        name="copies deleted, not noted", where="reprocessing.models.captures:gone", within=_CLEARING, shapes=HELD,
+        in_database=True,
+    ),
+    Point(
+        name="return recorded, lane not told", where="reprocessing.models.lanes:advance", within=_TAKING_BACK,
+        in_database=True,
+    ),
+    Point(
+        name="return committed, breaker not told", where=f"{_PIPELINE}.tell:outcomes", within=_TAKING_BACK,
+    ),
+    Point(
+        name="inside the promotion's transaction", where="reprocessing.models.lanes:advance",
+        within=f"{_PIPELINE}.promote:_close", shapes=ABSENCE, most=2, in_database=True,
+    ),
+    Point(
+        name="promoted, copies not deleted", where=_CLEARING, within=f"{_PIPELINE}.promote:_close", shapes=ABSENCE,
+        most=2,
+    ),
+    Point(
+        name="swept, copies not deleted", where=f"{_PIPELINE}.clear:copies", within=f"{_PIPELINE}.recover:sweep",
+        shapes=HELD,
+    ),
+    Point(
+        name="hidden for longer, not noted", where=f"{_PIPELINE}.recover:extend", after=True, shapes=HELD_ABSENCE,
+        in_database=True,
+    ),
+)  # fmt: skip
+
+NAMED: Final = {one.name: one for one in POINTS}

@@ -1,0 +1,77 @@
+"""Every point with every fault, again and again, those first that were proved least often."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.proof.failpoints.booths import Booth, booths
+from tests.proof.failpoints.cells import CELLS
+from tests.proof.ledger import Ledger
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.prove]
+
+LAYER: Final = "failpoints"
+#: Trials at a time, most of whose time is waiting; how often one run tries a cell.
+BOOTHS, TIMES = int(os.environ.get("PROVE_BOOTHS", "3")), 3
+
+
+class Run:
+    """One run of the long form: a queue of trials, worked off by several booths."""
+
+    def __init__(self, ledger: Ledger, is_time: Callable[[], bool]) -> None:
+        self._ledger, self._is_time = ledger, is_time
+        self._left = deque(_trials(ledger))
+        self._guard = threading.Lock()
+        self.tried = 0
+        self.failed: list[str] = []
+
+    def work(self, booth: Booth) -> None:
+        """Try what is next, while there is time."""
+        while self._is_time():
+            with self._guard:
+                if not self._left:
+                    return
+                cell, repetition = self._left.popleft()
+            told = booth.tries(cell, repetition)
+            with self._guard:
+                self._note(cell, repetition, told["why"], told["figures"])
+
+    def _note(self, cell: str, repetition: int, why: list[str], figures: dict[str, float]) -> None:
+        self.tried += 1
+        again = f"PROVE_CELL='{cell}' PROVE_REPETITION={repetition} make prove LAYER={LAYER}"
+        told = " ".join(why)
+        self._ledger.note(LAYER, cell, passed=not why, why=f"{told} Again: {again}" if why else "", **figures)
+        if why:
+            self.failed.append(f"{cell}: {told}\n  {again}")
+        result = f"{'FAILED' if why else 'passed'} in {figures.get('seconds', 0):.1f} s"
+        print(f"{self.tried} tried, {len(self._left)} left: {cell} ({repetition}) {result}", flush=True)  # noqa: T201
+
+
+def _trials(ledger: Ledger) -> Iterator[tuple[str, int]]:
+    """Cells and their repetitions, or what is asked for."""
+    if asked := os.environ.get("PROVE_CELL"):
+        yield from ((one.name, int(os.environ.get("PROVE_REPETITION", "0"))) for one in CELLS if asked in one.name)
+        return
+    passed = ledger.tried(LAYER)
+    cells = sorted((one.name for one in CELLS), key=lambda name: passed.get(name, 0))
+    for time in range(TIMES):
+        yield from ((cell, passed.get(cell, 0) + time) for cell in cells)
+
+
+def test_whatever_strikes_wherever_the_healthy_finish_every_letter(
+    tmp_path: Path, ledger: Ledger, is_time: Callable[[], bool]
+) -> None:
+    run = Run(ledger, is_time)
+    with booths(BOOTHS, tmp_path) as some, ThreadPoolExecutor(BOOTHS) as pool:
+        for done in [pool.submit(run.work, one) for one in some]:
+            done.result()
+    assert run.tried > 0
+    assert not run.failed, "\n".join(run.failed)

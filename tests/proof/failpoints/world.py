@@ -1,0 +1,132 @@
+"""The small world of a cell: a dlq full of letters, the queue they died in, and when all of it is finished."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any, Final
+
+from django_celery_beat.models import IntervalSchedule
+
+from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, lanes
+from tests.proof.failpoints.shapes import Shape
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.stories.scene import dead, lettered
+
+#: Letters of one attempt group, and tries of one letter.
+GROUP, TRIES = 5, 6
+#: Letters a second, and letters at once.
+RATE, BURST = 80, 20
+#: Seconds within which what fails is back: its consumer fails it at once.
+WINDOW: Final = 0.5
+#: Microseconds between two captures, by beat.
+OFTEN = 400_000
+
+
+class World:
+    """Letters of several keys, shuffled, in a dlq that beat redrives.
+
+    Attributes:
+        letters: how many.
+        failures: how often the consumer fails which event.
+    """
+
+    def __init__(self, shape: Shape, dice: Random) -> None:
+        self.shape = shape
+        self._bench = Workbench(
+            fifo=shape.fifo,
+            visibility=2,
+            fields={**shape.policy, "idempotency_key": "attribute:event", "max_attempts": TRIES},
+            target_fields={"rate": RATE, "burst": BURST},
+        )
+        self.origin, self.dlq = (url.rsplit("/", 1)[-1] for url in (self._bench.origin_url, self._bench.dlq_url))
+        self.origin_url = self._bench.origin_url
+        Breaker.objects.update(threshold=10_000, at_least=10_000)
+        if shape.absence:
+            self._bench.judge_by_absence(window=WINDOW)
+        messages = self._messages(dice)
+        self.letters = len(messages)
+        dead(self._bench, self._bench.origin_url, messages)
+        self._bench.sqs.set_queue_attributes(QueueUrl=self.origin_url, Attributes={"VisibilityTimeout": "2"})
+        self._automate()
+
+    def _messages(self, dice: Random) -> list[dict[str, Any]]:
+        """In the order of their numbers, the keys mixed; one event in five fails, one in thirty for ever.
+
+        Where the next letter goes as soon as the target took one, a return is always late: there only each key's last
+        event fails, so that the order of all others can be judged strictly.
+        """
+        most = 4 if self.shape.absence else 8
+        keys = [f"k{number}" for number in range(dice.randint(8, 10) if self.shape.absence else dice.randint(6, 8))]
+        places = [key for key in keys for _ in range(dice.randint(most - 1, most))]
+        dice.shuffle(places)
+        numbers: Counter[str] = Counter()
+        messages, self.failures = [], dict[str, int]()
+        for key in places:
+            numbers[key] += 1
+            event = f"{key}.{numbers[key]}"
+            if self.shape.absence or numbers[key] == places.count(key):
+                weights = (80, 12, 5, 3) if self.shape.absence else (40, 30, 20, 10)
+                self.failures[event] = dice.choices((0, 1, 2, TRIES * 9), weights=weights)[0]
+            group = key if self.shape.fifo else None
+            messages.append(lettered(event, group=group, key=key, n=str(numbers[key]), event=event))
+        self.failures[event] = max(1, self.failures[event])  # the last one of all, so that one at least comes back
+        return messages
+
+    def _automate(self) -> None:
+        often, _ = IntervalSchedule.objects.get_or_create(every=OFTEN, period=IntervalSchedule.MICROSECONDS)
+        DeadLetterQueue.objects.filter(pk=self._bench.dlq.pk).update(
+            mode="automatic", next_poll_at=None, interval=often, at_once=True
+        )
+
+    def is_finished(self) -> bool:
+        """Whether both queues are empty, and nothing in the tables is under way, before and after they were looked at.
+
+        While no attempt begins, messages go from the origin into the dlq, and from there into the tables: a look at
+        each in this order misses none.
+        """
+        if not self._rests():
+            return False
+        sent = Attempt.objects.count()
+        is_empty = not self._bench.left(self.origin_url) and not self._bench.left()
+        return is_empty and self._rests() and Attempt.objects.count() == sent
+
+    def _rests(self) -> bool:
+        finished = DeadLetter.objects.filter(state__in=("delivered", "parked")).count()
+        return finished == self.letters and not any(self.open().values())
+
+    def open(self) -> dict[str, int]:
+        """What is under way, or was left: how many of each kind; of a finished world none.
+
+        A copy to be deleted may have been, by one who did not live to note it: when it would have come to sight again
+        and the dlq is empty, it is gone.
+        """
+        target, now = self._bench.target, lanes.clock()
+        copies = Custody.objects.exclude(state="gone").exclude(state="delete", visible_until__lt=now)
+        return {
+            "letters not captured": max(0, self.letters - DeadLetter.objects.count()),
+            "letters not finished": DeadLetter.objects.exclude(state__in=("delivered", "parked")).count(),
+            "letters parked without a reason": DeadLetter.objects.filter(state="parked", reason="").count(),
+            "lanes not idle": Lane.objects.exclude(phase="idle").count(),
+            "attempts open": Attempt.objects.filter(closed_at=None).count(),
+            "attempts that hold a lane": Attempt.objects.filter(holds_lane=True).count(),
+            "claims held": Claim.objects.filter(target=target, state="held").count(),
+            "copies not deleted": copies.count(),
+            "dlqs leased": DeadLetterQueue.objects.filter(leased_until__gt=now).count(),
+        }
+
+    def states(self) -> dict[str, str]:
+        """Each letter's state, by the id of the message that died."""
+        return dict(DeadLetter.objects.values_list("message_id", "state"))
+
+    def told(self) -> str:
+        """How it stands, for whoever has to find out why it does not end."""
+        phases = Lane.objects.exclude(phase="idle").values_list("phase", "due_at", "hinted_until", "why")
+        dlq = DeadLetterQueue.objects.values("leased_until", "unclean_until", "drained_through", "trouble").get()
+        left = {"origin": self._bench.left(self.origin_url), "dlq": self._bench.left()}
+        return f"open {self.open()}, queues {left}, lanes {list(phases)[:5]}, dlq {dlq}, now {lanes.clock()}"
+
+    def close(self) -> None:
+        """Delete the queues."""
+        for url in (self.origin_url, self._bench.dlq_url):
+            self._bench.sqs.delete_queue(QueueUrl=url)
