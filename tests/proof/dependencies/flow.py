@@ -86,6 +86,8 @@ class Flow:
             self._open_queues()
             self.servers.manage("add_dlq", self.name, "--url", self.dlq_url, *self.kind.options(), "--confirm")
             ((self.pk,),) = self.servers.ask("SELECT id FROM redrive_dlq WHERE name = %s", self.name)
+            # Breakers open and close all the time here; they are not to rest for minutes.
+            self.servers.ask("UPDATE redrive_breaker SET cooldown_cap = 4 RETURNING id")
             if self.kind.advance == "settled":
                 unwinding.callback(_end, self._consumer())
             thread = threading.Thread(target=self._bury, name=f"buries in {self.name}")

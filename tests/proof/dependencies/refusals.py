@@ -85,7 +85,8 @@ def errors(*told: tuple[int, str]) -> Strike:
 
     def befall(world: World) -> Fired:
         return carry_out(world, [
-            {"kind": "error", "status": status, "code": code, "times": 3, "action": action, "queue": queue}
+            {"kind": "error", "status": status, "code": code, "action": action, "queue": queue,
+             "times": max(1, 3 // len(told))}
             for some in ALL for action, queue in some(world) for status, code in told
         ])  # fmt: skip
 
