@@ -61,7 +61,7 @@ class NotSeen(Exception):
 
 
 class Trial:
-    """One cell, once. `repetition` decides everything that is thrown: shape, letters, passage.
+    """One cell, once. `repetition` decides everything that is left open: shape, passage, letters, moments.
 
     With `hurry` the database's clock is moved past the lease of a worker that was killed, while nobody else works.
     """
@@ -69,8 +69,9 @@ class Trial:
     def __init__(self, cell: Cell, repetition: int, *, hurry: bool) -> None:
         self._cell, self._hurry = cell, hurry and cell.fault is Fault.KILL
         self._dice = Random(f"{cell.name}/{repetition}")
-        self._shape = cell.point.shapes[repetition % len(cell.point.shapes)]
-        passage = self._dice.randint(1, cell.point.most)
+        shapes = cell.point.shapes
+        self._shape = shapes[repetition % len(shapes)]
+        passage = 1 + (repetition + repetition // len(shapes)) % cell.point.most  # with each shape in time each passage
         self._arms = Arms(cell, passage, by_postgres=repetition % 2 == 1)
         self._pids: list[int] = []
         self._ended: dict[int, int] = {}
