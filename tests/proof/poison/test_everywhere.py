@@ -1,0 +1,112 @@
+"""Every payload at the first, the middle and the last place of a batch of ten, to every kind of target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle as cycled
+from itertools import islice, product
+from operator import itemgetter
+from time import monotonic
+
+import pytest
+
+from tests.conftest import empty
+from tests.proof.ledger import Ledger
+from tests.proof.poison import cycle
+from tests.proof.poison.corpus import CORPUS, Payload
+from tests.proof.poison.cycle import Cycle
+from tests.proof.poison.station import STATIONS, Station
+from tests.reprocessing.pipeline.targets.kinds import World
+
+pytestmark = [pytest.mark.prove, pytest.mark.django_db(transaction=True)]
+
+LAYER = "poison"
+PLACES = {"first": 0, "middle": 4, "last": 9}
+#: Payloads that die together, three in a batch among seven mates, and bytes of them.
+TOGETHER, BYTES = 99, 12 << 20
+_THROUGH_THE_GATEWAY = ("http", "lambda", "topic", "bus")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One payload at one place of a batch, to one station."""
+
+    station: Station
+    place: str
+    payload: Payload
+
+    @property
+    def name(self) -> str:
+        """By which the ledger knows it."""
+        return f"{self.station.name}/{self.place}/{self.payload.name}"
+
+
+def test_every_payload_at_every_place_to_every_target(
+    world: World, caplog: pytest.LogCaptureFixture, ledger: Ledger, is_time: Callable[[], bool]
+) -> None:
+    failed: list[str] = []
+    done = 0
+    for lot in _least_proved(ledger):
+        if not is_time():
+            break
+        began = monotonic()
+        placed = [(one.payload, PLACES[one.place]) for one in lot]
+        station = lot[0].station
+        through = world if station.kind in _THROUGH_THE_GATEWAY else None
+        one = cycle.run(station, cycle.batches(station, placed), caplog, through)
+        if station.rules:
+            cycle.without_rules(one)
+        broken = _noted(ledger, one, lot)
+        failed += broken
+        done += len(lot)
+        took = monotonic() - began
+        print(f"{station.name}: {len(lot)} cases in {took:.1f} s, {done} in all, {len(failed)} failed", flush=True)  # noqa: T201
+        for line in broken:
+            print(f"  {line}")  # noqa: T201
+        world.gateway.forget()
+        empty()
+    assert failed == []
+
+
+def _noted(ledger: Ledger, one: Cycle, lot: Sequence[Case]) -> list[str]:
+    """Each case's entry; what failed, each with how to try it again."""
+    mates = [f"{name}: {found}" for name, found in one.problems.items() if name not in CORPUS]
+    broken = []
+    for case in lot:
+        ended = one.states.get(case.payload.name, "lost")
+        why = "; ".join([*one.problems.get(case.payload.name, []), *mates[:1]])
+        ledger.note(LAYER, case.name, passed=not why, why=why, **{ended: 1})
+        if why:
+            broken.append(f"{case.name}: {why}\n    again: POISON='{case.name}' make prove LAYER=poison")
+    return broken
+
+
+def _least_proved(ledger: Ledger) -> Iterator[list[Case]]:
+    """Lots of cases of one station, what was proved least often first; POISON names a case, or how several begin."""
+    tried, wanted = ledger.tried(LAYER), os.environ.get("POISON", "")
+    lots = []
+    for turn, station in product(range(len(PLACES)), STATIONS.values()):
+        cases = [
+            Case(station, place, payload)
+            for payload, place in zip(CORPUS.values(), islice(cycled(PLACES), turn, None), strict=False)
+        ]
+        by_times: dict[int, list[Case]] = {}
+        for one in cases:
+            if one.name.startswith(wanted):
+                by_times.setdefault(tried.get(one.name, 0), []).append(one)
+        lots += [(times, lot) for times, some in by_times.items() for lot in _lots(some)]
+    for _, lot in sorted(lots, key=itemgetter(0)):
+        yield lot
+
+
+def _lots(some: Sequence[Case]) -> Iterator[list[Case]]:
+    lot: list[Case] = []
+    for one in some:
+        if lot and (len(lot) == TOGETHER or sum(each.payload.size for each in lot) + one.payload.size > BYTES):
+            yield lot
+            lot = []
+        lot.append(one)
+    if lot:
+        yield lot
