@@ -84,6 +84,16 @@ def test_a_lease_that_lasts_is_nobody_else_s(clock: Clock) -> None:
     assert (theirs.inherited, theirs.fence > mine.fence) == (True, True)
 
 
+def test_who_was_told_of_a_lane_leaves_it_to_an_owner_whose_lease_lasts(clock: Clock) -> None:
+    _letters(1)
+    (mine,) = lanes.lease("first", limit=1, lease=8)
+    clock.advance(7)
+    assert lanes.lease("second", limit=1, lease=8, only=[mine.lane_id]) == []
+    clock.advance(2)
+    (theirs,) = lanes.lease("second", limit=1, lease=8, only=[mine.lane_id])
+    assert (theirs.inherited, theirs.fence > mine.fence) == (True, True)
+
+
 def test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing(clock: Clock) -> None:
     _letters(1)
     (mine,) = lanes.lease("first", limit=1, lease=8)
@@ -98,6 +108,16 @@ def test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing(clock:
     assert lanes.advance([mine.lane_id], [mine.fence], passed=["9"], keep=True, lease=80) == []
     assert Lane.objects.values().get() == before
     assert lanes.lock([theirs.lane_id], [theirs.fence]) == {theirs.lane_id}
+
+
+def test_an_owner_without_its_fence_closes_no_head(clock: Clock) -> None:
+    bench = _letters(1)
+    (mine,) = lanes.lease("first", limit=1, lease=8)
+    clock.advance(9)
+    assert len(lanes.lease("second", limit=1, lease=8)) == 1
+    closing = Closing(_head(), LetterState.DISCARDED)
+    settled = settle.heads({(mine.lane_id, mine.fence): closing}, lease=8)
+    assert (settled.standings, settled.deletable, bench.states()) == ([], [], {"0": "waiting"})
 
 
 def test_an_intent_needs_enough_of_its_lease(clock: Clock) -> None:

@@ -34,3 +34,15 @@ def test_a_letter_of_another_lane_is_not_intended() -> None:
     other = DeadLetter.objects.exclude(lane=lane.lane_id).get().pk
     assert intend([lane.lane_id], [lane.fence], [other], margin=2, hold=8) == []
     assert bench.history() == []
+
+
+def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    for number in (1, 2):
+        bench.bury(str(number), key="a", n=str(number))
+    bench.ready()
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
+    assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
+    assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
+    assert bench.states() == {"1": "sending", "2": "waiting"}

@@ -71,6 +71,19 @@ def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest
     assert (captured.letters, captured.drained) == (24, True)
 
 
+def test_an_answer_that_is_falsely_empty_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    falsely = iter([True] * (listen.QUIET_POLLS - 1))
+
+    def some(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
+        return [] if next(falsely, False) else receive(address, wait=wait, visibility=visibility)
+
+    monkeypatch.setattr(listen, "receive", some)
+    captured = bench.capture().captured
+    assert (captured.letters, captured.drained, listen.QUIET_POLLS) == (1, True, 3)
+
+
 def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

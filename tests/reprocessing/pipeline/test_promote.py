@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from django.db import DatabaseError
 
-from reprocessing.models import Attempt, Claim, DeadLetterQueue, Target, evidence, lanes
+from reprocessing.models import Attempt, Claim, Custody, DeadLetterQueue, Target, evidence, lanes
 from reprocessing.models.target import Sighting
 from reprocessing.pipeline import promote
 from reprocessing.sqs import Depth, QueueAddress
@@ -112,6 +113,21 @@ def test_a_presumed_letter_is_said_to_be_presumed_its_copy_deleted_and_its_key_u
     assert bench.history() == [(1, "absent", 0)]
     assert (Claim.objects.get().state, bench.left(), bench.lane().phase) == ("delivered", 0, "idle")
     assert bench.promote() == 0
+
+
+def test_a_promotion_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, taken = _awaiting()
+    bench.delivered()
+    _see(bench, taken, 60, 160)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=160))
+
+    def fails(*_: object, **__: object) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr(lanes, "advance", fails)
+    with pytest.raises(DatabaseError):
+        bench.promote()
+    assert (bench.left(), bench.states(), Custody.objects.get().state) == (1, {"letter": "awaiting"}, "held")
 
 
 def test_what_came_back_before_the_evidence_was_complete_is_not_presumed_delivered() -> None:

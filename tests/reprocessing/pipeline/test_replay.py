@@ -11,7 +11,7 @@ import pytest
 from django.db import DatabaseError
 
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, Target, lanes, stops
-from reprocessing.pipeline import gate, recover, settle
+from reprocessing.pipeline import gate, keep, recover, send, settle
 from reprocessing.rate import Granted, Rates
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -166,6 +166,21 @@ def test_no_send_begins_when_the_lease_is_nearly_over() -> None:
     bench.conf = replace(bench.conf, lease=timedelta(seconds=1.5))  # a request may take longer
     assert (bench.replay(seconds=0.5).taken, bench.delivered()) == (0, [])
     assert (bench.letter().attempts, bench.history()) == (0, [])
+
+
+def test_no_request_begins_when_its_lanes_may_be_another_s_by_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(keep.Ownership):
+        def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401  those of an ownership
+            super().__init__(*args, **options)
+            self.until = monotonic() - 1
+
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    monkeypatch.setattr(send, "Ownership", Late)
+    once = iter([False, True])
+    assert (bench.replay(stop=lambda: next(once)).taken, bench.delivered()) == (0, [])
+    assert (bench.letter().attempts, bench.history()) == (0, [(1, "not_sent", 0)])
 
 
 def test_a_token_that_has_died_sends_nothing_and_counts_nothing() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
+from django.db import DatabaseError
 
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
 from reprocessing.models import Attempt
@@ -148,3 +149,15 @@ def test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_
     assert attempt.deadline is not None
     assert round((attempt.deadline - attempt.taken_at).total_seconds(), -1) == 60
     assert (bench.letter().state, bench.left()) == ("awaiting", 1)
+
+
+def test_an_outcome_that_is_rolled_back_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _bench()
+
+    def fails(*_: object, **__: object) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr(settle, "_next", fails)
+    with pytest.raises(DatabaseError):
+        bench.replay()
+    assert (bench.letter().state, bench.history(), bench.left()) == ("sending", [(1, None, 0)], 1)

@@ -1,0 +1,29 @@
+"""Deleting copies: what SQS confirmed is gone, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from reprocessing.models import Custody
+from reprocessing.models.settlement import Deletable
+from reprocessing.pipeline import clear
+from reprocessing.sqs import Deleted, QueueAddress
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted() -> None:
+    bench = Workbench()
+    ids = [bench.bury("one"), bench.bury("other")]
+    bench.capture()
+    Custody.objects.update(state="delete")
+
+    def the_first(_: QueueAddress, handles: Mapping[str, str]) -> Deleted:
+        return Deleted({ids[0]}, {one: "not now" for one in handles if one != ids[0]})
+
+    copies = [Deletable(bench.dlq.pk, one.message_id, one.handle) for one in Custody.objects.all()]
+    assert clear.copies(bench.dlq, copies, by=the_first) == 1
+    assert dict(Custody.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}
