@@ -36,7 +36,8 @@ class LocalSqs:
         """The answer to one call, or SqsError. `now` in seconds; going back is taken as standing still.
 
         ReceiveMessage does not wait: where it finds nothing, `record.wait` says how long the caller may ask again.
-        `address` is what queue URLs in answers begin with.
+        `address` is what queue URLs in answers begin with. What the request holds is kept, not copied; leave it as it
+        is.
         """
         account = self._account
         account.record = Record()
@@ -51,11 +52,9 @@ class LocalSqs:
         """Lets happen what is due by `now`."""
         account = self._account
         timers = account.timers
-        due = timers.next_due()
-        while due is not None and due <= now:
+        while (due := timers.due_by(now)) is not None:
             account.now = max(account.now, due)
             timers.fire_next()
-            due = timers.next_due()
         account.now = max(account.now, now)
 
     def next_due(self) -> float | None:
@@ -67,7 +66,7 @@ class LocalSqs:
         woken = self._account.woken
         if not woken:
             return []
-        names = sorted(woken)
+        names = sorted(woken) if len(woken) > 1 else [*woken]
         woken.clear()
         return names
 

@@ -7,8 +7,8 @@ calls made and on nothing else - not on who happened to look in between.
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
 
-# A heap that holds this many dead entries more than live ones is rebuilt.
-_SLACK: Final = 1024
+# A heap that holds this many dead entries more than live ones is rebuilt. Few, for they keep dead messages in memory.
+_SLACK: Final = 64
 
 
 class Timed(Protocol):
@@ -34,10 +34,10 @@ class Timers:
         """`timed` fires at `due` and no longer at any earlier set time."""
         if not timed.timer:
             self._live += 1
-        self._number += 1
-        timed.timer = self._number
+        self._number = number = self._number + 1
+        timed.timer = number
         heap = self._heap
-        heappush(heap, (due, self._number, timed))
+        heappush(heap, (due, number, timed))
         if len(heap) > 2 * self._live + _SLACK:
             heap[:] = [entry for entry in heap if entry[2].timer == entry[1]]
             heapify(heap)
@@ -49,11 +49,21 @@ class Timers:
             self._live -= 1
 
     def fire_next(self) -> None:
-        """Fires the timer that `next_due` has just told of."""
+        """Fires the timer that `due_by` has just told of."""
         due, _, timed = heappop(self._heap)
         timed.timer = 0
         self._live -= 1
         timed.fire(due)
+
+    def due_by(self, now: float) -> float | None:
+        """When the next timer fires, or None if none fires by `now`; dead entries that are not due are left alone."""
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            due, number, timed = heap[0]
+            if timed.timer == number:
+                return due
+            heappop(heap)
+        return None
 
     def next_due(self) -> float | None:
         """When the next timer fires, or None."""
