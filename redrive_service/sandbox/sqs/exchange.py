@@ -1,7 +1,9 @@
 """One AWS call on its way through the server: read from HTTP, and written back as AWS JSON."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, cast
 
 import orjson
@@ -11,10 +13,11 @@ from redrive_service.sandbox.sqs.http import Connection, HttpRequest
 from redrive_service.sandbox.sqs.parameters import Answer
 
 _TARGET_PREFIX: Final = "AmazonSQS."
+_NAMES_OF_QUEUES: Final = (("QueueUrl", "/"), ("QueueName", "/"), ("SourceArn", ":"))
 _NAMESPACE: Final = "com.amazonaws.sqs#"
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Exchange:
     """A call and whom to answer.
 
@@ -31,7 +34,7 @@ class Exchange:
     queue: str | None = None
     fault: str | None = None
     silent: bool = False
-    refused: list[Answer] = field(default_factory=list)
+    refused: Sequence[Answer] = ()
 
     def rewrite(self, changes: dict[str, object]) -> None:
         """Changes the request before it is done, as a fault tells."""
@@ -41,12 +44,19 @@ class Exchange:
 
 def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
     """The exchange that a request opens; its parameters are not read yet."""
-    return Exchange(
-        connection=connection,
-        action=request.head.header(b"x-amz-target").removeprefix(_TARGET_PREFIX),
-        address=f"http://{request.head.header(b'host') or 'localhost'}",
-        body=request.body,
-    )
+    headers = request.head.headers
+    action = _action_in(headers.get(b"x-amz-target", b""))
+    return Exchange(connection, action, _address_in(headers.get(b"host", b"")), request.body)
+
+
+@lru_cache(maxsize=1024)
+def _action_in(target: bytes) -> str:
+    return target.decode("latin-1").removeprefix(_TARGET_PREFIX)
+
+
+@lru_cache(maxsize=1024)
+def _address_in(host: bytes) -> str:
+    return f"http://{host.decode('latin-1') or 'localhost'}"
 
 
 def read_parameters(body: bytes) -> dict[str, object]:
@@ -70,11 +80,16 @@ def _read_leniently(body: bytes) -> object:
 
 def queue_named_in(parameters: dict[str, object]) -> str | None:
     """The name of the queue that a request is about."""
-    for parameter, separator in (("QueueUrl", "/"), ("QueueName", "/"), ("SourceArn", ":")):
+    for parameter, separator in _NAMES_OF_QUEUES:
         value = parameters.get(parameter)
         if isinstance(value, str):
-            return printable(value).rpartition(separator)[2]
+            return _last_part(value, separator)
     return None
+
+
+@lru_cache(maxsize=4096)
+def _last_part(text: str, separator: str) -> str:
+    return printable(text).rpartition(separator)[2]
 
 
 def error_body(error: SqsError) -> bytes:

@@ -12,16 +12,16 @@ LARGEST_HEAD: Final = 64 * 1024
 LARGEST_BODY: Final = 8 * 1024 * 1024
 _HEAD_END: Final = b"\r\n\r\n"
 _REASONS: Final = {
-    200: "OK",
-    400: "Bad Request",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    413: "Content Too Large",
-    431: "Request Header Fields Too Large",
-    500: "Internal Server Error",
-    501: "Not Implemented",
-    503: "Service Unavailable",
+    200: b"OK",
+    400: b"Bad Request",
+    403: b"Forbidden",
+    404: b"Not Found",
+    405: b"Method Not Allowed",
+    413: b"Content Too Large",
+    431: b"Request Header Fields Too Large",
+    500: b"Internal Server Error",
+    501: b"Not Implemented",
+    503: b"Service Unavailable",
 }
 _MOST_LENGTH_DIGITS: Final = 15
 _OUR_VERSIONS: Final = (b"HTTP/1.1", b"HTTP/1.0")
@@ -70,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
         self._inbox = bytearray(_INBOX)
+        self._view = memoryview(self._inbox)
         self._buffer = bytearray()
         self._head: Head | None = None  # of the request that is being read or served
         self._missing = 0
@@ -104,7 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._inbox
 
     def buffer_updated(self, nbytes: int) -> None:  # noqa: D102 - see asyncio.BufferedProtocol
-        self.take(self._inbox[:nbytes])
+        self.take(bytes(self._view[:nbytes]))
 
     def take(self, data: bytes | bytearray) -> None:
         """Goes on with what the client sent."""
@@ -112,6 +113,8 @@ class Connection(asyncio.BufferedProtocol):
             self._rest -= len(data)
             if self._rest < 0 and self._transport is not None:
                 self._transport.close()
+            return
+        if self._head is None and not self._buffer and self._serve_whole(data):
             return
         self._buffer += data
         self._work()
@@ -127,15 +130,18 @@ class Connection(asyncio.BufferedProtocol):
         if self.gone or transport is None or not self._busy:
             return
         keep_alive = self._head is not None and self._head.keep_alive
-        head = b"HTTP/1.1 %d %b\r\n%bcontent-type: application/x-amz-json-1.0\r\ncontent-length: %d\r\n%b\r\n" % (
-            status,
-            _REASONS.get(status, "Error").encode(),
-            headers,
-            len(body),
-            b"" if keep_alive else b"connection: close\r\n",
-        )
         wants_body = self._head is None or self._head.method != b"HEAD"
-        transport.write(head + body if wants_body else head)
+        transport.write(
+            b"HTTP/1.1 %d %b\r\n%bcontent-type: application/x-amz-json-1.0\r\ncontent-length: %d\r\n%b\r\n%b"
+            % (
+                status,
+                _REASONS.get(status, b"Error"),
+                headers,
+                len(body),
+                b"" if keep_alive else b"connection: close\r\n",
+                body if wants_body else b"",
+            ),
+        )
         self._head = None
         self._busy = False
         if self._stuffed:
@@ -167,6 +173,23 @@ class Connection(asyncio.BufferedProtocol):
         self._deadline = asyncio.get_running_loop().call_later(LONGEST_REST, transport.abort)
 
     # -- parsing
+
+    def _serve_whole(self, data: bytes | bytearray) -> bool:
+        """Serves the request that `data` is, if it is just one and whole, as it nearly always is."""
+        end = data.find(_HEAD_END)
+        if self._full or self.gone or not 0 <= end <= LARGEST_HEAD:
+            return False
+        head = read_head(bytes(data[:end]))
+        start = end + len(_HEAD_END)
+        if head.length != len(data) - start or head.status == _TOO_LARGE or b"expect" in head.headers:
+            return False
+        self._head = head
+        self._busy = self._looping = True
+        try:
+            self._serve(self, HttpRequest(head, bytes(data[start:])))
+        finally:
+            self._looping = False
+        return True
 
     def _work(self) -> None:
         self._looping = True
