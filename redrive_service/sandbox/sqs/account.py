@@ -52,7 +52,7 @@ class Account:
 
     def new_id(self) -> str:
         """A random UUID (version 4) from the dice."""
-        text = f"{self.dice.getrandbits(128) & _FREE_BITS | _UUID_4:032x}"
+        text = (self.dice.getrandbits(128) & _FREE_BITS | _UUID_4).to_bytes(16, "big").hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def next_sequence_number(self) -> str:

@@ -8,7 +8,7 @@ from redrive_service.sandbox.sqs.errors import SqsError, missing_parameter, wron
 from redrive_service.sandbox.sqs.parameters import Answer, Request
 
 MOST_ENTRIES: Final = 10
-_ENTRY_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_is_id: Final = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 
 
 def read_entries(request: Request, verb: str) -> list[dict[str, object]]:
@@ -26,23 +26,22 @@ def read_entries(request: Request, verb: str) -> list[dict[str, object]]:
         raise SqsError("TooManyEntriesInBatchRequest", sentence)
     seen = set()
     for entry in entries:
-        entry_id = _read_id(entry)
+        entry_id = entry.get("Id")
+        if not isinstance(entry_id, str) or not _is_id(entry_id):
+            raise _unusable(entry_id)
         if entry_id in seen:
             raise SqsError("BatchEntryIdsNotDistinct", f"Id {entry_id} repeated.")
         seen.add(entry_id)
     return entries
 
 
-def _read_id(entry: Request) -> str:
-    entry_id = entry.get("Id")
+def _unusable(entry_id: object) -> SqsError:
     if entry_id is None:
-        raise missing_parameter("Id")
+        return missing_parameter("Id")
     if not isinstance(entry_id, str):
-        raise wrong_type("Id", "a string")
-    if not _ENTRY_ID.fullmatch(entry_id):
-        sentence = "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
-        raise SqsError("InvalidBatchEntryId", f"{sentence} It can be at most 80 letters long.")
-    return entry_id
+        return wrong_type("Id", "a string")
+    sentence = "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
+    return SqsError("InvalidBatchEntryId", f"{sentence} It can be at most 80 letters long.")
 
 
 def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> Answer:

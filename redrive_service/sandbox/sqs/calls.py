@@ -20,7 +20,7 @@ PAGE: Final = 20_000
 PAGE_BYTES: Final = 32 * 1024 * 1024
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Call:
     """One call. `at` is the injected clock; `status` is None when nothing was done.
 
@@ -39,9 +39,10 @@ class Call:
 
     def written(self) -> bytes:
         """The call as a temporary file has it: one line that is quickly made, and read back by `read`."""
+        record = self.record
         fields = (
             self.n, self.at, self.action, self.queue, self.status, self.code, self.fault, self.answered,
-            self.record.sent, self.record.received, self.record.deleted, self.record.dead_lettered,
+            record.sent, record.received, record.deleted, record.dead_lettered,
         )  # fmt: skip
         return orjson.dumps(fields, default=tuple)  # a Sent is a tuple, though not to orjson
 
@@ -78,7 +79,7 @@ class Call:
             "code": self.code,
             "fault": self.fault,
             "answered": self.answered,
-            "sent": [_show_sent(sent) for sent in record.sent],
+            "sent": [_show_sent(Sent(*sent)) for sent in record.sent],
             "received": [
                 {"message_id": message_id, "receive_count": count, "extra": extra}
                 for message_id, count, extra in record.received

@@ -68,6 +68,17 @@ class FifoQueue(Queue):
         """What tells duplicates: the id, within its group where the queue's DeduplicationScope says so."""
         return (group, deduplication_id) if self.settings.scoped_by_group else deduplication_id
 
+    def put(self, message: Message, visible_at: float, now: float) -> None:  # noqa: D102 - see Queue
+        self._group_of(message).messages.append(message)
+        super().put(message, visible_at, now)
+
+    def remove(self, message: Message) -> None:  # noqa: D102 - see Queue
+        super().remove(message)
+        group = self._groups.get(message.group or "")
+        if group is not None:
+            group.lost_one()
+            self._offer(group)
+
     def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:  # noqa: D102 - see Queue
         taken: list[Message] = []
         spent: list[Message] = []
@@ -111,9 +122,6 @@ class FifoQueue(Queue):
                 message.state = DELAYED
                 self.timers.set(message, until)
 
-    def _arrived(self, message: Message) -> None:
-        self._group_of(message).messages.append(message)
-
     def _line_up(self, message: Message) -> None:
         self._offer(self._group_of(message))
 
@@ -140,12 +148,6 @@ class FifoQueue(Queue):
         elif head.state != READY and group.waiting:
             group.waiting = False
             self._line.remove(group)
-
-    def _left(self, message: Message) -> None:
-        group = self._groups.get(message.group or "")
-        if group is not None:
-            group.lost_one()
-            self._offer(group)
 
     def _forget(self) -> None:
         self._groups = {}

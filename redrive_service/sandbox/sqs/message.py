@@ -14,7 +14,7 @@ IN_FLIGHT: Final = 2
 GONE: Final = 3
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Message:
     """One message. A move to another queue makes a new one of the same content; the old one is GONE.
 

@@ -26,10 +26,10 @@ def text(request: Request, name: str) -> str | None:
 
 def required_text(request: Request, name: str) -> str:
     """The string parameter `name`; absent or empty is a MissingParameter."""
-    value = text(request, name)
-    if not value:
-        raise missing_parameter(name)
-    return value
+    value = request.get(name)
+    if value and isinstance(value, str):
+        return value
+    raise wrong_type(name, "a string") if value not in (None, "") else missing_parameter(name)
 
 
 def whole(request: Request, name: str) -> int | None:

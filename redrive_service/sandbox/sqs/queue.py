@@ -7,7 +7,7 @@ from typing import Final
 from redrive_service.sandbox.sqs.attributes import Settings
 from redrive_service.sandbox.sqs.errors import handle_is_malformed, invalid_value
 from redrive_service.sandbox.sqs.message import DELAYED, GONE, IN_FLIGHT, READY, Message
-from redrive_service.sandbox.sqs.receipts import KEY_WIDTH, handle_for, is_of, key_in
+from redrive_service.sandbox.sqs.receipts import KEY_FORM, KEY_PLACE, handle_for, is_of
 from redrive_service.sandbox.sqs.retention import Retention
 from redrive_service.sandbox.sqs.timers import Timers
 
@@ -65,16 +65,8 @@ class Queue(ABC):
         """Whether a receive would be given something now."""
 
     @abstractmethod
-    def _arrived(self, message: Message) -> None:
-        """`message` is new here; it takes its place, where places matter."""
-
-    @abstractmethod
     def _line_up(self, message: Message) -> None:
         """`message` has become READY; it may be handed out."""
-
-    @abstractmethod
-    def _left(self, message: Message) -> None:
-        """`message` is GONE."""
 
     @abstractmethod
     def _forget(self) -> None:
@@ -84,14 +76,13 @@ class Queue(ABC):
 
     def next_key(self) -> str:
         """A new message key; keys rise."""
-        self._keys += 1
-        return f"{self._keys:0{KEY_WIDTH}x}"
+        self._keys = key = self._keys + 1
+        return KEY_FORM % key
 
     def put(self, message: Message, visible_at: float, now: float) -> None:
         """A message arrives; it is delayed until `visible_at`."""
         self.messages[message.key] = message
         self.retention.watch(message)
-        self._arrived(message)
         if visible_at > now:
             message.state = DELAYED
             self.counts[DELAYED] += 1
@@ -106,7 +97,6 @@ class Queue(ABC):
         message.state = GONE
         self.timers.cancel(message)
         del self.messages[message.key]
-        self._left(message)
 
     def purge(self) -> None:
         """All messages are gone, in flight or not."""
@@ -121,15 +111,22 @@ class Queue(ABC):
 
     # -- visibility
 
-    def hand_out(self, message: Message, visibility: int, now: float) -> None:
-        """Puts a taken message in flight for `visibility` seconds, under a new receipt handle."""
-        self._receives += 1
-        message.handle = handle_for(self.tag, message.key, self._receives, message.message_id)
-        message.receive_count += 1
-        message.received_at = now
-        if message.first_received_at is None:
-            message.first_received_at = now
-        self._hide(message, now + visibility)
+    def hand_out(self, messages: list[Message], visibility: int, now: float) -> None:
+        """Puts READY messages in flight for `visibility` seconds, each under a new receipt handle."""
+        until = now + visibility
+        receive = self._receives
+        for message in messages:
+            receive += 1
+            message.handle = handle_for(self.tag, message.key, receive, message.message_id)
+            message.receive_count += 1
+            message.received_at = now
+            if message.first_received_at is None:
+                message.first_received_at = now
+            message.state = IN_FLIGHT
+            self.timers.set(message, until)
+        self._receives = receive
+        self.counts[READY] -= len(messages)
+        self.counts[IN_FLIGHT] += len(messages)
 
     def hide_again(self, message: Message, visibility: int, now: float) -> None:
         """Starts the visibility timeout of a message in flight anew; 0 makes it visible at once."""
@@ -168,7 +165,7 @@ class Queue(ABC):
         Raises:
             SqsError: the text is no handle of this queue.
         """
-        message = self.messages.get(key_in(handle))
+        message = self.messages.get(handle[KEY_PLACE])
         if message is not None and message.handle == handle:
             return message
         if not is_of(self.tag, handle):

@@ -9,20 +9,25 @@ import zlib
 from typing import Final
 
 KEY_WIDTH: Final = 12
+KEY_FORM: Final = f"%0{KEY_WIDTH}x"
 _PREFIX: Final = "AQEB"
 _TAG_WIDTH: Final = 8
 _KEY_START: Final = len(_PREFIX) + _TAG_WIDTH
 _KEY_END: Final = _KEY_START + KEY_WIDTH
+# Where a well-formed handle holds the message's key; other texts have anything there.
+KEY_PLACE: Final = slice(_KEY_START, _KEY_END)
 _ID_START: Final = _KEY_END + KEY_WIDTH
 _ID_END: Final = _ID_START + 36
 _CHECK_WIDTH: Final = 8
 _LENGTH: Final = _ID_END + _CHECK_WIDTH
+_HEAD_FORM: Final = f"{_PREFIX}%s%s{KEY_FORM}%s"
+_CHECK_FORM: Final = f"%0{_CHECK_WIDTH}x"
 
 
 def handle_for(tag: str, key: str, receive: int, message_id: str) -> str:
     """The handle of the `receive`th receive of this queue, which handed out the message `key`."""
-    head = f"{_PREFIX}{tag}{key}{receive:0{KEY_WIDTH}x}{message_id}"
-    return f"{head}{zlib.crc32(head.encode()):0{_CHECK_WIDTH}x}"
+    head = _HEAD_FORM % (tag, key, receive, message_id)
+    return head + _CHECK_FORM % zlib.crc32(head.encode())
 
 
 def message_id_in(handle: str) -> str | None:
@@ -30,14 +35,9 @@ def message_id_in(handle: str) -> str | None:
     return handle[_ID_START:_ID_END] if is_of("", handle) else None
 
 
-def key_in(handle: str) -> str:
-    """The message key that a well-formed handle holds; any text of that place for others."""
-    return handle[_KEY_START:_KEY_END]
-
-
 def is_of(tag: str, handle: str) -> bool:
     """Whether this handle was ever handed out by the queue with this tag."""
     if len(handle) != _LENGTH or not handle.isascii() or not handle.startswith(_PREFIX + tag):
         return False
     head, check = handle[:-_CHECK_WIDTH], handle[-_CHECK_WIDTH:]
-    return f"{zlib.crc32(head.encode()):0{_CHECK_WIDTH}x}" == check
+    return _CHECK_FORM % zlib.crc32(head.encode()) == check

@@ -1,10 +1,12 @@
 """ReceiveMessage."""
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from redrive_service.sandbox.sqs.account import Account
 from redrive_service.sandbox.sqs.attributes import KNOWN, unknown_attribute
-from redrive_service.sandbox.sqs.content import TRACE_HEADER, Attributes, digest_of
+from redrive_service.sandbox.sqs.content import TRACE_HEADER, Content, digest_of
 from redrive_service.sandbox.sqs.errors import SqsError, invalid_value
 from redrive_service.sandbox.sqs.fifo import FifoQueue
 from redrive_service.sandbox.sqs.message import IN_FLIGHT, Message
@@ -25,6 +27,7 @@ _MOST_MESSAGES: Final = 10
 _LONGEST_WAIT: Final = 20
 _SENDER_ID: Final = "AIDASANDBOXSANDBOX000"
 _ALL: Final = "All"
+_EVERYTHING: Final = (_ALL,)
 SYSTEM_ATTRIBUTES: Final = (
     "SenderId",
     "SentTimestamp",
@@ -49,7 +52,7 @@ def receive_message(account: Account, request: Request) -> Answer:
     wait = _read_wait(request)
     attempt_id = _read_attempt(queue, request)
     system_names = _read_system_names(request)
-    attribute_names = texts(request, "MessageAttributeNames")
+    attribute_names = _read_attribute_names(request)
     if visibility is None:
         visibility = queue.settings.visibility
     hidden = whole(request, HIDDEN_FOR)
@@ -61,8 +64,9 @@ def receive_message(account: Account, request: Request) -> Answer:
     account.record.changed = True
     now = account.now
     promised_until = now + visibility if seconds < visibility else 0.0
+    received = account.record.received
     for message in messages:
-        account.record.received.append((message.message_id, message.receive_count, now < message.promised_until))
+        received.append((message.message_id, message.receive_count, now < message.promised_until))
         message.promised_until = promised_until
     return {"Messages": [_show(message, system_names, attribute_names) for message in messages]}
 
@@ -79,8 +83,7 @@ def _hand_out(account: Account, queue: Queue, most: int, visibility: int, attemp
     if most <= 0:
         return []
     taken, spent = queue.take(most, account.receives_before_burial(queue))
-    for message in taken:
-        queue.hand_out(message, visibility, now)
+    queue.hand_out(taken, visibility, now)
     for message in spent:
         account.bury(message)
         account.record.changed = True
@@ -136,10 +139,15 @@ def _read_system_names(request: Request) -> tuple[str, ...]:
     return tuple(name for name in SYSTEM_ATTRIBUTES if name in names)
 
 
+def _read_attribute_names(request: Request) -> Sequence[str]:
+    names = texts(request, "MessageAttributeNames")
+    return _EVERYTHING if _ALL in names or ".*" in names else names
+
+
 # -- what the consumer sees
 
 
-def _show(message: Message, system_names: tuple[str, ...], attribute_names: list[str]) -> Answer:
+def _show(message: Message, system_names: tuple[str, ...], attribute_names: Sequence[str]) -> Answer:
     content = message.content
     shown: Answer = {
         "MessageId": message.message_id,
@@ -153,13 +161,11 @@ def _show(message: Message, system_names: tuple[str, ...], attribute_names: list
             attributes = {name: value for name, value in attributes.items() if name in system_names}
         shown["Attributes"] = attributes
     if attribute_names and content.attributes:
-        chosen = _choose(content.attributes, attribute_names)
-        if len(chosen) == len(content.attributes):
+        if attribute_names is _EVERYTHING:
             shown["MD5OfMessageAttributes"] = content.attributes_md5
-        elif chosen:
-            shown["MD5OfMessageAttributes"] = digest_of(chosen)[0]
-        if chosen:
-            shown["MessageAttributes"] = chosen
+            shown["MessageAttributes"] = content.attributes
+        else:
+            shown.update(_choose(content, attribute_names))
     return shown
 
 
@@ -167,11 +173,11 @@ def _system_attributes(message: Message) -> dict[str, str]:
     """The system attributes that this message has."""
     attributes = {
         "SenderId": _SENDER_ID,
-        "SentTimestamp": str(int(message.sent_at * 1000)),
+        "SentTimestamp": _milliseconds(message.sent_at),
         "ApproximateReceiveCount": str(message.receive_count),
     }
     if message.first_received_at is not None:
-        attributes["ApproximateFirstReceiveTimestamp"] = str(int(message.first_received_at * 1000))
+        attributes["ApproximateFirstReceiveTimestamp"] = _milliseconds(message.first_received_at)
     if message.sequence_number is not None:
         attributes["SequenceNumber"] = message.sequence_number
     if message.deduplication_id is not None:
@@ -185,11 +191,24 @@ def _system_attributes(message: Message) -> dict[str, str]:
     return attributes
 
 
-def _choose(attributes: Attributes, names: list[str]) -> Attributes:
-    """The attributes asked for: all (All or .*), by name, or by prefix (prefix.*)."""
-    if _ALL in names or ".*" in names:
-        return attributes
+@lru_cache(maxsize=256)
+def _milliseconds(seconds: float) -> str:
+    """Of one receive all first receive times are the same, and often the send times too."""
+    return str(int(seconds * 1000))
+
+
+def _choose(content: Content, names: Sequence[str]) -> Answer:
+    """The attributes asked for by name or by prefix (prefix.*), and their digest."""
     prefixes = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
+    chosen = {
+        name: value
+        for name, value in content.attributes.items()
+        if name in names or (prefixes and name.startswith(prefixes))
+    }
+    if not chosen:
+        return {}
+    every = len(chosen) == len(content.attributes)
     return {
-        name: value for name, value in attributes.items() if name in names or (prefixes and name.startswith(prefixes))
+        "MD5OfMessageAttributes": content.attributes_md5 if every else digest_of(chosen),
+        "MessageAttributes": chosen,
     }

@@ -23,18 +23,22 @@ class Sent(NamedTuple):
     code: str | None = None
 
 
+# Of what was accepted and is no duplicate, as nearly everything, the fields of its Sent as far as they have no default.
+Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
+
+
 @dataclass(slots=True)
 class Record:
     """What one call did.
 
-    `received` holds message id, receive count and whether a fault alone made it visible; `deleted` the message id that
-    a receipt handle names (None: it is no handle) and whether it was deleted; `dead_lettered` message id, source and
-    dead-letter queue. `changed` says whether the state changed, `wait` how many seconds a receive that found nothing
-    may wait.
+    `sent` holds what a Sent is made of, `received` message id, receive count and whether a fault alone made it visible;
+    `deleted` the message id that a receipt handle names (None: it is no handle) and whether it was deleted;
+    `dead_lettered` message id, source and dead-letter queue. `changed` says whether the state changed, `wait` how many
+    seconds a receive that found nothing may wait.
     """
 
     queue: str | None = None
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[Sent | Accepted] = field(default_factory=list)
     received: list[tuple[str, int, bool]] = field(default_factory=list)
     deleted: list[tuple[str | None, bool]] = field(default_factory=list)
     dead_lettered: list[tuple[str, str, str]] = field(default_factory=list)

@@ -5,7 +5,7 @@ from typing import Final
 
 from redrive_service.sandbox.sqs.account import Account
 from redrive_service.sandbox.sqs.batches import read_entries, run_batch
-from redrive_service.sandbox.sqs.content import Content, check_size, read_body, read_content, texts_in
+from redrive_service.sandbox.sqs.content import Content, no_body, read_content, texts_in, too_large
 from redrive_service.sandbox.sqs.errors import SqsError, invalid_parameter, invalid_value, missing_parameter
 from redrive_service.sandbox.sqs.fifo import FifoQueue
 from redrive_service.sandbox.sqs.message import Message
@@ -16,14 +16,19 @@ from redrive_service.sandbox.sqs.record import Sent
 _LONGEST_DELAY: Final = 900
 # Body and attributes of all entries together, in bytes ([API] SendMessageBatch).
 LARGEST_BATCH: Final = 1_048_576
+_OPTIONAL: Final = frozenset({"DelaySeconds", "MessageGroupId", "MessageDeduplicationId"})
 _WRONG_QUEUE_TYPE: Final = "The request include parameter that is not valid for this queue type."
 
 
 def send_message(account: Account, request: Request) -> Answer:
     """One message; refused as a whole or taken."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
-    content = _read(queue, request, _check_parameters(queue, request))
-    check_size(content, queue.settings.largest_message, in_batch=False)
+    content = _read_or_refuse(queue, request, _check_parameters(queue, request))
+    if isinstance(content, SqsError):
+        raise content
+    largest = queue.settings.largest_message
+    if content.size > largest:
+        raise too_large(largest, in_batch=False)
     return _accept(account, queue, request, content)
 
 
@@ -38,12 +43,14 @@ def send_message_batch(account: Account, request: Request) -> Answer:
         sentence = f"Batch requests cannot be longer than {LARGEST_BATCH} bytes. You have sent {total} bytes."
         raise SqsError("BatchRequestTooLong", sentence)
     reading = iter(contents)
+    largest = queue.settings.largest_message
 
     def send_one(entry: Request) -> Answer:
         content = next(reading)
         if isinstance(content, SqsError):
             raise content
-        check_size(content, queue.settings.largest_message, in_batch=True)
+        if content.size > largest:
+            raise too_large(largest, in_batch=True)
         return _accept(account, queue, entry, content)
 
     return run_batch(entries, send_one)
@@ -51,28 +58,28 @@ def send_message_batch(account: Account, request: Request) -> Answer:
 
 def _read_or_refuse(queue: Queue, entry: Request, body: str) -> Content | SqsError:
     try:
-        return _read(queue, entry, body)
+        if not _OPTIONAL.isdisjoint(entry):
+            _check_optional(queue, entry)
+        return read_content(entry, body)
     except SqsError as refusal:
         return refusal
 
 
-def _read(queue: Queue, entry: Request, body: str) -> Content:
-    if "DelaySeconds" in entry:
-        delay = whole_between(entry, "DelaySeconds", 0, _LONGEST_DELAY)
-        if queue.fifo and delay:
-            raise invalid_value(delay, "DelaySeconds", _WRONG_QUEUE_TYPE)
-    if "MessageGroupId" in entry:
-        identifier(entry, "MessageGroupId")
-    if "MessageDeduplicationId" in entry:
-        deduplication_id = identifier(entry, "MessageDeduplicationId")
-        if deduplication_id is not None and not queue.fifo:
-            raise invalid_value(deduplication_id, "MessageDeduplicationId", _WRONG_QUEUE_TYPE)
-    return read_content(entry, body)
+def _check_optional(queue: Queue, entry: Request) -> None:
+    delay = whole_between(entry, "DelaySeconds", 0, _LONGEST_DELAY)
+    if queue.fifo and delay:
+        raise invalid_value(delay, "DelaySeconds", _WRONG_QUEUE_TYPE)
+    identifier(entry, "MessageGroupId")
+    deduplication_id = identifier(entry, "MessageDeduplicationId")
+    if deduplication_id is not None and not queue.fifo:
+        raise invalid_value(deduplication_id, "MessageDeduplicationId", _WRONG_QUEUE_TYPE)
 
 
 def _check_parameters(queue: Queue, entry: Request) -> str:
     """Refuses what lacks a required parameter; gives the body."""
-    body = read_body(entry)
+    body = entry.get("MessageBody")
+    if not body or not isinstance(body, str):
+        raise no_body(body)
     if queue.fifo:
         if entry.get("MessageGroupId") is None:
             raise missing_parameter("MessageGroupId")
@@ -101,20 +108,15 @@ def _accept(account: Account, queue: Queue, entry: Request, content: Content) ->
 
 def _accept_loosely(account: Account, queue: Queue, entry: Request, content: Content) -> str:
     now = account.now
-    delay = entry.get("DelaySeconds")
+    delay = entry.get("DelaySeconds") if "DelaySeconds" in entry else None
     seconds = delay if isinstance(delay, int) else queue.settings.delay
     message_id = account.new_id()
-    message = Message(
-        queue=queue,
-        key=queue.next_key(),
-        message_id=message_id,
-        content=content,
-        sent_at=now,
-        group=text(entry, "MessageGroupId"),
-    )
-    queue.put(message, now + seconds, now)
-    account.record.changed = True
-    account.record.sent.append(Sent(message_id, message.group, None, None, content.md5, texts_in(content.attributes)))
+    group = text(entry, "MessageGroupId") if "MessageGroupId" in entry else None
+    message = Message(queue, queue.next_key(), message_id, content, now, group)
+    queue.put(message, now + seconds if seconds else now, now)
+    record = account.record
+    record.changed = True
+    record.sent.append((message_id, group, None, None, content.md5, texts_in(content.attributes)))
     return message_id
 
 

@@ -230,15 +230,9 @@ class SqsServer:
 
     def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> bytes:
         """Logs the call; the header line with its request id, which ends in the call's number in the log."""
+        answered = status is not None and not exchange.silent
         call = Call(
-            at=self.clock.now(),
-            action=exchange.action,
-            queue=exchange.queue,
-            status=status,
-            code=code,
-            fault=exchange.fault,
-            answered=status is not None and not exchange.silent,
-            record=record,
-        )
+            self.clock.now(), exchange.action, exchange.queue, status, code, exchange.fault, answered, record
+        )  # fmt: skip
         self.calls.add(call)
         return b"x-amzn-requestid: 00000000-0000-4000-8000-%012x\r\n" % call.n

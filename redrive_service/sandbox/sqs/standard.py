@@ -39,12 +39,6 @@ class StandardQueue(Queue):
     def has_something(self) -> bool:  # noqa: D102 - see Queue
         return self.counts[READY] > 0
 
-    def _arrived(self, message: Message) -> None:
-        """Places do not matter here."""
-
-    def _left(self, message: Message) -> None:
-        """Its place in the line is skipped when its turn comes."""
-
     def _line_up(self, message: Message) -> None:
         self._line.append(message)
         self.woken.add(self.name)
