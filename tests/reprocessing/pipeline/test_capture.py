@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection
 
+from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.marks import MarkNames
 from reprocessing.models import (
@@ -25,7 +26,7 @@ from reprocessing.models import (
 )
 from reprocessing.models.captures import Capturing
 from reprocessing.models.settlement import Closing
-from reprocessing.pipeline import capture, clear, park, recover, settle
+from reprocessing.pipeline import capture, clear, listen, park, recover, settle
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -316,6 +317,17 @@ def test_a_mark_on_another_body_is_a_new_letter() -> None:
     assert (captured.letters, captured.returns) == (1, 0)
 
 
+def test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    bench.bury("letter")
+    captured = bench.capture().captured
+    assert (captured.letters, captured.returns) == (1, 0)
+    assert sorted(DeadLetter.objects.values_list("state", flat=True)) == ["captured", "delivered"]
+
+
 def test_a_letter_of_an_unknown_origin_is_parked_not_guessed() -> None:
     bench = Workbench()
     other = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x", url="http://127.0.0.1:9/0/x", region="eu-west-1")
@@ -398,6 +410,25 @@ def test_a_capture_that_had_trouble_proves_nothing() -> None:
     captured = capture.letters(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=5, receivers=2)
     assert (captured.drained, bool(captured.trouble)) == (False, True)
     assert _drained_through(bench) is None
+
+
+def test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that was lost may have put messages out of sight that nobody knows of."""
+    bench = Workbench()
+    bench.bury("letter")
+
+    def lost(*_: object, **__: object) -> None:
+        raise QueueIsOutOfReach("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(listen, "receive", lost)
+        assert bench.capture().captured.trouble == "no answer"
+    assert (bench.capture().captured.drained, _drained_through(bench)) == (False, None)
+    clock.advance(bench.conf.receive_visibility + bench.conf.long_poll)
+    bench.bury("another")
+    assert bench.capture().captured.drained is True
 
 
 def _drained_through(bench: Workbench) -> object:

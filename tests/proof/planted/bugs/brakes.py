@@ -1,0 +1,263 @@
+"""What holds letters back: rates, breakers, waves, health, stops."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_RATE: Final = "reprocessing/rate.py"
+_INTENT: Final = "reprocessing/models/intent.py"
+_BREAKERS: Final = "reprocessing/models/breakers.py"
+_OF_RATE: Final = "tests/reprocessing/test_rate.py"
+_OF_BRAKES: Final = "tests/race/test_brakes.py"
+_OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
+_OF_DOMAIN: Final = "tests/reprocessing/domain/test_breaker.py"
+
+BUGS: Final = (
+    Bug(
+        name="a-cold-bucket-is-full",
+        breaks="Rate is never exceeded, also after Redis lost everything: what is not known counts as a full bucket.",
+        file=_RATE,
+        old="local tokens = 0\n",
+        new="local tokens = capacity\n",
+        caught_by=f"{_OF_RATE}::test_a_bucket_of_which_nothing_is_known_is_empty",
+    ),
+    Bug(
+        name="a-cold-bucket-is-full-in-the-domain",
+        breaks="Rate is never exceeded: the sums that the server's are checked against begin with a full bucket.",
+        file="reprocessing/domain/bucket.py",
+        old="        return cls(0.0, now, rate, capacity)\n",
+        new="        return cls(capacity, now, rate, capacity)\n",
+        caught_by="tests/reprocessing/domain/test_bucket.py::test_a_cold_bucket_is_empty_and_fills",
+    ),
+    Bug(
+        name="tokens-outlive-their-server",
+        breaks="Rate is never exceeded: a Redis that failed over grants anew what was granted before.",
+        file=_RATE,
+        old="if was[1] == run then\n",
+        new="if was[1] then\n",
+        caught_by=f"{_OF_RATE}::test_what_an_earlier_life_of_the_server_left_behind_counts_for_nothing",
+    ),
+    Bug(
+        name="a-new-rate-counts-backwards",
+        breaks="Rate is never exceeded: a higher rate fills the bucket for the time before it was set.",
+        file=_RATE,
+        old="    local refill = math.max(0, now - was[3]) * math.min(was[4], rate) / 1000000\n",
+        new="    local refill = math.max(0, now - was[3]) * rate / 1000000\n",
+        caught_by=f"{_OF_RATE}::test_a_new_rate_brings_no_tokens",
+    ),
+    Bug(
+        name="tokens-live-for-ever",
+        breaks="Rate is never exceeded: a grant is spent together with those of the second after it.",
+        file=_RATE,
+        old="        return self.granted_at + TOKEN_LIFE\n",
+        new="        return self.granted_at + 3600 * TOKEN_LIFE\n",
+        caught_by=f"{_OF_RATE}::test_a_grant_lives_for_a_quarter_of_a_second_from_before_it_was_asked_for",
+    ),
+    Bug(
+        name="the-burst-is-not-cut-by-the-life-of-tokens",
+        breaks="Rate is never exceeded: tokens that are spent late make a second of more than rate and burst.",
+        file="reprocessing/domain/bucket.py",
+        old="    return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)\n",
+        new="    return max(1.0, rate if burst is None else burst)\n",
+        caught_by=(
+            "tests/reprocessing/domain/test_bucket.py"
+            "::test_no_second_sees_more_than_rate_and_burst_however_late_tokens_are_spent"
+        ),
+    ),
+    Bug(
+        name="an-unknown-rate-is-none",
+        breaks="Redis gone: replay waits. Here it goes on without a limit.",
+        file="reprocessing/pipeline/meter.py",
+        old="        return [], until\n    if not token.count:\n",
+        new="        return some, until\n    if not token.count:\n",
+        caught_by="tests/reprocessing/pipeline/test_replay.py::test_while_the_rate_is_not_known_nothing_is_sent",
+    ),
+    Bug(
+        name="more-letters-than-tokens",
+        breaks="Rate is never exceeded: all heads go as soon as there is one token.",
+        file="reprocessing/pipeline/meter.py",
+        old="    return some[: token.count], token.until if",
+        new="    return some, token.until if",
+        caught_by="tests/reprocessing/pipeline/test_replay.py::test_no_more_letters_are_sent_than_tokens_were_granted",
+    ),
+    Bug(
+        name="two-canaries",
+        breaks="The breaker half-opens with exactly one canary: whatever waits for it goes along.",
+        file=_INTENT,
+        old=" AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)\n",
+        new="\n",
+        caught_by=f"{_OF_BRAKES}::test_one_canary_goes_however_many_workers_try",
+    ),
+    Bug(
+        name="a-canary-takes-others-keys",
+        breaks="Claims are taken by what is sent: letters that do not go as the canary hold their keys.",
+        file=_INTENT,
+        old=" AND (a.breaker_state = 'closed' OR a.of_breaker = 1)) a\n",
+        new=") a\n",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_takes_no_key_but_its_own",
+    ),
+    Bug(
+        name="a-canary-in-the-old-epoch",
+        breaks="Exactly one canary decides: outcomes of before the rest are taken for the canary's.",
+        file=_INTENT,
+        old="       SET state = 'half_open', epoch = b.epoch + 1, retry_at = NULL,\n",
+        new="       SET state = 'half_open', epoch = b.epoch, retry_at = NULL,\n",
+        caught_by=f"{_OF_BRAKES}::test_one_canary_goes_however_many_workers_try",
+    ),
+    Bug(
+        name="an-open-breaker-lets-go",
+        breaks="While the breaker rests nothing goes.",
+        file=_INTENT,
+        old="     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()\n",
+        new="     WHERE b.state = 'closed' OR b.retry_at IS NOT NULL\n",
+        caught_by=f"{_OF_BRAKES}::test_while_the_breaker_rests_nothing_goes_and_no_attempt_is_counted",
+    ),
+    Bug(
+        name="another-epoch-s-outcomes-decide",
+        breaks="Only the canary decides: a success of letters sent before the breaker opened closes it.",
+        file="reprocessing/models/sends.py",
+        old="     WHERE breaker_epoch = a.epoch\n ) e",
+        new="     WHERE true\n ) e",
+        caught_by=f"{_OF_BREAKERS}::test_only_the_canary_of_this_very_epoch_decides",
+    ),
+    Bug(
+        name="a-breaker-moved-whatever-it-is-by-now",
+        breaks="A row is moved only where nobody has moved it since: what a person reset is opened again.",
+        file=_BREAKERS,
+        old=" WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch\n",
+        new=" WHERE b.id = m.id AND b.state = m.was\n",
+        caught_by=f"{_OF_BREAKERS}::test_what_was_reset_meanwhile_is_not_opened",
+    ),
+    Bug(
+        name="a-breaker-opens-one-too-late",
+        breaks="The breaker opens at its threshold.",
+        file="reprocessing/domain/breaker.py",
+        old="    if row >= policy.threshold:\n",
+        new="    if row > policy.threshold:\n",
+        caught_by=f"{_OF_DOMAIN}::test_the_threshold_in_a_row_opens_it",
+    ),
+    Bug(
+        name="one-canary-closes-it",
+        breaks="So many canaries as its policy asks for close a breaker.",
+        file="reprocessing/domain/breaker.py",
+        old="    if successes + 1 < policy.closes_after:\n",
+        new="    if successes + 1 < 1:\n",
+        caught_by=f"{_OF_DOMAIN}::test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough",
+    ),
+    Bug(
+        name="rests-of-a-breaker-without-a-cap",
+        breaks="The rest of a breaker grows to its cap, and never beyond.",
+        file="reprocessing/domain/breaker.py",
+        old="        longer = min(max(rest * 2, policy.cooldown), policy.cooldown_cap)\n",
+        new="        longer = max(rest * 2, policy.cooldown)\n",
+        caught_by=f"{_OF_DOMAIN}::test_the_rest_grows_to_its_cap_and_never_beyond",
+    ),
+    Bug(
+        name="nobody-looks-at-failures",
+        breaks="The breaker opens: failures that a dead worker recorded are never looked at.",
+        file="reprocessing/pipeline/recover.py",
+        old="    breakers.sweep()\n",
+        new="    breakers.look([])\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_recover.py"
+            "::test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker"
+        ),
+    ),
+    Bug(
+        name="an-unwell-target-gets-letters",
+        breaks="Only healthy and fresh lets letters go: the intent asks nobody.",
+        file=_INTENT,
+        old=" AND l.target_id NOT IN ({UNWELL})\n",
+        new=" AND l.target_id NOT IN (SELECT target_id FROM ({UNWELL}) u WHERE false)\n",
+        caught_by=(
+            f"{_OF_BRAKES}::test_nothing_is_intended_for_a_target_that_turned_unwell_after_its_heads_passed_the_gate"
+        ),
+    ),
+    Bug(
+        name="an-old-verdict-is-believed",
+        breaks="What is not known is closed: a target that nobody has looked at for long counts as well.",
+        file="reprocessing/models/brakes.py",
+        old="    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)\n",
+        new="    OR h.checked_at <= redrive_now() - interval '1 year'\n",
+        caught_by="tests/reprocessing/models/test_checks.py::test_a_verdict_counts_until_it_is_stale",
+    ),
+    Bug(
+        name="the-wave-s-size-is-not-asked-for",
+        breaks="A wave lets no more than its size go: the whole run goes before its first letter is known.",
+        file=_INTENT,
+        old="     WHERE NOT a.fresh OR a.wave_room IS NULL OR a.of_wave <= a.wave_room\n",
+        new="     WHERE true OR NOT a.fresh OR a.wave_room IS NULL OR a.of_wave <= a.wave_room\n",
+        caught_by=f"{_OF_BRAKES}::test_a_wave_is_never_larger_than_its_size",
+    ),
+    Bug(
+        name="waves-are-counted-side-by-side",
+        breaks="A wave is counted by one at a time: two intents find the same room.",
+        file="reprocessing/models/brakes.py",
+        old="     ORDER BY w.id FOR UPDATE\n)\nSELECT (SELECT count(*) FROM breakers)",
+        new="     ORDER BY w.id\n)\nSELECT (SELECT count(*) FROM breakers)",
+        caught_by=f"{_OF_BRAKES}::test_an_intent_counts_a_wave_after_whoever_is_in_it",
+    ),
+    Bug(
+        name="the-next-wave-waits-for-nobody",
+        breaks="The next wave begins when the one before it is settled.",
+        file="reprocessing/domain/wave.py",
+        old="    if count.touched < count.size or count.open:\n",
+        new="    if count.touched < count.size:\n",
+        caught_by="tests/reprocessing/models/test_waves.py::test_a_wave_waits_until_the_last_of_its_letters_is_settled",
+    ),
+    Bug(
+        name="more-unsettled-than-may-be",
+        breaks="A breaker that learns from returns is not overtaken: a target gets more than it may have unsettled.",
+        file=_INTENT,
+        old="         WHERE (r.room IS NULL OR a.of_target <= r.room) AND",
+        new="         WHERE (true OR a.of_target <= r.room) AND",
+        caught_by=f"{_OF_BRAKES}::test_no_target_has_more_unsettled_letters_than_it_may",
+    ),
+    Bug(
+        name="stops-are-not-asked-for-at-intent",
+        breaks="One command stops every send: lanes that were leased before it go on sending.",
+        file=_INTENT,
+        old="       AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id",
+        new="       AND m.run_id IN (SELECT id FROM redrive_run WHERE state = 'running') AND l.target_id",
+        caught_by="tests/race/test_stops.py::test_lanes_that_were_leased_before_send_nothing_after",
+    ),
+    Bug(
+        name="stop-everything-stops-nothing",
+        breaks="One command stops every send, fleet-wide.",
+        file="reprocessing/models/lanes.py",
+        old=" AND NOT EXISTS (SELECT FROM redrive_halt)\n",
+        new="\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_replay.py"
+            "::test_nothing_is_sent_of_what_is_stopped_observed_or_not_running[halted]"
+        ),
+    ),
+    Bug(
+        name="an-aborted-run-goes-on",
+        breaks="An aborted run sends nothing more: whether it runs is not asked for.",
+        file="reprocessing/models/lanes.py",
+        old=" WHERE r.state = 'running' AND d.stopped_at IS NULL",
+        new=" WHERE r.state <> 'planned' AND d.stopped_at IS NULL",
+        caught_by="tests/race/test_runs.py::test_lanes_that_were_leased_before_send_nothing_after",
+    ),
+    Bug(
+        name="the-parking-queue-is-told-while-all-is-stopped",
+        breaks="One command stops every send: notices go all the same.",
+        file="reprocessing/pipeline/recover.py",
+        old="    while dlq.parking_url and not _is_stopped(dlq) and (owed",
+        new="    while dlq.parking_url and (owed",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_recover.py::test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped"
+        ),
+    ),
+    Bug(
+        name="hints-without-a-stamp",
+        breaks="A lane is told of once in a hint's lifetime: workers that are away for a day find messages for ever.",
+        file="reprocessing/models/lanes.py",
+        old="UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)\n",
+        new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
+        caught_by="tests/reprocessing/models/test_dispatch.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
+    ),
+)

@@ -1,0 +1,211 @@
+"""No loss: what is deleted from a dlq, and when; what a capture proves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_CAPTURE: Final = "reprocessing/pipeline/capture.py"
+_CAPTURES: Final = "reprocessing/models/captures.py"
+_OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
+_OF_RECOVER: Final = "tests/reprocessing/pipeline/test_recover.py"
+
+BUGS: Final = (
+    Bug(
+        name="captured-copies-deleted-before-their-commit",
+        breaks="No loss: a message is deleted from the dlq before its letter is committed.",
+        file=_CAPTURE,
+        old="        deletable += self._admit(copies)\n",
+        new=(
+            "        if self._at_capture:\n"
+            "            all_ = [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]\n"
+            "            clear.copies(self._dlq, all_)\n"
+            "        deletable += self._admit(copies)\n"
+        ),
+        caught_by=f"{_OF_CAPTURE}::test_what_could_not_be_committed_stays_in_the_dlq",
+    ),
+    Bug(
+        name="copies-of-closed-heads-deleted-before-their-commit",
+        breaks="No loss: a copy is deleted before the letter's end is committed, which then is rolled back.",
+        file="reprocessing/pipeline/settle.py",
+        old="        deletable = close(list(ours.values()))\n",
+        new=(
+            "        from reprocessing.pipeline import clear\n\n"
+            "        deletable = close(list(ours.values()))\n"
+            "        clear.everywhere(deletable)\n"
+        ),
+        caught_by=f"{_OF_CAPTURE}::test_a_settlement_that_is_rolled_back_deletes_nothing",
+    ),
+    Bug(
+        name="copies-of-settled-letters-deleted-before-their-commit",
+        breaks="No loss: a copy is deleted before its letter's delivery is committed, which then is rolled back.",
+        file="reprocessing/pipeline/settle.py",
+        old="        deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))\n",
+        new=(
+            "        from reprocessing.pipeline import clear\n\n"
+            "        deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))\n"
+            "        clear.everywhere(deletable)\n"
+        ),
+        caught_by="tests/reprocessing/pipeline/test_settle.py::test_an_outcome_that_is_rolled_back_deletes_nothing",
+    ),
+    Bug(
+        name="copies-of-promoted-letters-deleted-before-their-commit",
+        breaks="No loss: a copy is deleted before its letter's promotion is committed, which then is rolled back.",
+        file="reprocessing/pipeline/promote.py",
+        old="        deletable = close([one.attempt_id for one in found])\n",
+        new=("        deletable = close([one.attempt_id for one in found])\n        clear.everywhere(deletable)\n"),
+        caught_by="tests/reprocessing/pipeline/test_promote.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
+    ),
+    Bug(
+        name="held-copies-deleted-at-capture",
+        breaks="No loss: a dlq that keeps copies until their letters are finished is emptied at once.",
+        file=_CAPTURE,
+        old="        if not at_capture:\n            self._held += written\n            return []\n",
+        new="        self._held += written\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished",
+    ),
+    Bug(
+        name="copies-of-awaiting-letters-deleted",
+        breaks="No loss: the copy goes while it is not known whether the letter was delivered.",
+        file="reprocessing/models/aftermath.py",
+        old="     WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
+        new="     WHERE m.state IN ('awaiting', 'delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_settle.py"
+            "::test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq"
+        ),
+    ),
+    Bug(
+        name="unfinished-copies-swept",
+        breaks="No loss: the sweep marks copies of letters for deletion that are not finished.",
+        file=_CAPTURES,
+        old="l.state IN ('delivered', 'parked', 'duplicate', 'discarded')\n   AND c.dlq_id",
+        new="l.state <> 'captured'\n   AND c.dlq_id",
+        caught_by=f"{_OF_RECOVER}::test_copies_of_unfinished_letters_are_not_deleted",
+    ),
+    Bug(
+        name="known-copies-always-deleted",
+        breaks="No loss: a message that is received twice is deleted, though its letter is not finished.",
+        file="reprocessing/models/arrival.py",
+        old=(
+            "                     AND l.state IN ('captured', 'waiting', 'sending', 'awaiting') THEN 'held' ELSE "
+            "'delete' END"
+        ),
+        new="                     AND l.state IN ('sending', 'awaiting') THEN 'held' ELSE 'delete' END",
+        caught_by=f"{_OF_CAPTURE}::test_a_message_received_twice_is_one_letter",
+    ),
+    Bug(
+        name="known-copies-never-deleted",
+        breaks="A finished letter's copy is deleted when it is received again: it comes back for ever.",
+        file="reprocessing/models/arrival.py",
+        old="       state = CASE WHEN c.attempt_id IS NULL AND NOT %(at_capture)b::bool\n",
+        new="       state = CASE WHEN true OR c.attempt_id IS NULL AND NOT %(at_capture)b::bool\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_copy_of_a_finished_letter_is_deleted",
+    ),
+    Bug(
+        name="gone-is-forgotten",
+        breaks="Identity outlives history: a deleted copy that turns up again is a letter that nobody knows.",
+        file=_CAPTURES,
+        old="UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()\n  FROM unnest(",
+        new="DELETE FROM redrive_custody c\n USING unnest(",
+        caught_by=f"{_OF_CAPTURE}::test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished",
+    ),
+    Bug(
+        name="what-was-not-deleted-is-gone",
+        breaks="Success is gone, failure is left: a copy that SQS did not delete is never deleted.",
+        file="reprocessing/pipeline/clear.py",
+        old="    gone = [one for one in deletable if one.message_id in done.gone]\n",
+        new="    gone = list(deletable) if done else []\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_clear.py::test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted"
+        ),
+    ),
+    Bug(
+        name="an-id-left-out-is-gone",
+        breaks="What an answer does not name is not known: a copy is called deleted without a word of SQS.",
+        file="reprocessing/sqs/handles.py",
+        old="    failed = dict.fromkeys((one for one in ids if one not in done), ",
+        new=(
+            '    done |= set(ids) - {numbers[entry["Id"]] for entry in answer.get("Failed", [])}\n'
+            "    failed = dict.fromkeys((one for one in ids if one not in done), "
+        ),
+        caught_by="tests/reprocessing/sqs/test_handles.py::test_an_id_that_the_answer_leaves_out_is_not_gone",
+    ),
+    Bug(
+        name="nothing-is-extended",
+        breaks="Copies of letters under way stay out of sight: they come to sight, and natural expiry takes them.",
+        file="reprocessing/pipeline/recover.py",
+        old="    while found := captures.to_extend(dlq.pk, within=within, limit=_GROUP):\n",
+        new="    while found := captures.to_extend(dlq.pk, within=within, limit=0):\n",
+        caught_by=f"{_OF_RECOVER}::test_copies_of_letters_under_way_stay_out_of_sight_for_longer_once",
+    ),
+    Bug(
+        name="forgotten-while-a-copy-may-turn-up",
+        breaks="Identity outlives history: a letter is purged while its copy could be received again.",
+        file="reprocessing/models/oblivion.py",
+        old="                        > redrive_now() - make_interval(secs => d.retention) - interval '1 day')",
+        new="                        > redrive_now())",
+        caught_by=(
+            "tests/reprocessing/models/test_oblivion.py"
+            "::test_a_copy_is_known_until_retention_and_a_day_after_it_was_gone"
+        ),
+    ),
+    Bug(
+        name="drained-after-one-empty-poll",
+        breaks="A dlq has run dry when every receiver heard nothing three times: one false-empty answer is believed.",
+        file="reprocessing/pipeline/listen.py",
+        old="QUIET_POLLS = 3\n",
+        new="QUIET_POLLS = 1\n",
+        caught_by="tests/reprocessing/pipeline/test_listen.py::test_an_answer_that_is_falsely_empty_is_no_silence",
+    ),
+    Bug(
+        name="silence-behind-what-is-held",
+        breaks="A FIFO queue's silence counts only while nothing is out: it hides what is behind a received message.",
+        file="reprocessing/pipeline/listen.py",
+        old="        elif not hidden:\n",
+        new="        elif hidden is not None:\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_a_fifo_dlq_runs_dry.py"
+            "::test_a_capture_ends_when_the_last_letter_of_every_group_is_in"
+        ),
+    ),
+    Bug(
+        name="a-copy-that-stayed-hides-nothing",
+        breaks="Evidence: a FIFO dlq counts as drained though a copy that was not deleted hid what is behind it.",
+        file=_CAPTURE,
+        old="            self._hides = self._dlq.fifo\n",
+        new="            self._hides = False\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_a_fifo_dlq_runs_dry.py"
+            "::test_a_copy_that_was_not_deleted_proves_nothing_of_what_is_behind_it"
+        ),
+    ),
+    Bug(
+        name="a-clean-capture-vouches-for-a-dead-one",
+        breaks="Evidence: what a killed capture had received is out of sight, and the dlq counts as drained.",
+        file=_CAPTURES,
+        old='        "drained": drained and clean and capturing.clean,\n',
+        new='        "drained": drained and clean,\n',
+        caught_by=(
+            "tests/race/test_a_capture_loses_its_dlq.py"
+            "::test_a_clean_capture_does_not_vouch_for_one_that_died_before_it"
+        ),
+    ),
+    Bug(
+        name="trouble-proves-as-well",
+        breaks="Evidence: what a lost answer put out of sight is forgotten, and the next capture counts as drained.",
+        file=_CAPTURE,
+        old="        clean = not listening.trouble and not self._hides\n",
+        new="        clean = not self._hides\n",
+        caught_by=f"{_OF_CAPTURE}::test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while",
+    ),
+    Bug(
+        name="an-observed-dlq-is-received-from",
+        breaks="Nothing acts by surprise: a dlq that is only observed is received from.",
+        file=_CAPTURES,
+        old="         WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(",
+        new="         WHERE id = %(dlq)b AND coalesce(",
+        caught_by=f"{_OF_CAPTURE}::test_a_dlq_that_is_observed_is_never_received_from",
+    ),
+)

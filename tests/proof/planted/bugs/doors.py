@@ -1,0 +1,161 @@
+"""What people ask for: runs, dry runs, decisions and their record; rules."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_DRAIN: Final = "reprocessing/pipeline/drain.py"
+_PARK: Final = "reprocessing/pipeline/park.py"
+_OF_DRAIN: Final = "tests/reprocessing/pipeline/test_drain.py"
+_OF_COMMAND: Final = "tests/reprocessing/commands/test_drain_dlq.py"
+
+BUGS: Final = (
+    Bug(
+        name="any-selection-under-a-run-s-id",
+        breaks="Run ids are idempotent: another selection under the same id is not refused.",
+        file=_DRAIN,
+        old="    if run.dlq_id != dlq.pk or not same:\n",
+        new="    if run.dlq_id != dlq.pk:\n",
+        caught_by=f"{_OF_DRAIN}::test_another_selection_under_the_same_id_is_refused",
+    ),
+    Bug(
+        name="a-run-s-id-at-any-dlq",
+        breaks="Run ids are idempotent: another dlq's run of the same id is gone on with.",
+        file=_DRAIN,
+        old="    if run.dlq_id != dlq.pk or not same:\n",
+        new="    if not same:\n",
+        caught_by=f"{_OF_DRAIN}::test_another_selection_under_the_same_id_is_refused",
+    ),
+    Bug(
+        name="a-plan-is-selected-again",
+        breaks="Run ids are idempotent: planning again takes letters that came later.",
+        file="reprocessing/models/operations.py",
+        old=" WHERE id = %(run)b AND state = 'planned' AND selected IS NULL FOR NO KEY UPDATE\n",
+        new=" WHERE id = %(run)b AND state = 'planned' FOR NO KEY UPDATE\n",
+        caught_by="tests/reprocessing/models/test_operations.py::test_planning_again_changes_nothing",
+    ),
+    Bug(
+        name="a-dry-run-that-acts",
+        breaks="Nothing acts by surprise: drain_dlq sends without --confirm.",
+        file="reprocessing/management/commands/drain_dlq.py",
+        old='        if options["confirm"] and not refused and not interruption():\n',
+        new="        if not refused and not interruption():\n",
+        caught_by=f"{_OF_COMMAND}::test_a_dry_run_captures_and_plans_and_sends_nothing",
+    ),
+    Bug(
+        name="a-dry-run-that-deletes",
+        breaks="Nothing acts by surprise: a dry run deletes from the dlq what it has captured.",
+        file=_DRAIN,
+        old="    plan.places(dlq)\n    return captured\n",
+        new=(
+            "    plan.places(dlq)\n"
+            "    from reprocessing.models import Custody\n"
+            "    from reprocessing.models.settlement import Deletable\n"
+            "    from reprocessing.pipeline import clear\n\n"
+            '    copies = Custody.objects.filter(dlq=dlq, state="held")\n'
+            "    clear.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
+            "    return captured\n"
+        ),
+        caught_by=f"{_OF_DRAIN}::test_collecting_sends_parks_and_discards_nothing",
+    ),
+    Bug(
+        name="a-look-that-keeps-what-it-saw",
+        breaks="Nothing acts by surprise: peek_dlq does not give back what it received.",
+        file="reprocessing/pipeline/peek.py",
+        old="        back = release(address, {one.message_id: one.handle for one in found.values()})\n",
+        new="        back = release(address, {})\n",
+        caught_by="tests/reprocessing/commands/test_peek_dlq.py::test_what_is_looked_at_is_visible_again",
+    ),
+    Bug(
+        name="a-deed-without-its-record",
+        breaks="What people do is attributed: a released letter says nothing of who released it, and why.",
+        file=_PARK,
+        old="            parking.record(able, act, by=by, reason=reason)\n",
+        new="            parking.record([], act, by=by, reason=reason)\n",
+        caught_by="tests/reprocessing/pipeline/test_park.py::test_who_decided_and_why_is_recorded_with_the_deed",
+    ),
+    Bug(
+        name="a-deed-in-another-transaction",
+        breaks="What people do is attributed in the same transaction: what could not be recorded is done.",
+        file=_PARK,
+        old="    return rows.whole(decide)\n",
+        new="    return decide()\n",
+        caught_by="tests/reprocessing/pipeline/test_park.py::test_what_cannot_be_recorded_is_not_done",
+    ),
+    Bug(
+        name="a-decision-of-nobody",
+        breaks="What people do is attributed: a deed needs no name and no reason.",
+        file=_PARK,
+        old="    if not by.strip() or not reason.strip():\n",
+        new="    if not by and not reason:\n",
+        caught_by="tests/reprocessing/pipeline/test_park.py::test_nobody_decides_without_a_name_and_a_reason",
+    ),
+    Bug(
+        name="a-stop-without-its-record",
+        breaks="What people do is attributed: a stop leaves no review.",
+        file="reprocessing/models/stops.py",
+        old="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped\n",
+        new="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped WHERE false\n",
+        caught_by=(
+            "tests/reprocessing/commands/test_stopping.py::test_of_many_at_once_one_stops_and_the_others_hear_of_it"
+        ),
+    ),
+    Bug(
+        name="discarded-twins-go",
+        breaks="What a person discarded stays discarded: a twin of it is sent.",
+        file="reprocessing/pipeline/gate.py",
+        old="        case ClaimState.DISCARDED if not standing.released:\n",
+        new="        case ClaimState.DISCARDED if standing.released:\n",
+        caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_discarded_letter_s_twin_is_parked",
+    ),
+    Bug(
+        name="conflicts-are-duplicates",
+        breaks="No loss: another body under a key that was used is closed as a duplicate.",
+        file="reprocessing/pipeline/gate.py",
+        old="        case ClaimState.DELIVERED if standing.claim_same_body:\n",
+        new="        case ClaimState.DELIVERED:\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_gate.py"
+            "::test_the_key_of_a_delivered_letter_with_another_body_is_a_conflict"
+        ),
+    ),
+    Bug(
+        name="an-older-book-is-written",
+        breaks="Rules are compared before they are written: what an older book says is believed.",
+        file="reprocessing/models/routes.py",
+        old=(
+            "       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) = %(version)b\n"
+            "     ORDER BY l.id FOR UPDATE OF l\n"
+        ),
+        new="       AND %(version)b IS NOT NULL\n     ORDER BY l.id FOR UPDATE OF l\n",
+        caught_by="tests/reprocessing/pipeline/test_route.py::test_what_an_older_book_says_is_not_written",
+    ),
+    Bug(
+        name="a-rule-that-errs-lets-go",
+        breaks="A rule that cannot be asked holds the letter: what it would have quarantined is sent.",
+        file="reprocessing/models/lanes.py",
+        old="coalesce(h.route IN ('hold', 'erred') AND",
+        new="coalesce(h.route IN ('hold') AND",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_route.py::test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what"
+        ),
+    ),
+    Bug(
+        name="rows-in-error-messages",
+        breaks="Payloads are never shown: an error of the database quotes the row that did it.",
+        file="reprocessing/models/rows.py",
+        old="        if error.diag.message_detail is None:\n",
+        new="        if error.diag is not None:\n",
+        caught_by="tests/reprocessing/models/test_rows.py::test_an_error_names_the_constraint_and_shows_no_row",
+    ),
+    Bug(
+        name="a-deadlock-s-victim-gives-up",
+        breaks="Two who wait for each other are soon apart: one of them fails.",
+        file="reprocessing/models/rows.py",
+        old="AGAIN = 8\n",
+        new="AGAIN = 0\n",
+        caught_by="tests/race/test_deadlocks.py::test_a_deadlock_s_victim_is_done_again_as_a_whole",
+    ),
+)

@@ -1,0 +1,158 @@
+"""In order, and one at a time: heads, sequences, stale letters, whole lanes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_LANES: Final = "reprocessing/models/lanes.py"
+_PLAN: Final = "tests/reprocessing/pipeline/test_plan.py"
+
+BUGS: Final = (
+    Bug(
+        name="heads-by-arrival",
+        breaks="In order: a lane's letters go as they were captured, not by their sequence.",
+        file=_LANES,
+        old="ORDER BY l.sequence, l.message_id LIMIT 1) h ON true",
+        new="ORDER BY l.captured_at, l.id LIMIT 1) h ON true",
+        caught_by=f"{_PLAN}::test_what_arrived_in_the_wrong_order_goes_in_the_right_one",
+    ),
+    Bug(
+        name="lanes-wait-for-no-outcome",
+        breaks="One at a time: a letter goes while the outcome of the one before it is open.",
+        file=_LANES,
+        old=(
+            "           h.state = 'awaiting' OR EXISTS (\n"
+            "                SELECT FROM redrive_attempt a\n"
+            "                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.taken_at IS NOT NULL) AS awaits\n"
+        ),
+        new="           false AS awaits\n",
+        caught_by="tests/reprocessing/pipeline/test_replay.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
+    ),
+    Bug(
+        name="a-head-that-comes-again-waits-for-nobody",
+        breaks="One at a time: a released letter goes while a later one of its lane is with the target.",
+        file=_LANES,
+        old="                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.taken_at IS NOT NULL) AS awaits",
+        new="                 WHERE false) AS awaits",
+        caught_by=(
+            "tests/race/test_a_head_that_comes_again.py"
+            "::test_a_letter_released_before_one_that_is_under_way_waits_for_its_outcome"
+        ),
+    ),
+    Bug(
+        name="intent-beside-an-attempt-that-holds-the-lane",
+        breaks="One at a time: two workers of one lease open two attempts, and the schema alone stands between them.",
+        file="reprocessing/models/intent.py",
+        old="       AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane)\n",
+        new="",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_intent.py::test_no_letter_is_intended_while_an_attempt_holds_its_lane"
+        ),
+    ),
+    Bug(
+        name="a-held-head-goes",
+        breaks="A parked head holds its lane where the dlq says so: the next one goes all the same.",
+        file=_LANES,
+        old="           (d.parked_head = 'hold' AND EXISTS (",
+        new="           (false AND EXISTS (",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_settle.py"
+            "::test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decides"
+        ),
+    ),
+    Bug(
+        name="delivered-sequences-are-not-remembered",
+        breaks="In order: a letter that turns up after a later one was delivered is not known as stale.",
+        file=_LANES,
+        old="SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id",
+        new="SET passed_sequence = n.passed_sequence, run_id = head.run_id",
+        caught_by=f"{_PLAN}::test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once",
+    ),
+    Bug(
+        name="sequences-of-unknown-fate-are-not-remembered",
+        breaks="In order: what a killed worker perhaps sent makes no earlier letter stale.",
+        file="reprocessing/models/inheritance.py",
+        old="SET passed_sequence = greatest(n.passed_sequence, f.sequence)",
+        new="SET passed_sequence = n.passed_sequence",
+        caught_by=f"{_PLAN}::test_what_perhaps_went_out_makes_an_earlier_letter_stale",
+    ),
+    Bug(
+        name="stale-letters-go",
+        breaks="In order: a stale letter is sent without a policy or a person saying so.",
+        file="reprocessing/pipeline/gate.py",
+        old="    if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == ",
+        new="    if standing.stale is None and standing.stale_policy == ",
+        caught_by=f"{_PLAN}::test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once",
+    ),
+    Bug(
+        name="enlisted-in-parts",
+        breaks="In order: lanes exist for a moment without their earlier letters, and later ones go.",
+        file="reprocessing/pipeline/plan.py",
+        old="        return enlistment.enlist(dlq.pk, run.pk)\n\n    return rows.whole(work)",
+        new="        return enlistment.enlist(dlq.pk, run.pk)\n\n    return work()",
+        caught_by=f"{_PLAN}::test_enlisting_is_all_or_nothing",
+    ),
+    Bug(
+        name="enlisted-beside-whoever-moves-the-lanes",
+        breaks="Whoever locks lanes does so in the order of their ids: two who do not wait for each other for ever.",
+        file="reprocessing/models/enlistment.py",
+        old="    rows.fetch(_Count, _LOCK_LANES, values)\n",
+        new="",
+        caught_by="tests/race/test_enlistment.py::test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_died_in",
+    ),
+    Bug(
+        name="plans-take-no-turns",
+        breaks="In order: of two plans at once one has letters behind those of the other.",
+        file="reprocessing/models/selection.py",
+        old="    take_turn(dlq)\n    return rows.fetch(Selected",
+        new="    return rows.fetch(Selected",
+        caught_by=(
+            "tests/race/test_enlistment.py::test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other"
+        ),
+    ),
+    Bug(
+        name="fresh-lanes-keep-no-quiet",
+        breaks="In order: a letter goes while an earlier one of its key is still retried in its queue.",
+        file="reprocessing/models/enlistment.py",
+        old="       CASE WHEN bool_and(l.single) THEN redrive_now()\n",
+        new="       CASE WHEN true THEN redrive_now()\n",
+        caught_by=f"{_PLAN}::test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not",
+    ),
+    Bug(
+        name="enlisted-before-the-dlq-ran-dry",
+        breaks="In order: lanes are enlisted while earlier letters of theirs are still in the dlq.",
+        file="reprocessing/pipeline/gather.py",
+        old="        if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:\n",
+        new="        if dlq.mode == Mode.AUTOMATIC:\n",
+        caught_by="tests/reprocessing/pipeline/test_gather.py::test_nothing_is_enlisted_before_the_dlq_has_run_dry",
+    ),
+    Bug(
+        name="numbers-sorted-as-texts",
+        breaks="In order: letter 10 goes before letter 9.",
+        file="reprocessing/domain/lane.py",
+        old="    key = _number_key(number) if number else _TEXT + text\n",
+        new="    key = _TEXT + text\n",
+        caught_by="tests/reprocessing/domain/test_lane.py::test_numbers_stand_in_the_order_of_their_values",
+    ),
+    Bug(
+        name="a-group-goes-on-behind-its-failure",
+        breaks="In order: a FIFO group's next letter is sent after one that was not taken.",
+        file="reprocessing/sqs/trips.py",
+        old="            if self._way.fifo and not isinstance(outcome, Taken):\n",
+        new="            if self._way.fifo and outcome is None:\n",
+        caught_by=(
+            "tests/reprocessing/sqs/test_sending_kinds.py"
+            "::test_after_a_failure_no_later_request_carries_the_groups_next_letter"
+        ),
+    ),
+    Bug(
+        name="letters-moved-before-their-lanes-are-locked",
+        breaks="Whoever moves letters locks their lanes first: a wake-up is lost, and the lane stands for ever.",
+        file="reprocessing/pipeline/settle.py",
+        old="        mine = lanes.lock([one.lane_id for one in ordered], [one.fence for one in ordered])\n",
+        new="        mine = {one.lane_id for one in ordered}\n",
+        caught_by="tests/race/test_lanes.py::test_whoever_moves_letters_locks_their_lanes_first",
+    ),
+)

@@ -1,0 +1,167 @@
+"""What is believed of what was sent: settlement, evidence, backoff."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_SETTLEMENT: Final = "reprocessing/models/settlement.py"
+_EVIDENCE: Final = "reprocessing/models/evidence.py"
+_OF_PROMOTE: Final = "tests/reprocessing/pipeline/test_promote.py"
+_TOO_EARLY: Final = f"{_OF_PROMOTE}::test_what_may_still_come_back_is_not_presumed_delivered"
+
+BUGS: Final = (
+    Bug(
+        name="settled-is-accepted",
+        breaks="One at a time: where the outcome is to be known first, the next letter goes when the target took one.",
+        file="reprocessing/pipeline/settle.py",
+        old="lets_pass=target.advance == Advance.ACCEPTED,\n",
+        new="lets_pass=True,\n",
+        caught_by="tests/reprocessing/pipeline/test_replay.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
+    ),
+    Bug(
+        name="settled-twice",
+        breaks="A letter that is back before its send is settled is settled once: its return is overwritten.",
+        file=_SETTLEMENT,
+        old="      FROM fate f WHERE a.id = f.attempt_id AND num_nonnulls(a.closed_at, a.taken_at) = 0\n",
+        new="      FROM fate f WHERE a.id = f.attempt_id\n",
+        caught_by="tests/race/test_returns.py::test_a_letter_that_is_back_before_its_send_is_settled_is_settled_once",
+    ),
+    Bug(
+        name="a-letter-that-moved-on-is-settled",
+        breaks="A return of a letter under way stays a return: the settlement calls it delivered.",
+        file=_SETTLEMENT,
+        old=(
+            "     WHERE l.id = f.letter_id AND l.state = 'sending'\n"
+            "    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim, "
+        ),
+        new=(
+            "     WHERE l.id = f.letter_id\n"
+            "    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim, "
+        ),
+        caught_by="tests/race/test_returns.py::test_a_letter_that_is_back_before_its_send_is_settled_is_settled_once",
+    ),
+    Bug(
+        name="finished-letters-are-closed-again",
+        breaks="No loss: a letter that is under way, or was delivered, is parked or discarded by a late gate.",
+        file=_SETTLEMENT,
+        old="      FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])\n",
+        new="      FROM fate f WHERE l.id = f.letter_id AND num_nulls(%(from)b::text[]) = 0\n",
+        caught_by="tests/reprocessing/models/test_settlement.py::test_a_letter_that_has_moved_on_is_not_closed",
+    ),
+    Bug(
+        name="a-failure-frees-nothing",
+        breaks="A key is free after a definite failure: its twins wait for ever.",
+        file=_SETTLEMENT,
+        old="              CASE l.state WHEN 'discarded' THEN 'discarded' WHEN 'parked' THEN 'free' END AS claim,\n",
+        new="              NULL AS claim,\n",
+        caught_by=(
+            "tests/reprocessing/models/test_settlement.py::test_the_key_of_a_closed_letter_is_free_or_given_up_with_it"
+        ),
+    ),
+    Bug(
+        name="what-was-not-sent-counts",
+        breaks="At most N counted attempts: a letter is parked as spent that never left.",
+        file="reprocessing/pipeline/settle.py",
+        old="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
+        new="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_settle.py::test_what_was_not_sent_does_not_count_and_goes_again_at_once"
+        ),
+    ),
+    Bug(
+        name="nothing-reported-is-taken",
+        breaks="No loss: an attempt that the wire says nothing of counts as taken.",
+        file="reprocessing/pipeline/settle.py",
+        old='outcomes.get(one.attempt_id, Unknown("nothing was reported of it"))',
+        new="outcomes.get(one.attempt_id, Taken(None))",
+        caught_by="tests/reprocessing/pipeline/test_settle.py::test_a_failure_counts_and_the_letter_rests",
+    ),
+    Bug(
+        name="promoted-without-a-drained-dlq",
+        breaks="Presumed delivered only when a drained capture began after the window: a return may lie in the dlq.",
+        file=_EVIDENCE,
+        old="AND a.deadline <= seen.drained_through\n",
+        new="AND a.deadline <= redrive_now()\n",
+        caught_by=_TOO_EARLY,
+    ),
+    Bug(
+        name="promoted-without-a-capture-after-the-sighting",
+        breaks="Presumed delivered only when the dlq was drained a window after the target was seen consumed.",
+        file=_EVIDENCE,
+        old="AND s.seen_at + make_interval(secs => t.window) <= least(d.drained_through, again.seen_at)) AS seen_at",
+        new="AND s.seen_at <= again.seen_at) AS seen_at",
+        caught_by=_TOO_EARLY,
+    ),
+    Bug(
+        name="promoted-on-one-sighting",
+        breaks="A letter that failed and lies in its target since is presumed delivered.",
+        file=_EVIDENCE,
+        old="<= least(d.drained_through, again.seen_at)) AS seen_at",
+        new="<= d.drained_through) AS seen_at",
+        caught_by=f"{_OF_PROMOTE}::test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered",
+    ),
+    Bug(
+        name="promoted-before-sqs-counts",
+        breaks="SQS's counts lag: a target that seems empty right after a send proves nothing.",
+        file=_EVIDENCE,
+        old="   AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at\n",
+        new="   AND a.taken_at - make_interval(secs => %(count_lag)b::float8) <= seen.seen_at\n",
+        caught_by=_TOO_EARLY,
+    ),
+    Bug(
+        name="promoted-by-a-dlq-that-is-observed",
+        breaks="A dlq that is only observed proves nothing.",
+        file=_EVIDENCE,
+        old=" AND d.mode <> 'observe'\n",
+        new="\n",
+        caught_by=f"{_OF_PROMOTE}::test_a_dlq_that_is_only_observed_proves_nothing",
+    ),
+    Bug(
+        name="promoted-over-a-return",
+        breaks="Against a return whoever locks the lane first decides: a letter that came back is promoted.",
+        file=_SETTLEMENT,
+        old=(
+            "     WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS "
+            "NOT NULL\n"
+        ),
+        new="     WHERE a.id = ANY(%(attempts)b::bigint[]) AND a.taken_at IS NOT NULL\n",
+        caught_by="tests/race/test_returns.py::test_a_promotion_that_waited_for_a_return_promotes_nothing",
+    ),
+    Bug(
+        name="another-reader-hides-nothing",
+        breaks="A capture proves nothing while another reader may hide what came back.",
+        file="reprocessing/pipeline/gather.py",
+        old="    return found.in_flight <= captures.out_of_sight(",
+        new="    return found.in_flight >= 0 * captures.out_of_sight(",
+        caught_by=f"{_OF_PROMOTE}::test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back",
+    ),
+    Bug(
+        name="a-target-that-holds-letters-is-consumed",
+        breaks="A target that holds letters was not seen consumed.",
+        file="reprocessing/pipeline/promote.py",
+        old="            if found.visible == 0 and found.delayed == 0:\n",
+        new="            if found.delayed == 0:\n",
+        caught_by=f"{_OF_PROMOTE}::test_a_target_that_holds_letters_was_not_seen_consumed",
+    ),
+    Bug(
+        name="rests-without-a-cap",
+        breaks="Backoff is min(cap, 2^n * base): a letter that fails often rests for years.",
+        file="reprocessing/domain/backoff.py",
+        old=(
+            "        whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0\n"
+            "        return min(self.cap, self.base * whole) *"
+        ),
+        new="        whole = 2.0 ** min(failures, 20) if self.base else 0.0\n        return self.base * whole *",
+        caught_by="tests/reprocessing/domain/test_backoff.py::test_without_jitter_it_doubles_up_to_the_cap",
+    ),
+    Bug(
+        name="rests-of-one-length",
+        breaks="Backoff doubles: a letter that fails is tried again as soon as the first time.",
+        file="reprocessing/domain/backoff.py",
+        old="2.0 ** min(failures, _DOUBLINGS)",
+        new="1.0 ** min(failures, _DOUBLINGS)",
+        caught_by="tests/reprocessing/pipeline/test_settle.py::test_each_failure_doubles_the_rest",
+    ),
+)

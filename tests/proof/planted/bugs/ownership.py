@@ -1,0 +1,168 @@
+"""Whose a lane is, and whose a dlq: leases and fences."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_LANES: Final = "reprocessing/models/lanes.py"
+_CAPTURES: Final = "reprocessing/models/captures.py"
+_WITHOUT_ITS_FENCE: Final = (
+    "tests/race/test_lanes.py::test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing"
+)
+
+BUGS: Final = (
+    Bug(
+        name="lock-without-fence",
+        breaks="No stale owner's write lands: whoever lost a lane still finds it to be its own.",
+        file=_LANES,
+        old=" WHERE m.fence IS NULL OR (n.fence = m.fence AND n.phase = 'leased')",
+        new=" WHERE m.fence IS NULL OR n.phase = 'leased'",
+        caught_by=_WITHOUT_ITS_FENCE,
+    ),
+    Bug(
+        name="next-without-fence",
+        breaks="No stale owner's write lands: it moves the lane of whoever leased it since.",
+        file=_LANES,
+        old="ELSE n.fence = head.my_fence AND n.phase = 'leased' END",
+        new="ELSE n.phase = 'leased' END",
+        caught_by=_WITHOUT_ITS_FENCE,
+    ),
+    Bug(
+        name="renewal-without-fence",
+        breaks="No stale owner's write lands: it lengthens another's lease, and believes it is its own.",
+        file=_LANES,
+        old=" WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'\nRETURNING n.id AS lane_id",
+        new=" WHERE n.id = m.lane_id AND n.phase = 'leased'\nRETURNING n.id AS lane_id",
+        caught_by=_WITHOUT_ITS_FENCE,
+    ),
+    Bug(
+        name="handed-back-without-fence",
+        breaks="One at a time: a stale owner gives away a lane that another works on.",
+        file=_LANES,
+        old="breaker_id)\n WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'",
+        new="breaker_id)\n WHERE n.id = m.lane_id AND n.phase = 'leased'",
+        caught_by=_WITHOUT_ITS_FENCE,
+    ),
+    Bug(
+        name="intent-without-fence",
+        breaks="One at a time: a stale owner sends a letter of a lane that another has leased.",
+        file="reprocessing/models/intent.py",
+        old="     WHERE n.fence = a.fence AND n.phase = 'leased'\n",
+        new="     WHERE n.phase = 'leased'\n",
+        caught_by=_WITHOUT_ITS_FENCE,
+    ),
+    Bug(
+        name="intent-on-a-lease-that-ends",
+        breaks="One at a time: a request begins so late that it is still open when the lane is another's.",
+        file="reprocessing/models/intent.py",
+        old="       AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)\n",
+        new="",
+        caught_by="tests/race/test_lanes.py::test_an_intent_needs_enough_of_its_lease",
+    ),
+    Bug(
+        name="settled-without-fence",
+        breaks="No stale owner's write lands: its outcome moves a letter that another has leased.",
+        file="reprocessing/pipeline/settle.py",
+        old="        ours = [one for one in ordered if one.lane_id in mine]\n",
+        new="        ours = list(ordered)\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_replay.py::test_a_stale_owner_moves_no_letter_before_the_new_one_has_looked"
+        ),
+    ),
+    Bug(
+        name="heads-closed-without-fence",
+        breaks="No stale owner's write lands: it parks or skips a head that another has leased.",
+        file="reprocessing/pipeline/settle.py",
+        old="ours = {lane: closing for lane, closing in closings.items() if lane[0] in mine}",
+        new="ours = dict(closings)",
+        caught_by="tests/race/test_lanes.py::test_an_owner_without_its_fence_closes_no_head",
+    ),
+    Bug(
+        name="others-move-a-leased-lane",
+        breaks="Only its owner moves a leased lane: a return or a release makes it due beside its owner.",
+        file=_LANES,
+        old="CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'",
+        new="CASE WHEN head.my_fence IS NULL THEN true",
+        caught_by="tests/race/test_lanes.py::test_nobody_but_its_owner_moves_a_leased_lane",
+    ),
+    Bug(
+        name="leases-that-do-not-last",
+        breaks="One at a time: a lane is taken from an owner that is alive.",
+        file=_LANES,
+        old="WHERE phase = 'leased' AND run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now() AND {{wanted}}",
+        new="WHERE phase = 'leased' AND run_id IN ({ACTIVE_RUNS}) AND {{wanted}}",
+        caught_by="tests/race/test_lanes.py::test_a_lease_that_lasts_is_nobody_else_s",
+    ),
+    Bug(
+        name="hinted-leases-that-do-not-last",
+        breaks="One at a time: whoever was told of a lane takes it from an owner that is alive.",
+        file=_LANES,
+        old=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()\n",
+        new=" WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({ACTIVE_RUNS}) AND due_at IS NOT NULL\n",
+        caught_by="tests/race/test_lanes.py::test_who_was_told_of_a_lane_leaves_it_to_an_owner_whose_lease_lasts",
+    ),
+    Bug(
+        name="leases-wait-for-each-other",
+        breaks="A blocked lane blocks nobody else: who leases waits until another has leased.",
+        file=_LANES,
+        old="ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d) due",
+        new="ORDER BY due_at LIMIT %(limit)b FOR UPDATE) d) due",
+        caught_by="tests/race/test_lanes.py::test_whoever_comes_second_waits_for_nobody",
+    ),
+    Bug(
+        name="a-dead-owner-s-attempt-stays-open",
+        breaks="Crash anywhere, recover alone: the attempt of a killed worker holds its lane for ever.",
+        file="reprocessing/pipeline/take.py",
+        old="    if inherited := [one for one in leased if one.inherited]:\n",
+        new="    if inherited := []:\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_replay.py::test_a_letter_sent_and_not_recorded_is_repeated_under_the_same_identity"
+        ),
+    ),
+    Bug(
+        name="a-lost-lane-renews-the-others",
+        breaks="No send starts after its deadline: when one lane is lost, requests for it go on being started.",
+        file="reprocessing/pipeline/keep.py",
+        old="            if len(mine) == len(self._lanes):\n",
+        new="            if mine is not None:\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_keep.py"
+            "::test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lease_allows"
+        ),
+    ),
+    Bug(
+        name="two-capture-a-dlq",
+        breaks="One capture at a time: a second one takes a dlq whose lease lasts.",
+        file=_CAPTURES,
+        old="WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(leased_until <= redrive_now(), true)",
+        new="WHERE id = %(dlq)b AND mode <> 'observe'",
+        caught_by="tests/race/test_captures.py::test_a_dlq_is_leased_to_one_of_those_who_ask_together",
+    ),
+    Bug(
+        name="a-capture-goes-on-without-its-dlq",
+        breaks="No stale owner's write lands: a capture writes into a dlq that is another's by now.",
+        file=_CAPTURES,
+        old=(
+            "unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))\n"
+            " WHERE id = %(dlq)b AND fence = %(fence)b"
+        ),
+        new=(
+            "unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))\n"
+            " WHERE id = %(dlq)b"
+        ),
+        caught_by="tests/reprocessing/pipeline/test_capture.py::test_a_capture_that_lost_its_dlq_writes_nothing_more",
+    ),
+    Bug(
+        name="a-capture-ends-another-s",
+        breaks="Evidence: a capture that lost its dlq says that it was drained.",
+        file=_CAPTURES,
+        old="ELSE drained_through END\n WHERE id = %(dlq)b AND fence = %(fence)b",
+        new="ELSE drained_through END\n WHERE id = %(dlq)b",
+        caught_by=(
+            "tests/race/test_a_capture_loses_its_dlq.py"
+            "::test_a_capture_whose_dlq_was_taken_over_in_its_silence_has_drained_nothing"
+        ),
+    ),
+)

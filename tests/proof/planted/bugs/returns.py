@@ -1,0 +1,155 @@
+"""A return is the same letter, failed again: known by its id or its marks, counted once, never just deleted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_HOMECOMING: Final = "reprocessing/models/homecoming.py"
+_ARRIVAL: Final = "reprocessing/models/arrival.py"
+_OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
+_SUPERSEDED: Final = f"{_OF_CAPTURE}::test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing"
+
+BUGS: Final = (
+    Bug(
+        name="a-late-return-is-deleted",
+        breaks="No loss: a delivered letter that comes back is deleted from the dlq, and nothing else.",
+        file="reprocessing/pipeline/capture.py",
+        old="        held = rows.whole(record)\n",
+        new="        held: list[Deletable] = []\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_return_reopens_a_letter_that_was_delivered",
+    ),
+    Bug(
+        name="delivered-is-for-ever",
+        breaks="No loss: a return does not reopen a letter that was called delivered.",
+        file=_HOMECOMING,
+        old="       AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')",
+        new="       AND l.state IN ('waiting', 'sending', 'awaiting', 'parked', 'discarded')",
+        caught_by=f"{_OF_CAPTURE}::test_a_return_reopens_a_letter_that_was_presumed_delivered",
+    ),
+    Bug(
+        name="a-superseded-return-moves-its-letter",
+        breaks="Only the newest attempt's return moves the letter: it is sent again while it is under way.",
+        file=_HOMECOMING,
+        old=(
+            "       AND NOT EXISTS (SELECT FROM redrive_attempt later"
+            " WHERE later.letter_id = l.id AND later.no > c.no\n"
+            "                          AND later.outcome IS DISTINCT FROM 'not_sent')\n"
+        ),
+        new="",
+        caught_by=_SUPERSEDED,
+    ),
+    Bug(
+        name="a-return-counts-as-often-as-it-is-received",
+        breaks="A return counts once: each copy of it raises the epoch and rests the letter anew.",
+        file=_HOMECOMING,
+        old="     WHERE a.id = b.attempt_id AND a.returned_at IS NULL\n",
+        new="     WHERE a.id = b.attempt_id\n",
+        caught_by=f"{_OF_CAPTURE}::test_two_copies_of_one_return_are_one_failure",
+    ),
+    Bug(
+        name="two-copies-in-one-receive-count-twice",
+        breaks="A return counts once: which of two copies of one receive closes the attempt is left to chance.",
+        file=_HOMECOMING,
+        old="      FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b\n",
+        new="      FROM (SELECT * FROM back WHERE message_id = (SELECT max(message_id) FROM back WHERE false)) b\n",
+        caught_by=f"{_OF_CAPTURE}::test_two_copies_of_one_return_in_one_receive_are_one_failure",
+    ),
+    Bug(
+        name="a-return-keeps-its-epoch",
+        breaks=(
+            "FIFO targets swallow repeats, not retries: what came back is sent under the id that was swallowed for it."
+        ),
+        file=_HOMECOMING,
+        old="       SET epoch = l.epoch + 1, lets_pass = false, presumed = false,\n",
+        new="       SET lets_pass = false, presumed = false,\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_return_reopens_a_letter_that_was_delivered",
+    ),
+    Bug(
+        name="a-return-keeps-its-key",
+        breaks="A key is free after a return: the letter's twins are closed as duplicates of what failed.",
+        file=_HOMECOMING,
+        old="CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim",
+        new="NULL AS claim",
+        caught_by=f"{_OF_CAPTURE}::test_a_return_frees_the_key_of_its_letter",
+    ),
+    Bug(
+        name="a-return-overrules-a-person",
+        breaks="What a person is to decide, or has decided, stays: a return takes the letter out of the parking lot.",
+        file=_HOMECOMING,
+        old="           state = CASE WHEN l.state IN ('parked', 'discarded') THEN l.state\n",
+        new="           state = CASE WHEN false THEN l.state\n",
+        caught_by=(
+            f"{_OF_CAPTURE}::test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back"
+        ),
+    ),
+    Bug(
+        name="returns-known-by-their-body-alone",
+        breaks="Equal bytes are no return: another message with the body of a delivered letter disappears into it.",
+        file=_ARRIVAL,
+        old=(
+            "      FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id\n"
+            "                  JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no\n"
+        ),
+        new=(
+            "      FROM seen s JOIN redrive_letter l ON l.body_hash = s.body_hash\n"
+            "                  JOIN redrive_attempt a ON a.letter_id = l.id\n"
+        ),
+        caught_by=f"{_OF_CAPTURE}::test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter",
+    ),
+    Bug(
+        name="marks-are-believed-on-any-body",
+        breaks="A mark travels along when a consumer hands a letter on: another body under it is another letter.",
+        file=_ARRIVAL,
+        old="     WHERE (l.body_hash = s.body_hash OR t.kind = 'celery')\n",
+        new="     WHERE true\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_mark_on_another_body_is_a_new_letter",
+    ),
+    Bug(
+        name="marks-are-believed-wherever-they-died",
+        breaks="A mark tells a return only where it died in the attempt's target.",
+        file=_ARRIVAL,
+        old="       AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source\n",
+        new="       AND CASE WHEN s.source IS NOT NULL THEN true\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_returned_copies.py"
+            "::test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own"
+        ),
+    ),
+    Bug(
+        name="sent-ids-are-not-looked-for",
+        breaks="A return is known by the id its target gave it: without marks it becomes a second letter.",
+        file=_ARRIVAL,
+        old="      FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id\n",
+        new="      FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id AND false\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_return_is_known_by_the_id_that_the_target_gave_it",
+    ),
+    Bug(
+        name="without-marks-a-possible-return-goes",
+        breaks="At least once, same key: what may be a return of a letter under way is sent as another letter.",
+        file="reprocessing/pipeline/capture.py",
+        old="            possible_return=digest in doubtful,\n",
+        new="            possible_return=False,\n",
+        caught_by=f"{_OF_CAPTURE}::test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent",
+    ),
+    Bug(
+        name="swallowed-resends-are-awaited",
+        breaks="No loss: a FIFO target swallowed a resend for a copy that is back already, and absence is presumed.",
+        file="reprocessing/pipeline/settle.py",
+        old="    back = are_back(taken) if taken else set()\n",
+        new="    back = are_back({}) if taken else set()\n",
+        caught_by="tests/race/test_swallowed.py::test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed",
+    ),
+    Bug(
+        name="evidence-of-a-lost-owner-is-dropped",
+        breaks="A return is known by the id its target gave it: whoever lost its lane does not note it.",
+        file="reprocessing/pipeline/settle.py",
+        old="        if lost:\n",
+        new="        if lost and not ordered:\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_replay.py"
+            "::test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else"
+        ),
+    ),
+)

@@ -1,0 +1,260 @@
+"""What leaves, when, under which identity, and what is believed of the answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_INTENT: Final = "reprocessing/models/intent.py"
+_SENDING: Final = "reprocessing/sqs/sending.py"
+_WRAP: Final = "reprocessing/pipeline/wrap.py"
+_OF_SENDING: Final = "tests/reprocessing/sqs/test_sending.py"
+_OF_REPLAY: Final = "tests/reprocessing/pipeline/test_replay.py"
+_OF_CLAIMS: Final = "tests/race/test_claims.py"
+_OF_TARGETS: Final = "tests/reprocessing/pipeline/targets/test_every_target.py"
+
+BUGS: Final = (
+    Bug(
+        name="the-deadline-is-not-asked-for",
+        breaks="No send starts after its deadline: requests go out on leases and tokens that are over.",
+        file="reprocessing/sqs/trips.py",
+        old="        if not self._may_start():\n",
+        new="        if not self._may_start:\n",
+        caught_by=f"{_OF_SENDING}::test_nothing_goes_out_when_it_may_not",
+    ),
+    Bug(
+        name="the-lease-s-end-is-not-asked-for",
+        breaks="No send starts after its deadline: before each request only the tokens are asked.",
+        file="reprocessing/pipeline/send.py",
+        old="            return time.monotonic() < min(owned.until, until.get(target_id, math.inf))\n",
+        new="            return time.monotonic() < until.get(target_id, math.inf)\n",
+        caught_by=f"{_OF_REPLAY}::test_no_request_begins_when_its_lanes_may_be_another_s_by_now",
+    ),
+    Bug(
+        name="a-token-s-end-is-not-asked-for",
+        breaks="Rate is never exceeded: tokens are spent after their life, beside those granted for them since.",
+        file="reprocessing/pipeline/send.py",
+        old="            return time.monotonic() < min(owned.until, until.get(target_id, math.inf))\n",
+        new="            return time.monotonic() < owned.until\n",
+        caught_by=f"{_OF_REPLAY}::test_a_token_that_has_died_sends_nothing_and_counts_nothing",
+    ),
+    Bug(
+        name="sent-twice-by-itself",
+        breaks="Nothing is sent twice by itself: the SDK repeats a request whose answer was lost.",
+        file="reprocessing/sqs/clients.py",
+        old='retries={"mode": "standard", "total_max_attempts": 1}',
+        new='retries={"mode": "standard", "total_max_attempts": 3}',
+        caught_by=f"{_OF_SENDING}::test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again",
+    ),
+    Bug(
+        name="a-partial-failure-is-success",
+        breaks="No loss: an entry that SQS refused in a batch that it took counts as taken.",
+        file=_SENDING,
+        old='        return outcome_of_entry(failed.get("Code", ""), failed.get("Message", ""))\n',
+        new='        return Taken("")\n',
+        caught_by=f"{_OF_SENDING}::test_each_entry_of_a_batch_has_its_own_fate",
+    ),
+    Bug(
+        name="an-id-left-out-is-taken",
+        breaks="No loss: an entry that the answer does not name counts as taken.",
+        file=_SENDING,
+        old='    return Unknown("the answer of SQS does not name it")\n',
+        new='    return Taken("")\n',
+        caught_by=f"{_OF_SENDING}::test_a_letter_that_the_answer_does_not_name_has_an_unknown_fate",
+    ),
+    Bug(
+        name="another-digest-is-taken",
+        breaks="Bytes are sacred: SQS says that it took another body, and the letter counts as delivered.",
+        file=_SENDING,
+        old="md5(one.departure.body, usedforsecurity=False).hexdigest():\n",
+        new="md5(one.departure.body, usedforsecurity=False).hexdigest() and not entry:\n",
+        caught_by=f"{_OF_SENDING}::test_a_letter_that_the_answer_does_not_name_has_an_unknown_fate",
+    ),
+    Bug(
+        name="bodies-written-anew",
+        breaks="Bytes are sacred: a body that is JSON leaves as other JSON.",
+        file=_WRAP,
+        old="    return _Content(body, own)\n\n\ndef _unsupported",
+        new=(
+            "    import json\n\n"
+            "    try:\n"
+            "        body = json.dumps(json.loads(body)).encode()\n"
+            "    except ValueError:\n"
+            "        pass\n"
+            "    return _Content(body, own)\n\n\ndef _unsupported"
+        ),
+        caught_by=(
+            "tests/reprocessing/pipeline/test_poison.py::test_what_is_odd_arrives_byte_for_byte_with_its_batch_mates"
+        ),
+    ),
+    Bug(
+        name="an-eleventh-attribute",
+        breaks="Bytes are sacred: a letter with ten attributes gets another, and SQS refuses it.",
+        file="reprocessing/domain/marks.py",
+        old="ATTRIBUTES = 10\n",
+        new="ATTRIBUTES = 11\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_deliver.py"
+            "::test_there_are_ten_attributes_at_most_and_the_letter_s_own_come_first"
+        ),
+    ),
+    Bug(
+        name="marks-overwrite-a-letter-s-own",
+        breaks="Bytes are sacred: an attribute of the letter's own gives way to one of ours.",
+        file="reprocessing/domain/marks.py",
+        old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
+        new="        if len(leaving) < room and weight <= left:\n",
+        caught_by="tests/reprocessing/domain/test_marks.py::test_what_the_user_gave_is_never_overwritten",
+    ),
+    Bug(
+        name="no-room-is-asked-for",
+        breaks="Additions only where there is room: a letter outgrows its target, and is refused for it.",
+        file="reprocessing/domain/marks.py",
+        old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
+        new="        if name not in leaving and len(leaving) < room:\n",
+        caught_by="tests/reprocessing/domain/test_marks.py::test_no_letter_outgrows_its_space_or_loses_anything",
+    ),
+    Bug(
+        name="a-redrive-id-for-each-attempt",
+        breaks="At least once, same key: a repeat carries another redrive id, and no consumer can know it.",
+        file=_WRAP,
+        old="        conf.marks, marks.Mark(one.public_id, one.no), idempotency_key=",
+        new='        conf.marks, marks.Mark(__import__("uuid").uuid4(), one.no), idempotency_key=',
+        caught_by=(
+            f"{_OF_TARGETS}::test_the_key_and_the_redrive_id_are_the_same_on_every_attempt_and_its_number_is_told"
+        ),
+    ),
+    Bug(
+        name="an-epoch-after-an-unknown-outcome",
+        breaks="FIFO targets swallow the repeat: after a lost answer it goes under another deduplication id.",
+        file="reprocessing/pipeline/settle.py",
+        old="        due=max(due, asked), detail=detail, known=known, ill=ill,\n",
+        new="        due=max(due, asked), detail=detail, known=True, ill=ill,\n",
+        caught_by=(
+            f"{_OF_TARGETS}::test_a_fifo_queue_is_told_another_letter_only_when_the_first_is_known_to_have_failed"
+        ),
+    ),
+    Bug(
+        name="an-epoch-after-a-lost-worker",
+        breaks="FIFO targets swallow the repeat: what a killed worker sent goes under another deduplication id.",
+        file="reprocessing/models/inheritance.py",
+        old="       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,\n",
+        new=(
+            "       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL, epoch = "
+            "l.epoch + 1,\n"
+        ),
+        caught_by=f"{_OF_REPLAY}::test_a_fifo_target_swallows_what_a_killed_worker_repeats",
+    ),
+    Bug(
+        name="one-deduplication-id-for-all-epochs",
+        breaks="FIFO targets swallow repeats, not retries: a letter that was refused is sent, and swallowed.",
+        file="reprocessing/domain/identity.py",
+        old='hashlib.sha256(f"{public_id}:{epoch}".encode())',
+        new='hashlib.sha256(f"{public_id}".encode())',
+        caught_by=(
+            "tests/reprocessing/domain/test_identity.py"
+            "::test_a_deduplication_id_changes_with_the_epoch_and_with_nothing_else"
+        ),
+    ),
+    Bug(
+        name="counted-when-settled",
+        breaks="At most N counted attempts, crashes included: what a killed worker sent was never counted.",
+        file="reprocessing/models/inheritance.py",
+        old="       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,\n",
+        new=(
+            "       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,\n"
+            "           attempts = l.attempts - 1, not_sent = l.not_sent + 1,\n"
+        ),
+        caught_by=f"{_OF_REPLAY}::test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked",
+    ),
+    Bug(
+        name="not-counted-at-intent",
+        breaks="At most N counted attempts, counted before the send: the intent counts nothing.",
+        file=_INTENT,
+        old="SET state = 'sending', attempts = l.attempts + 1, due_at = NULL,",
+        new="SET state = 'sending', attempts = l.attempts, not_sent = l.not_sent + 1, due_at = NULL,",
+        caught_by=f"{_OF_REPLAY}::test_a_letter_that_kills_its_workers_is_tried_so_often_and_parked",
+    ),
+    Bug(
+        name="spent-attempts-are-not-asked-for",
+        breaks="At most N counted attempts: the gate lets a letter go that has none left.",
+        file="reprocessing/pipeline/gate.py",
+        old="    if (standing.attempts or 0) >= (standing.max_attempts or 1):\n",
+        new="    if (standing.attempts or 0) > (standing.max_attempts or 1):\n",
+        caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_head_s_verdict",
+    ),
+    Bug(
+        name="a-claim-that-is-complete-before-the-send",
+        breaks="No loss: twins are closed as duplicates of a letter that was never delivered.",
+        file=_INTENT,
+        old="           sha256(convert_to(idempotency_key, 'UTF8')), id, 'held', body_hash,\n",
+        new="           sha256(convert_to(idempotency_key, 'UTF8')), id, 'delivered', body_hash,\n",
+        caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_key_that_is_under_way_makes_its_twin_wait",
+    ),
+    Bug(
+        name="a-claim-that-a-lost-answer-frees",
+        breaks="At least once, same key: a twin goes while the target perhaps has the letter.",
+        file="reprocessing/pipeline/settle.py",
+        old='LetterState.WAITING, "free" if known else "held",\n',
+        new='LetterState.WAITING, "free",\n',
+        caught_by=(
+            "tests/reprocessing/pipeline/test_gate.py::test_after_an_unknown_outcome_the_key_stays_with_its_letter"
+        ),
+    ),
+    Bug(
+        name="another-letter-s-claim-is-won",
+        breaks="Without a fault no duplicates: a key that another letter holds, or has used, is taken from it.",
+        file=_INTENT,
+        old="     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id\n",
+        new="     WHERE true OR c.letter_id = excluded.letter_id\n",
+        caught_by=f"{_OF_CLAIMS}::test_a_key_that_is_another_letter_s_is_not_won",
+    ),
+    Bug(
+        name="equal-keys-stall-the-batch",
+        breaks="Nothing poison stops the pump: two equal keys of one batch fail it, again and again.",
+        file=_INTENT,
+        old="    SELECT DISTINCT ON (target_id, dlq_id, idempotency_key) target_id, dlq_id::text,\n",
+        new="    SELECT target_id, dlq_id::text,\n",
+        caught_by=f"{_OF_CLAIMS}::test_of_one_batch_one_wins_the_key",
+    ),
+    Bug(
+        name="sent-without-its-key",
+        breaks="Without a fault no duplicates: a letter whose key is another's goes all the same.",
+        file=_INTENT,
+        old=(
+            "     WHERE idempotency_key IS NULL OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = admitted.id)\n"
+        ),
+        new="     WHERE true OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = admitted.id)\n",
+        caught_by=f"{_OF_CLAIMS}::test_of_several_workers_one_wins_the_key",
+    ),
+    Bug(
+        name="a-body-that-is-no-text-stops-its-batch",
+        breaks="Nothing poison stops the pump: a body that SQS cannot carry raises in the middle of a batch.",
+        file="reprocessing/sqs/loads.py",
+        old="    except UnicodeDecodeError:\n        return Refused(",
+        new="    except LookupError:\n        return Refused(",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_capture.py"
+            "::test_a_body_that_nothing_can_decode_does_not_stop_its_batch_mates"
+        ),
+    ),
+    Bug(
+        name="a-poison-letter-fails-its-batch",
+        breaks="Nothing poison stops the pump: what SQS refuses whole is not sent again in halves.",
+        file="reprocessing/sqs/trips.py",
+        old="            if is_of_an_entry(error) and len(load) > 1:\n",
+        new="            if is_of_an_entry(error) and not load:\n",
+        caught_by=f"{_OF_SENDING}::test_a_batch_refused_for_one_letter_is_halved_until_that_letter_stands_alone",
+    ),
+    Bug(
+        name="a-body-that-cannot-be-read-raises",
+        breaks="Nothing poison stops the pump: a body that is not JSON raises where its key is read.",
+        file="reprocessing/domain/projection.py",
+        old="    except (ValueError, InvalidOperation) as error:\n        is_json",
+        new="    except InvalidOperation as error:\n        is_json",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_poison.py::test_a_key_that_is_read_from_bodies_parks_those_that_have_none"
+        ),
+    ),
+)
