@@ -56,12 +56,11 @@ UPDATE redrive_dlq
 
 _HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
 
-# What was deleted a moment ago may still be counted by SQS as in flight. What has come to sight again is not: it is to
-# be received again, or was deleted by somebody who did not live to note that, or another reader has it.
+# What was deleted a moment ago may still be counted by SQS as in flight. What is to be deleted and has come to sight
+# again is not: it was deleted by one who did not live to note that, or another reader has it. What is held may be
+# hidden for longer than is known here: SQS was asked, and whoever asked did not live to note it.
 _OUT_OF_SIGHT = """
-SELECT (SELECT count(*) FROM redrive_custody
-         WHERE dlq_id = %(dlq)b AND state = 'held'
-           AND visible_until > redrive_now() - make_interval(secs => %(count_lag)b::float8))
+SELECT (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held')
      + (SELECT count(*) FROM redrive_custody
          WHERE dlq_id = %(dlq)b AND state = 'delete'
            AND visible_until > redrive_now() - make_interval(secs => %(count_lag)b::float8))
