@@ -15,7 +15,7 @@ Call = tuple[str, str]
 
 LASTS = 10.0  # seconds that SQS is not well at all
 GIVEN_UP = 35.0  # seconds after which nobody waits any more for an answer that does not come
-FIRES_WITHIN = 90.0
+FIRES_WITHIN = 150.0
 
 
 def receives(world: World) -> list[Call]:
@@ -93,6 +93,11 @@ def errors(*told: tuple[int, str]) -> Strike:
     return befall
 
 
+def is_not_well(world: World) -> Fired:
+    """Whatever is asked of SQS, by whomever, fails."""
+    return carry_out(world, [{"kind": "error", "status": 500, "action": "*", "queue": None}], LASTS)
+
+
 STALE = {"code": "ReceiptHandleIsInvalid", "message": "The receipt handle has expired."}
 
 
@@ -116,7 +121,7 @@ REFUSALS: dict[str, Strike] = {
     "sqs throttles with 400": errors((400, "ThrottlingException")),
     "sqs throttles with 403": errors((403, "RequestThrottled")),
     "kms fails": errors((400, "KmsThrottled"), (400, "KmsAccessDenied"), (400, "KmsDisabled")),
-    "sqs is not well at all": of(*ALL, lasts=LASTS, kind="error", status=500),
+    "sqs is not well at all": is_not_well,
     "answers are lost": of(*ALL, lasts=GIVEN_UP, kind="accept_then_timeout", times=1),
     "connections are dropped": of(*ALL, kind="drop", times=4),
     "calls hang": of(*ALL, lasts=GIVEN_UP, kind="hang", times=1),
