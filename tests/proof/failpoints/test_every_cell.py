@@ -19,8 +19,10 @@ from tests.proof.ledger import Ledger
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.prove]
 
 LAYER: Final = "failpoints"
-#: Trials at a time, most of whose time is waiting; how often one run tries a cell.
-BOOTHS, TIMES = int(os.environ.get("PROVE_BOOTHS", "3")), 3
+#: Trials at a time, most of whose time is waiting.
+BOOTHS: Final = int(os.environ.get("PROVE_BOOTHS", "3"))
+#: How often one run tries a cell, and of how many cells before it goes on to others.
+TIMES, FEW = 3, 50
 
 
 class Run:
@@ -62,8 +64,9 @@ def _trials(ledger: Ledger) -> Iterator[tuple[str, int]]:
         return
     passed = ledger.tried(LAYER)
     cells = sorted((one.name for one in CELLS), key=lambda name: passed.get(name, 0))
-    for time in range(TIMES):
-        yield from ((cell, passed.get(cell, 0) + time) for cell in cells)
+    for first in range(0, len(cells), FEW):
+        for time in range(TIMES):
+            yield from ((cell, passed.get(cell, 0) + time) for cell in cells[first : first + FEW])
 
 
 def test_whatever_strikes_wherever_the_healthy_finish_every_letter(
