@@ -90,7 +90,8 @@ def _where(where: Place | Park) -> str:
         case Place(key=None):
             return "no ordering key: a lane of its own"
         case Place():
-            return f"ordering key {json.dumps(where.key, ensure_ascii=False)}, idempotency key {where.idempotency_key}"
+            key = shown(json.dumps(where.key, ensure_ascii=False).encode())
+            return f"ordering key {key}, idempotency key {shown(where.idempotency_key.encode())}"
 
 
 def _task(found: TaskMessage) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections import Counter
@@ -110,13 +111,19 @@ def _event(number: int) -> Payload:
     return Payload(f"mate {number}", body)
 
 
+_CHANGING: Final = ("id", "root_id", "eta", "expires", "retries", "correlation_id", "expiration")
+
+
 def _adapted(body: str) -> str:
     """A task message without what its target asks to be changed; any other body as it is."""
     try:
         document = envelopes.opened(body.strip().encode())
         for part in (document["headers"], document["properties"]):
-            for name in ("id", "root_id", "eta", "expires", "retries", "correlation_id", "expiration"):
+            for name in _CHANGING:
                 part.pop(name, None)
+        inner = json.loads(base64.b64decode(document["body"])) if not document["headers"].get("task") else None
+        if isinstance(inner, dict):  # protocol 1 has its fields in the payload
+            document["body"] = {name: one for name, one in inner.items() if name not in _CHANGING}
         return json.dumps(document, sort_keys=True)
     except (ValueError, TypeError, KeyError, AttributeError):
         return body

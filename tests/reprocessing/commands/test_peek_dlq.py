@@ -92,6 +92,16 @@ def test_bodies_are_shown_on_request_and_a_terminal_obeys_nothing_in_them(
     assert "secret\\x85\\n" + "z" * 392 + "…" in said
 
 
+def test_nothing_in_a_key_reaches_the_terminal_as_it_is(ask: Ask, orders: DeadLetterQueue, queue: Queue) -> None:
+    orders.ordering_key, orders.idempotency_key = "body:key", "body:idem"
+    orders.save()
+    queue.send('{"key": "k\x9b2J", "idem": "i\u202e\x9d0;x\x9c' + "z" * 500 + '"}')
+    said = ask("peek_dlq", "orders", "--confirm")
+    assert 'ordering key "k\\x9b2J", idempotency key i\\u202e\\x9d0;x\\x9c' in said
+    assert [one for one in said if not one.isprintable() and one != "\n"] == []
+    assert max(map(len, said.splitlines())) < 1_000
+
+
 def test_an_observed_dlq_is_not_received_from(ask: Ask, orders: DeadLetterQueue, queue: Queue) -> None:
     DeadLetterQueue.objects.update(mode="observe")
     assert "about 0 messages visible" in ask("peek_dlq", "orders")

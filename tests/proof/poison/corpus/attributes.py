@@ -49,7 +49,7 @@ _NAMES: Final[dict[str, Typed]] = {
         "Content-Type": text("text/html; charset=utf-7"), "Host": text("evil.test"), "Content-Length": text("0"),
         "Transfer-Encoding": text("chunked"), "Webhook-Id": text("forged"),
     },
-    "names of Lambda's dead letters": {
+    "names of Lambda": {
         "RequestID": text("r-1"), "ErrorCode": text("two hundred"), "ErrorMessage": text("not-a-lambda"),
     },
     "extended client's size": {"ExtendedPayloadSize": ("Number", "1048577"), "SQSLargePayloadSize": ("Number", "9")},

@@ -50,7 +50,7 @@ _ATTACKS: Final = {
     "a pattern that never ends": "a" * 5_000 + "!",
     "JMESPath": "key || `secret` | [?contains(@, 'x')] jmespath",
     "a selector": "attribute:other || body:other.id, message-id",
-    "an ARN": "arn:aws:sqs:eu-west-1:000000000000:*",
+    "an ARN": "arn:aws-cn:iam::999999999999:role/*",
     "an access key": "AKIAIOSFODNN7EXAMPLE / wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     "a mark as body": "6ba7b810-9dad-11d1-80b4-00c04fd430c8:1",
 }

@@ -1,0 +1,155 @@
+"""Every payload on every screen: nothing raises, no list shows a payload, and what is shown is bounded."""
+
+from __future__ import annotations
+
+import html
+import logging
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from http import HTTPStatus
+from io import StringIO
+from itertools import islice, product
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from reprocessing.admin.reading import visible
+from reprocessing.models import DeadLetter, Rule, lanes, rules
+from reprocessing.pipeline import preview
+from tests.proof.ledger import Ledger
+from tests.proof.poison.corpus import CORPUS
+from tests.proof.poison.corpus import Payload as Odd
+from tests.proof.poison.secrecy import quoted
+from tests.reprocessing.admin.lot import LOOKS, person
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.rulings import rule
+
+pytestmark = [pytest.mark.prove, pytest.mark.django_db(transaction=True)]
+
+LAYER = "poison"
+#: Characters of a page with ten attributes and a body, each of which may be shown as ten characters a one.
+LONGEST_PAGE, LONGEST_LINE = 3_000_000, 3_000
+TOGETHER = 50
+_RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+@pytest.fixture
+def everybody() -> list[Client]:
+    """One who may see payloads, one who may not."""
+    return [person("ben", *LOOKS, "view_payload"), person("ann", *LOOKS)]
+
+
+def test_every_payload_is_looked_at_on_every_screen(
+    everybody: list[Client],
+    caplog: pytest.LogCaptureFixture,
+    ledger: Ledger,
+    is_time: Callable[[], bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reprocessing.pipeline.peek.WAIT", 0)
+    rule("preview", "quarantine", "body:order.id equals nobody-has-this", "task:args equals x", enabled=False)
+    broken: list[str] = []
+    for lot in _lots(ledger):
+        if not is_time():
+            break
+        with caplog.at_level(logging.INFO):
+            caplog.clear()
+            found = _screens(lot, everybody)
+            for one in lot:
+                found[one.name] += ["quoted in a log"] if quoted(caplog.text, one) else []
+        for name, why in found.items():
+            ledger.note(LAYER, f"screens/{name}", passed=not why, why="; ".join(why))
+            broken += [f"{name}: {each}" for each in why]
+            for each in why:
+                print(f"  {name}: {each}", flush=True)  # noqa: T201
+        print(f"screens: {len(lot)} payloads, {len(broken)} failed", flush=True)  # noqa: T201
+    assert broken == []
+
+
+def _lots(ledger: Ledger) -> Iterator[list[Odd]]:
+    tried = ledger.tried(LAYER)
+    left = iter(sorted(CORPUS.values(), key=lambda one: tried.get(f"screens/{one.name}", 0)))
+    while lot := list(islice(left, TOGETHER)):
+        yield lot
+
+
+def _screens(lot: list[Odd], everybody: list[Client]) -> dict[str, list[str]]:
+    """A dlq of these payloads, whose target are Celery workers: what is wrong with any screen that shows one."""
+    bench = Workbench(
+        fields={"ordering_key": "attribute:key", "missing_key": "lane", "idempotency_key": "message-id"},
+        target_fields={"kind": "celery"},
+    )
+    ids = {bench.sqs.send_message(QueueUrl=bench.dlq_url, **one.entry())["MessageId"]: one for one in lot}
+    found: dict[str, list[str]] = {one.name: [] for one in lot}
+    found[lot[0].name] += _peeked(bench, len(lot))
+    bench.capture()
+    bench.enlist()
+    lists = "".join(_lists(bench, everybody[0], len(lot)))
+    keys = DeadLetter.objects.filter(dlq=bench.dlq).exclude(ordering_key=None).values_list("ordering_key", flat=True)
+    for one in keys:  # a key is there to be seen
+        lists = lists.replace(visible(one)[:60], "")
+    for letter in DeadLetter.objects.filter(dlq=bench.dlq):
+        one = ids[letter.message_id]
+        found[one.name] += ["it is quoted in a list"] if quoted(lists, one) else []
+        found[one.name] += _of_letter(letter, one, everybody)
+    assert DeadLetter.objects.filter(dlq=bench.dlq).count() == len(lot)
+    return found
+
+
+def _peeked(bench: Workbench, many: int) -> list[str]:
+    limit = ("--limit", str(2 * many))
+    told = [_command("peek_dlq", bench.name, "--confirm", *limit, *more) for more in ((), ("--bodies",), ("--json",))]
+    lines = [line for one in told[:2] for line in one.split("\n")]
+    wrong = ["peek_dlq shows what a terminal obeys"] if any(_RAW.search(one) for one in told) else []
+    return wrong + [f"peek_dlq has a line of {len(one)} characters" for one in lines if len(one) > LONGEST_LINE]
+
+
+def _lists(bench: Workbench, client: Client, many: int) -> Iterator[str]:
+    since = lanes.clock() - timedelta(days=1)
+    some = [rules.bound(one) for one in Rule.objects.all()]
+    seen = preview.letters(some, since=since, dlq=bench.dlq.pk)
+    assert seen.letters == many
+    yield from (one.trouble for one in seen.shares)
+    yield _command("test_rules", "--dlq", bench.name, "--rule", "preview")
+    yield _command("redrive_status", bench.name)
+    yield _command("redrive_status", bench.name, "--json")
+    for desk in ("parkedletter", "deadletter"):
+        answer = client.get(f"/admin/reprocessing/{desk}/?dlq__id__exact={bench.dlq.pk}")
+        assert answer.status_code == 200
+        yield html.unescape(answer.content.decode())
+
+
+def _of_letter(letter: DeadLetter, one: Odd, everybody: list[Client]) -> Iterator[str]:
+    """What is wrong with the pages of a letter, and with what a command says of it."""
+    told = [_command("redrive_status", "--letter", letter.message_id, *more) for more in ((), ("--json",))]
+    if quoted(told, one):
+        yield "redrive_status --letter quotes it"
+    if max(map(len, told)) > LONGEST_LINE or any(_RAW.search(each) for each in told):
+        yield "redrive_status --letter is too long, or shows what a terminal obeys"
+    desks = ("parkedletter", "deadletter") if letter.state == "parked" else ("deadletter",)
+    for desk, client in product(desks, everybody):
+        answer = client.get(f"/admin/reprocessing/{desk}/{letter.pk}/change/")
+        page = answer.content.decode()
+        if answer.status_code != HTTPStatus.OK or len(page) > LONGEST_PAGE:
+            yield f"its page ({desk}) answers {answer.status_code}, {len(page)} characters"
+        if _RAW.search(page):
+            yield f"its page ({desk}) has a character that is not seen"
+        if "<script>alert(" in page or "<img src=x" in page or "<svg/onload" in page:
+            yield f"its page ({desk}) would run it"
+        if client is everybody[1] and (words := quoted(html.unescape(page), one)) and words not in _keys(letter):
+            yield f"its page ({desk}) quotes it to who may not see it"
+    body = everybody[0].get(f"/admin/reprocessing/deadletter/{letter.pk}/body")
+    if body.content != one.body.encode():
+        yield "its body is handed out otherwise than it was"
+
+
+def _keys(letter: DeadLetter) -> str:
+    return f"{letter.ordering_key} {letter.sequence} {letter.detail}"
+
+
+def _command(*words: str) -> str:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
