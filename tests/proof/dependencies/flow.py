@@ -24,11 +24,10 @@ from redrive_service.sandbox.judge.case import Advance
 from redrive_service.sandbox.local_queues import CREDENTIALS
 from tests.proof.dependencies.own_servers import ROOT, OwnServers
 
-RATE = 100.0  # letters a second to each target, and as many at once
 FINISHED = ("delivered", "parked", "duplicate", "discarded")
 PACE = (
     "--mode", "automatic", "--every", "1", "--quiet-for", "0", "--max-attempts", "1000", "--backoff-base", "0.5",
-    "--backoff-cap", "2", "--rate", f"{RATE:.0f}", "--burst", f"{RATE:.0f}", "--no-waves", "--ramp-from", "off",
+    "--backoff-cap", "2", "--no-waves", "--ramp-from", "off",
     "--breaker-cooldown", "1", "--breaker-closes-after", "1",
 )  # fmt: skip
 
@@ -40,23 +39,26 @@ class Kind:
     Attributes:
         a_second: letters that are buried.
         keys: lanes that they are in.
+        rate: letters a second to its target, and as many at once.
         advance: of its target; `settled` is judged by absence, and has a consumer.
     """
 
     name: str
     a_second: int
     keys: int
+    rate: float = 100.0
     advance: Advance = "accepted"
     fifo: bool = False
 
     def options(self) -> tuple[str, ...]:
         """Of add_dlq."""
+        pace = (*PACE, "--rate", f"{self.rate:g}", "--burst", f"{self.rate:g}")
         if self.fifo:
-            return ("--outcome", "accepted", *PACE)
+            return ("--outcome", "accepted", *pace)
         keys = ("--ordering-key", "attribute:account", "--sequence", "attribute:sequence")
         if self.advance == "accepted":
-            return ("--outcome", "accepted", "--advance", "accepted", *keys, *PACE)
-        return ("--outcome", "absence", "--advance", "settled", "--window", "2", *keys, *PACE)
+            return ("--outcome", "accepted", "--advance", "accepted", *keys, *pace)
+        return ("--outcome", "absence", "--advance", "settled", "--window", "2", *keys, *pace)
 
 
 KINDS = (
@@ -149,7 +151,8 @@ class Flow:
         """What was promised."""
         return Experiment(
             origins=frozenset({self.origin}), dlqs=frozenset({self.dlq}), identity="event_id", ordering="account",
-            sequence=None if self.kind.fifo else "sequence", advance=self.kind.advance, rate=RATE, burst=RATE,
+            sequence=None if self.kind.fifo else "sequence", advance=self.kind.advance, rate=self.kind.rate,
+            burst=self.kind.rate,
             fifo=self.kind.fifo,
         )  # fmt: skip
 

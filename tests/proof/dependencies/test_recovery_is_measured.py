@@ -16,7 +16,7 @@ from tests.conditions import eventually
 from tests.faults import outage
 from tests.faults.fleet import Beat, Worker
 from tests.faults.orphans import Orphans
-from tests.proof.dependencies.flow import RATE, Kind
+from tests.proof.dependencies.flow import Kind
 from tests.proof.dependencies.verdict import moments
 from tests.proof.dependencies.world import World, pass_seconds
 from tests.proof.ledger import Ledger
@@ -27,10 +27,11 @@ pytestmark = pytest.mark.prove
 LAYER = "dependencies"
 ORPHANS, DRAINS, PROMISED = 200, 20, 15.0  # lanes at the least, drains at the most; seconds
 LETTERS, KEYS = 2_000, 500
-RESTARTS, WINDOW, RECOVERED, SHARE = 3, 25.0, 10.0, 0.99  # seconds
+RESTARTS, WINDOW, RECOVERED, SHARE = 2, 30.0, 10.0, 0.99  # seconds
+RATE = 50.0  # letters a second, which a busy machine holds, too
 BACKLOG = int((RESTARTS * (2 * WINDOW + RECOVERED) + 40) * RATE)
 POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
-NO_LETTERS = Kind(name="steady", a_second=0, keys=1_000)
+NO_LETTERS = Kind(name="steady", a_second=0, keys=1_000, rate=RATE)
 
 
 @pytest.mark.django_db(transaction=True)
