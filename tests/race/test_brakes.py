@@ -85,6 +85,17 @@ def test_a_canary_takes_no_key_but_its_own(clock: Clock) -> None:
     assert (len(_intent(heads)()), Claim.objects.count()) == (1, 1)
 
 
+def test_what_an_open_breaker_holds_back_takes_no_key() -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:idem"})
+    bench.bury("letter", idem="k")
+    bench.ready()
+    heads, *_ = _own(bench, 1)
+    Breaker.objects.filter(target=bench.target).update(
+        state="open", retry_at=lanes.clock() + timedelta(seconds=30), rest=30
+    )
+    assert (_intent(heads)(), Claim.objects.count()) == ([], 0)
+
+
 def test_while_the_breaker_rests_nothing_goes_and_no_attempt_is_counted(clock: Clock) -> None:
     bench, _ = _bench(WORKERS)
     own = _own(bench, 1)

@@ -16,6 +16,7 @@ class Bug:
         old: text that occurs in it once.
         new: what stands there instead.
         caught_by: the node id of the test that fails then; of several cases of it, one is enough.
+        also: what else is exchanged in the file, old for new, where one guard stands behind another.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Bug:
     old: str
     new: str
     caught_by: str
+    also: tuple[tuple[str, str], ...] = ()
 
     def planted(self, text: str) -> str:
         """The file's text with the bug in it.
@@ -31,6 +33,8 @@ class Bug:
         Raises:
             ValueError: the old text is not there, or not once: the product has changed, and the bug with it.
         """
-        if (found := text.count(self.old)) != 1:
-            raise ValueError(f"{self.name}: its old text occurs {found} times in {self.file}; write it anew")
-        return text.replace(self.old, self.new)
+        for old, new in ((self.old, self.new), *self.also):
+            if (found := text.count(old)) != 1:
+                raise ValueError(f"{self.name}: its old text occurs {found} times in {self.file}; write it anew")
+            text = text.replace(old, new)
+        return text

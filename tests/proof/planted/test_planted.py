@@ -12,6 +12,7 @@ import pytest
 from tests.proof.ledger import Ledger
 from tests.proof.planted.bugs import BUGS
 from tests.proof.planted.stage import PROJECT, Stage
+from tests.proof.planted.unnoticed import UNNOTICED
 
 #: One of plain Python and one that needs a server, both quick: neither makes a database.
 SHOWN = ("a-cold-bucket-is-full-in-the-domain", "an-id-left-out-is-taken")
@@ -26,7 +27,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 def test_every_bug_can_still_be_planted() -> None:
     """Its old text occurs once, the new one is another, and the broken file is Python all the same."""
     assert [name for name, times in Counter(bug.name for bug in BUGS).items() if times > 1] == []
-    for bug in BUGS:
+    for bug in (*BUGS, *UNNOTICED):
         whole = (PROJECT / bug.file).read_text()
         broken = bug.planted(whole)
         assert broken != whole, bug.name
@@ -38,12 +39,9 @@ def test_every_test_that_is_to_notice_is_there() -> None:
     for bug in BUGS:
         file, _, test = bug.caught_by.partition("::")
         if file not in found:
-            found[file] = {one.name for one in ast.walk(ast.parse((PROJECT / file).read_text())) if _is_test(one)}
+            tree = ast.parse((PROJECT / file).read_text())
+            found[file] = {one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)}
         assert test.partition("[")[0] in found[file], bug.name
-
-
-def _is_test(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
 
 
 def test_a_bug_is_noticed_by_its_test_and_gone_afterwards(stage: Stage) -> None:

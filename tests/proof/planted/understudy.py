@@ -6,6 +6,7 @@ and pytest's arguments, a forked child does what `python -m pytest` would. The a
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -29,6 +30,7 @@ def perform(*, keeps: bool, arguments: list[str]) -> int:
 def main() -> None:
     for library in LIBRARIES:
         import_module(library)
+    gc.freeze()  # children need not look through it
     for line in sys.stdin:
         child = os.fork()
         if not child:

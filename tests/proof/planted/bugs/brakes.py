@@ -61,10 +61,7 @@ BUGS: Final = (
         file="reprocessing/domain/bucket.py",
         old="    return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)\n",
         new="    return max(1.0, rate if burst is None else burst)\n",
-        caught_by=(
-            "tests/reprocessing/domain/test_bucket.py"
-            "::test_no_second_sees_more_than_rate_and_burst_however_late_tokens_are_spent"
-        ),
+        caught_by=("tests/reprocessing/domain/test_bucket.py::test_the_life_of_tokens_is_taken_off_the_burst"),
     ),
     Bug(
         name="an-unknown-rate-is-none",
@@ -88,6 +85,7 @@ BUGS: Final = (
         file=_INTENT,
         old=" AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)\n",
         new="\n",
+        also=((" AND (a.breaker_state = 'closed' OR a.of_breaker = 1)) a\n", ") a\n"),),
         caught_by=f"{_OF_BRAKES}::test_one_canary_goes_however_many_workers_try",
     ),
     Bug(
@@ -112,7 +110,16 @@ BUGS: Final = (
         file=_INTENT,
         old="     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()\n",
         new="     WHERE b.state = 'closed' OR b.retry_at IS NOT NULL\n",
+        also=(("       AND (b.retry_at <= redrive_now()\n", "       AND (b.retry_at IS NOT NULL\n"),),
         caught_by=f"{_OF_BRAKES}::test_while_the_breaker_rests_nothing_goes_and_no_attempt_is_counted",
+    ),
+    Bug(
+        name="what-an-open-breaker-holds-back-takes-its-key",
+        breaks="Claims are taken by what is sent: letters that an open breaker holds back make their twins wait.",
+        file=_INTENT,
+        old="     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()\n",
+        new="     WHERE b.state = 'closed' OR b.retry_at IS NOT NULL\n",
+        caught_by=f"{_OF_BRAKES}::test_what_an_open_breaker_holds_back_takes_no_key",
     ),
     Bug(
         name="another-epoch-s-outcomes-decide",
@@ -181,7 +188,7 @@ BUGS: Final = (
         file="reprocessing/models/brakes.py",
         old="    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)\n",
         new="    OR h.checked_at <= redrive_now() - interval '1 year'\n",
-        caught_by="tests/reprocessing/models/test_checks.py::test_a_verdict_counts_until_it_is_stale",
+        caught_by=f"{_OF_BRAKES}::test_nothing_goes_to_an_unwell_target_and_what_is_not_known_is_unwell",
     ),
     Bug(
         name="the-wave-s-size-is-not-asked-for",

@@ -187,6 +187,14 @@ BUGS: Final = (
         file=_CAPTURES,
         old='        "drained": drained and clean and capturing.clean,\n',
         new='        "drained": drained and clean,\n',
+        caught_by=f"{_OF_CAPTURE}::test_after_a_capture_that_died_nothing_counts_as_drained_for_a_while",
+    ),
+    Bug(
+        name="enlisted-behind-what-a-dead-capture-hid",
+        breaks="In order: what a killed capture had received is out of sight, and later letters are enlisted.",
+        file=_CAPTURE,
+        old="        self._done.drained = ours and listening.silent and clean and self._capturing.clean\n",
+        new="        self._done.drained = ours and listening.silent and clean\n",
         caught_by=(
             "tests/race/test_a_capture_loses_its_dlq.py"
             "::test_a_clean_capture_does_not_vouch_for_one_that_died_before_it"

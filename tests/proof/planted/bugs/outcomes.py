@@ -29,20 +29,6 @@ BUGS: Final = (
         caught_by="tests/race/test_returns.py::test_a_letter_that_is_back_before_its_send_is_settled_is_settled_once",
     ),
     Bug(
-        name="a-letter-that-moved-on-is-settled",
-        breaks="A return of a letter under way stays a return: the settlement calls it delivered.",
-        file=_SETTLEMENT,
-        old=(
-            "     WHERE l.id = f.letter_id AND l.state = 'sending'\n"
-            "    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim, "
-        ),
-        new=(
-            "     WHERE l.id = f.letter_id\n"
-            "    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim, "
-        ),
-        caught_by="tests/race/test_returns.py::test_a_letter_that_is_back_before_its_send_is_settled_is_settled_once",
-    ),
-    Bug(
         name="finished-letters-are-closed-again",
         breaks="No loss: a letter that is under way, or was delivered, is parked or discarded by a late gate.",
         file=_SETTLEMENT,
@@ -92,7 +78,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="AND s.seen_at + make_interval(secs => t.window) <= least(d.drained_through, again.seen_at)) AS seen_at",
         new="AND s.seen_at <= again.seen_at) AS seen_at",
-        caught_by=_TOO_EARLY,
+        caught_by=f"{_OF_PROMOTE}::test_the_evidence_of_absence",
     ),
     Bug(
         name="promoted-on-one-sighting",
@@ -108,7 +94,7 @@ BUGS: Final = (
         file=_EVIDENCE,
         old="   AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at\n",
         new="   AND a.taken_at - make_interval(secs => %(count_lag)b::float8) <= seen.seen_at\n",
-        caught_by=_TOO_EARLY,
+        caught_by=f"{_OF_PROMOTE}::test_the_evidence_of_absence",
     ),
     Bug(
         name="promoted-by-a-dlq-that-is-observed",

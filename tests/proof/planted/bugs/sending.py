@@ -199,7 +199,8 @@ BUGS: Final = (
         old='LetterState.WAITING, "free" if known else "held",\n',
         new='LetterState.WAITING, "free",\n',
         caught_by=(
-            "tests/reprocessing/pipeline/test_gate.py::test_after_an_unknown_outcome_the_key_stays_with_its_letter"
+            f"{_OF_TARGETS}"
+            "::test_after_an_answer_that_is_lost_the_claim_is_held_and_the_next_attempt_is_the_same_letter"
         ),
     ),
     Bug(
@@ -235,8 +236,8 @@ BUGS: Final = (
         old="    except UnicodeDecodeError:\n        return Refused(",
         new="    except LookupError:\n        return Refused(",
         caught_by=(
-            "tests/reprocessing/pipeline/test_capture.py"
-            "::test_a_body_that_nothing_can_decode_does_not_stop_its_batch_mates"
+            "tests/reprocessing/sqs/test_sending_kinds.py"
+            "::test_a_poison_letter_is_refused_for_good_and_its_batch_mates_are_taken"
         ),
     ),
     Bug(
