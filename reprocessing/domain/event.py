@@ -11,6 +11,7 @@ from reprocessing.domain.projection import Unreadable
 from reprocessing.domain.span import spans, text_of
 
 _BYTES_OF_A_TIME: Final = 14
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +78,13 @@ def _is_storable(text: str) -> bool:
 
 
 def _moment(text: str | None) -> datetime | Unreadable | None:
+    """The time; one that cannot be told in seconds since 1970 would keep the whole request from being written."""
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        in_range = moment.astimezone(UTC) >= _EARLIEST
+    except (ValueError, OverflowError):
         return Unreadable("its time is none")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment if in_range else Unreadable("its time is none")

@@ -47,6 +47,9 @@ def test_its_size_is_counted_as_aws_counts_it() -> None:
         (b'["arn:aws:s3:::a"]', b'["\\ud800"]', NO_LIST),
         (b'["arn:aws:s3:::a"]', b'"a"', NO_LIST),
         (b'"2026-01-02T03:04:05Z"', b'"yesterday"', NO_LIST),
+        (b'"2026-01-02T03:04:05Z"', b'"0001-01-01T00:00:00+14:00"', NO_LIST),  # no request could be written with it
+        (b'"2026-01-02T03:04:05Z"', b'"9999-12-31T23:59:59-14:00"', NO_LIST),
+        (b'"2026-01-02T03:04:05Z"', b'"1969-12-31T23:59:59Z"', NO_LIST),
     ],
 )
 def test_what_is_no_event_has_a_reason(old: bytes, new: bytes, why: Unreadable) -> None:
