@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -31,8 +32,10 @@ def _once(some: list[Sent]) -> list[Sent]:
 
 
 def _form(station: Station, one: Sent) -> Form:
+    if station.kind == "bus":
+        return (json.dumps(json.loads(one.text), sort_keys=True),)
     if not station.exact:
-        return (one.text if station.kind in ("bus", "topic") else station.form(one.text),)
+        return (one.text if station.kind == "topic" else station.form(one.text),)
     return one.text, frozenset(one.attributes.items()), one.group, one.trace
 
 

@@ -92,8 +92,14 @@ def run(station: Station, some: Iterable[Batch], caplog: pytest.LogCaptureFixtur
         bench.enlist()
         bench.replay(seconds=120)
         linger.wait(10)
-    _judge(cycle, caplog.text)
+    _judge(cycle, logged(caplog))
     return cycle
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> str:
+    """What the service logged, with tracebacks; moto's server is none of it."""
+    ours = [one for one in caplog.records if one.name != "werkzeug"]
+    return "\n".join(f"{one.getMessage()}\n{one.exc_text or ''}" for one in ours)
 
 
 def without_rules(cycle: Cycle) -> None:
@@ -242,7 +248,13 @@ def _fate(station: Station, payload: Payload, letter: DeadLetter) -> str:
         good = letter.duplicate_of is not None and letter.duplicate_of.state == "delivered"
     else:
         good = state == "delivered"
-    return "" if good else f"it is {state} {letter.reason}: {why[:100]} {letter.detail[:100]}"
+    return "" if good else f"it is {state} {letter.reason}: {why[:100]} {letter.detail[:100]} {_last(letter)[:100]}"
+
+
+def _last(letter: DeadLetter) -> str:
+    """What its last attempt came to."""
+    tried = sorted(letter.history.all(), key=lambda one: one.no)
+    return f"{tried[-1].outcome}: {tried[-1].detail}" if tried else ""
 
 
 def _why(letter: DeadLetter) -> str:

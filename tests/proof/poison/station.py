@@ -15,6 +15,7 @@ from reprocessing.models import DeadLetter
 from tests import envelopes
 from tests.proof.poison.corpus import Payload
 from tests.proof.poison.corpus.celery_tasks import envelope
+from tests.proof.poison.corpus.notices import notification
 from tests.proof.poison.corpus.payload import text
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.targets.kinds import KINDS, Kind, World
@@ -129,12 +130,17 @@ def _adapted(body: str) -> str:
         return body
 
 
+#: What SNS calls the parts of a notification; with others it is somebody else's.
+_OF_SNS: Final = frozenset(notification()) | {"MessageAttributes", "SequenceNumber"}
+
+
 def _told_once_more(body: str) -> str:
     """Of a notification its message, of anything else all."""
     try:
         document = json.loads(body)
-        is_one = isinstance(document, dict) and document.get("Type") == "Notification"
-        return str(document["Message"]) if is_one else body
+        is_one = isinstance(document, dict) and document.get("Type") == "Notification" and document.keys() <= _OF_SNS
+        whole = is_one and isinstance(document["Message"], str) and ":::" not in document["TopicArn"]
+        return str(document["Message"]) if whole else body
     except (ValueError, KeyError, RecursionError):
         return body
 
@@ -198,7 +204,10 @@ STATIONS: Final = {
         ),
         Station("http", "http", _plain, parks=_REFUSED, fields=_KEYLESS),
         Station("lambda", "lambda", _plain, parks=_REFUSED, fields=_KEYLESS),
-        Station("topic", "topic", _plain, parks=_REFUSED, fields=_KEYLESS, form=_told_once_more),
+        Station(
+            "topic", "topic", _plain, parks=_REFUSED, fields=_KEYLESS, form=_told_once_more,
+            target_fields={"size_limit": 262_144},
+        ),
         Station("bus", "bus", _event, parks=_REFUSED, fields=_KEYLESS, form=_detail),
     )
 }  # fmt: skip
