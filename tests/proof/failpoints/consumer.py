@@ -37,7 +37,7 @@ class Consumer(threading.Thread):
             if bad := [one for one in found if one not in good]:
                 sqs.change_message_visibility_batch(QueueUrl=self._url, Entries=_entries(bad, VisibilityTimeout=0))
             if not found:
-                self._over.wait(0.05)
+                self._over.wait(0.1)
 
     def _handle(self, one: dict[str, Any]) -> bool:
         started = time.monotonic()

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import psycopg
-import redis
 from django.conf import settings
 from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
@@ -72,7 +72,7 @@ class Striker:
         """Have Redis answer again, when its time has come and its absence was met."""
         if self._heal_at is not None and time.monotonic() > self._heal_at and (self._folder / "met").exists():
             self._heal_at = None
-            _lead(redis.connection.parse_url(settings.REDIS_URL)["port"])
+            _lead(urlsplit(settings.REDIS_URL).port or CLOSED)
 
     def _note(self, **created: Any) -> None:  # noqa: ANN401  as Django sends it
         self._backends.add(created["connection"].connection.info.backend_pid)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.proof.failpoints.booths import Booth
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
 
 @pytest.fixture

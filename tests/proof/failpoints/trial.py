@@ -63,11 +63,12 @@ class NotSeen(Exception):
 class Trial:
     """One cell, once. `repetition` decides everything that is left open: shape, passage, letters, moments.
 
-    With `hurry` the database's clock is moved past the lease of a worker that was killed, while nobody else works.
+    With `hurry` there are fewer letters, and the database's clock is moved past the lease of a worker that was killed,
+    while nobody else works.
     """
 
     def __init__(self, cell: Cell, repetition: int, *, hurry: bool) -> None:
-        self._cell, self._hurry = cell, hurry and cell.fault is Fault.KILL
+        self._cell, self._few, self._hurry = cell, hurry, hurry and cell.fault is Fault.KILL
         self._dice = Random(f"{cell.name}/{repetition}")
         shapes = cell.point.shapes
         self._shape = shapes[repetition % len(shapes)]
@@ -82,7 +83,7 @@ class Trial:
         with ExitStack() as unwinding:
             self._folder = Path(unwinding.enter_context(tempfile.TemporaryDirectory(prefix="failpoint-")))
             empty()
-            witness, world = Witness(), World(self._shape, self._dice)
+            witness, world = Witness(), World(self._shape, self._dice, few=self._few)
             unwinding.callback(world.close)
             unwinding.callback(self._bury)
             if self._hurry:

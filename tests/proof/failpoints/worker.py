@@ -40,7 +40,7 @@ class Worker:
 
     def __init__(self, folder: Path, arms: Arms | None) -> None:
         self._folder, self._arms = folder, arms
-        self._sent: deque[tuple[Task, Sequence[Any]]] = deque()
+        self._sent: deque[tuple[Task[Any, Any], Sequence[Any]]] = deque()
         self._striker: Striker | None = None
 
     def live(self) -> None:
@@ -77,11 +77,11 @@ class Worker:
         """What is sent is done by this very process: which one does it, and whether it is lost, changes nothing."""
         sent = self._sent
 
-        def keep(task: Task, args: Sequence[Any] = (), *_: object, **__: object) -> None:
+        def keep(task: Task[Any, Any], args: Sequence[Any] = (), *_: object, **__: object) -> None:
             if (task, args) not in sent:
                 sent.append((task, args))
 
-        Task.apply_async = keep
+        Task.apply_async = keep  # type: ignore[method-assign, assignment]  # it answers nobody
 
     def _arm(self, arms: Arms) -> None:
         point = arms.cell.point

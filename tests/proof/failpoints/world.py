@@ -31,7 +31,7 @@ class World:
         failures: how often the consumer fails which event.
     """
 
-    def __init__(self, shape: Shape, dice: Random) -> None:
+    def __init__(self, shape: Shape, dice: Random, *, few: bool = False) -> None:
         self.shape = shape
         self._bench = Workbench(
             fifo=shape.fifo,
@@ -44,24 +44,23 @@ class World:
         Breaker.objects.update(threshold=10_000, at_least=10_000)
         if shape.absence:
             self._bench.judge_by_absence(window=WINDOW)
-        messages = self._messages(dice)
+        messages = self._messages(dice, keys=4 if few else dice.randint(6, 8) + 2 * shape.absence)
         self.letters = len(messages)
         dead(self._bench, self._bench.origin_url, messages)
         self._bench.sqs.set_queue_attributes(QueueUrl=self.origin_url, Attributes={"VisibilityTimeout": "2"})
         self._automate()
 
-    def _messages(self, dice: Random) -> list[dict[str, Any]]:
+    def _messages(self, dice: Random, *, keys: int) -> list[dict[str, Any]]:
         """In the order of their numbers, the keys mixed; one event in five fails, one in thirty for ever.
 
         Where the next letter goes as soon as the target took one, a return is always late: there only each key's last
         event fails, so that the order of all others can be judged strictly.
         """
         most = 4 if self.shape.absence else 8
-        keys = [f"k{number}" for number in range(dice.randint(8, 10) if self.shape.absence else dice.randint(6, 8))]
-        places = [key for key in keys for _ in range(dice.randint(most - 1, most))]
+        places = [f"k{number}" for number in range(keys) for _ in range(dice.randint(most - 1, most))]
         dice.shuffle(places)
         numbers: Counter[str] = Counter()
-        messages, self.failures = [], dict[str, int]()
+        messages, event, self.failures = [], "", dict[str, int]()
         for key in places:
             numbers[key] += 1
             event = f"{key}.{numbers[key]}"
