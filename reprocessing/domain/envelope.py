@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
+
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,14}")  # to the year 5138
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,18 @@ class Arrival:
     body: bytes
     attributes: Attributes
     system: Mapping[str, str]
+
+    @property
+    def sent_at(self) -> datetime:
+        """When it was sent first; the beginning of 1970 where SQS names no time."""
+        text = self.system.get("SentTimestamp", "")
+        return datetime.fromtimestamp(int(text) / 1000 if _MILLISECONDS.fullmatch(text) else 0, tz=UTC)
+
+    @property
+    def receives(self) -> int:
+        """How often SQS says that it was received; 0 where it says no number."""
+        text = self.system.get("ApproximateReceiveCount", "")
+        return int(text) if _COUNT.fullmatch(text) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from django.db import Error as DatabaseError
 
@@ -227,7 +227,6 @@ class _Capture:
     def _new(self, one: Arrival, doubtful: set[bytes]) -> NewLetter:
         origin = self._origins.of(one.body, one.attributes, one.system)
         digest = body_hash(one.body)
-        died = datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC)
         return NewLetter(
             message_id=one.message_id,
             handle=one.handle,
@@ -239,8 +238,8 @@ class _Capture:
             target=origin.target_id if origin else None,
             attempts=earlier_attempts(one.attributes),
             body_hash=digest,
-            died_at=died,
-            expires_at=died + timedelta(seconds=self._dlq.retention),
+            died_at=one.sent_at,
+            expires_at=one.sent_at + timedelta(seconds=self._dlq.retention),
             possible_return=digest in doubtful,
         )
 

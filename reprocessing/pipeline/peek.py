@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from reprocessing.domain import task_message
 from reprocessing.domain.envelope import Arrival
@@ -130,9 +130,9 @@ def _glimpse(one: Arrival, policy: Policy, known: str | None, origin: Target | N
     hidden = timedelta(seconds=origin.visibility) if origin else None
     return Glimpse(
         message_id=one.message_id,
-        sent_at=datetime.fromtimestamp(int(one.system.get("SentTimestamp", "0")) / 1000, tz=UTC),
+        sent_at=one.sent_at,
         origin=trace.died_in(one.body, one.attributes, one.system) or None,
-        receives=int(one.system.get("ApproximateReceiveCount", "0")),
+        receives=one.receives,
         size=len(one.body),
         attributes=tuple(sorted(one.attributes)),
         known=known,

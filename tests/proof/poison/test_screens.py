@@ -88,8 +88,8 @@ def _screens(lot: list[Odd], everybody: list[Client]) -> dict[str, list[str]]:
     bench.enlist()
     lists = "".join(_lists(bench, everybody[0], len(lot)))
     keys = DeadLetter.objects.filter(dlq=bench.dlq).exclude(ordering_key=None).values_list("ordering_key", flat=True)
-    for one in keys:  # a key is there to be seen
-        lists = lists.replace(visible(one)[:60], "")
+    for key in keys:  # it is there to be seen
+        lists = lists.replace(visible(key or "")[:60], "") if key else lists
     for letter in DeadLetter.objects.filter(dlq=bench.dlq):
         one = ids[letter.message_id]
         found[one.name] += ["it is quoted in a list"] if quoted(lists, one) else []

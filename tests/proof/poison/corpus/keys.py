@@ -72,7 +72,7 @@ _ATTRIBUTES: Final[dict[str, Typed]] = {
     "idempotency key of a header": {"key": text("header idem"), "n": text("1"), "idem": text("a\r\nX-Injected: key")},
 }
 _BODIES: Final = {
-    "null in the body": '{"key": null, "n": null}',
+    "null in the body": '{"key":null,"n":null}',
     "an object in the body": '{"key": {"key": "inner"}, "n": [1]}',
     "an array in the body": '{"key": ["k"], "n": {}}',
     "true in the body": '{"key": true, "n": false}',

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from tests.proof.poison.corpus.payload import Payload, Typed, text
 
+_Set = dict[str, tuple[str, str | bytes]]
+
 _TOPIC: Final = "arn:aws:sns:eu-west-1:111122223333:orders"
 _FUNCTION: Final = "arn:aws:lambda:eu-west-1:111122223333:function:charge"
 _RULE: Final = "arn:aws:events:eu-west-1:111122223333:rule/nightly"
@@ -106,18 +108,18 @@ def _of_others() -> Iterator[tuple[str, Mapping[str, object]]]:
     yield "an invocation record with a notification", record | {"requestPayload": notification()}
 
 
-_OF_RULE: Final[Typed] = {
+_OF_RULE: Final[_Set] = {
     "RULE_ARN": text(_RULE), "TARGET_ARN": text(_FUNCTION), "ERROR_CODE": text("NO_PERMISSIONS"),
     "ERROR_MESSAGE": text("error-message-of-a-rule"),
 }  # fmt: skip
-_OF_SCHEDULE: Final[Typed] = {
+_OF_SCHEDULE: Final[_Set] = {
     "SCHEDULE_ARN": text(_SCHEDULE), "TARGET_ARN": text(_SEND), "ERROR_CODE": text("AWS.SimpleQueueService.X"),
     "ERROR_MESSAGE": text("error-message-of-a-schedule"),
 }  # fmt: skip
 _REQUEST: Final = json.dumps(
     {"MessageBody": "of a schedule", "QueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/orders"}
 )
-_OF_LAMBDA: Final[Typed] = {
+_OF_LAMBDA: Final[_Set] = {
     "RequestID": text("e4b46cbf-b738"), "ErrorCode": ("Number", "200"), "ErrorMessage": text("lambda-error-message"),
 }  # fmt: skip
 _WITH_ATTRIBUTES: Final[dict[str, tuple[str, Typed]]] = {
