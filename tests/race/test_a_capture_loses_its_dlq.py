@@ -51,6 +51,7 @@ def test_a_clean_capture_does_not_vouch_for_one_that_died_before_it() -> None:
     for number in range(2):
         bench.bury(f"{number}")
         assert not bench.capture().captured.drained
+        assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through is None
     later = lanes.clock() - timedelta(seconds=1)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(unclean_until=later)  # its time has passed
     bench.bury("a letter")  # an empty dlq is not received from

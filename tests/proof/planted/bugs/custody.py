@@ -187,7 +187,10 @@ BUGS: Final = (
         file=_CAPTURES,
         old='        "drained": drained and clean and capturing.clean,\n',
         new='        "drained": drained and clean,\n',
-        caught_by=f"{_OF_CAPTURE}::test_after_a_capture_that_died_nothing_counts_as_drained_for_a_while",
+        caught_by=(
+            "tests/race/test_a_capture_loses_its_dlq.py"
+            "::test_a_clean_capture_does_not_vouch_for_one_that_died_before_it"
+        ),
     ),
     Bug(
         name="enlisted-behind-what-a-dead-capture-hid",
