@@ -63,7 +63,7 @@ class Kind:
 
 KINDS = (
     Kind(name="accepted", a_second=20, keys=60),
-    Kind(name="settled", a_second=8, keys=150, advance="settled"),
+    Kind(name="settled", a_second=4, keys=150, advance="settled"),
     Kind(name="fifo", a_second=10, keys=40, fifo=True),
 )
 
@@ -142,6 +142,17 @@ class Flow:
             "SELECT l.public_id || ':' || a.no, coalesce(a.outcome, 'open') FROM redrive_attempt a "
             "JOIN redrive_letter l ON l.id = a.letter_id WHERE l.dlq_id = %s", self.pk,
         ))  # fmt: skip
+
+    def copies(self) -> list[str]:
+        """What is known of the copies that are not gone: how many are in which state, and for how long out of sight."""
+        found = self.servers.ask(
+            "SELECT state, extended, count(*), min(visible_until - now())::text, max(visible_until - now())::text "
+            "FROM redrive_custody WHERE dlq_id = %s AND state <> 'gone' GROUP BY 1, 2 ORDER BY 1, 2", self.pk,
+        )  # fmt: skip
+        return [
+            f"{count} {state}{' extended' if extended else ''}, visible in {least} to {most}"
+            for state, extended, count, least, most in found
+        ]
 
     def left(self) -> int:
         """How many messages are in the dlq."""
