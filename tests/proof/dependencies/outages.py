@@ -110,7 +110,7 @@ def redis_is_flushed(world: World) -> Fired:
 
 def redis_is_stopped(world: World) -> Fired:
     """It takes connections, and answers nothing."""
-    process = world.servers.process("redis")
+    process, missed = world.servers.process("redis"), _missed(world)
     began = _now()
     process.send_signal(signal.SIGSTOP)
     try:
@@ -118,25 +118,28 @@ def redis_is_stopped(world: World) -> Fired:
     finally:
         ended = _now()
         process.send_signal(signal.SIGCONT)
-    return _rest_of_replay(world, began, ended)
+    return _rest_of_replay(world, began, ended, missed)
 
 
 def redis_is_killed(world: World) -> Fired:
     """It is gone for some seconds, and comes back."""
-    began = _now()
+    began, missed = _now(), _missed(world)
     world.servers.kill("redis", signal.SIGKILL)
     pass_seconds(SECONDS)
     ended = _now()
     world.servers.start_again("redis")
-    return _rest_of_replay(world, began, ended)
+    return _rest_of_replay(world, began, ended, missed)
 
 
-def _rest_of_replay(world: World, began: float, ended: float) -> Fired:
-    """Without Redis nothing is sent."""
+def _rest_of_replay(world: World, began: float, ended: float, missed: int) -> Fired:
+    """Without Redis nothing is sent; `missed`: the answers that had been missed before."""
     sent = {flow.name: sends_between(flow, world.since, began + ON_THE_WIRE, ended) for flow in world.flows}
     assert not any(sent.values()), f"sent while Redis did not answer: {sent}"
-    words = "Redis did not say whether letters may go"
-    return {"answers missed": eventually(lambda: world.servers.count_in_log("worker", words), within=10)}
+    return {"answers missed": eventually(lambda: _missed(world) - missed, within=10)}
+
+
+def _missed(world: World) -> int:
+    return world.servers.count_in_log("worker", "Redis did not say whether letters may go")
 
 
 def _now() -> float:

@@ -12,8 +12,8 @@ from redrive_service.sandbox.judge import Finding, Judgement, Offence, judge
 from redrive_service.sandbox.shop.calls import calls_since
 from tests.proof.dependencies.flow import Flow
 
-#: Ends of an attempt after which a letter may go again.
-_GOES_AGAIN = ("unknown", "returned", "refused", "not_sent")
+#: Ends of an attempt whose letter arrived, after which it may go again.
+_GOES_AGAIN = ("unknown", "returned")
 
 
 @dataclass(frozen=True, slots=True)
