@@ -16,7 +16,7 @@ BUGS: Final = (
         breaks="History is never rewritten: the trigger on attempts is gone.",
         file=_TRIGGERS,
         old="CREATE TRIGGER attempts_are_written_once BEFORE UPDATE ON redrive_attempt\n",
-        new="CREATE TRIGGER attempts_are_written_once BEFORE INSERT ON redrive_attempt\n",
+        new="CREATE TRIGGER attempts_are_written_once BEFORE DELETE ON redrive_attempt\n",
         caught_by="tests/reprocessing/models/test_triggers.py::test_a_column_of_an_attempt_is_written_once",
     ),
     Bug(
