@@ -69,9 +69,12 @@ SELECT (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 
            AND gone_at > redrive_now() - make_interval(secs => %(count_lag)b::float8)) AS n
 """
 
+# A copy may be out of sight for longer than is known here, and its handle good: SQS was asked to hide it, and the
+# answer was lost. A FIFO queue refuses a handle that is past its time; a standard one says yes, and a copy that is
+# there nevertheless is received again.
 _TO_DELETE = """
-SELECT dlq_id, message_id, handle FROM redrive_custody
- WHERE dlq_id = %(dlq)b AND state = 'delete' AND visible_until > redrive_now() LIMIT %(limit)b
+SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c JOIN redrive_dlq d ON d.id = c.dlq_id
+ WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b
 """
 
 _GONE = """
@@ -157,7 +160,7 @@ def out_of_sight(dlq: int, *, count_lag: float) -> int:
 
 
 def to_delete(dlq: int, *, limit: int) -> list[Deletable]:
-    """Copies to be deleted whose handle is still good; one that has come to sight again is received again first."""
+    """Copies to be deleted whose handle may still be good."""
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
 
 

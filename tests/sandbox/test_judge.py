@@ -321,6 +321,7 @@ def test_a_letter_that_is_parked_only_later_did_not_step_aside(story: Story) -> 
     story.come_back("r2")
     story.settle("m2", "r2")
     assert offences(story, parked={"m2"}) == [(Offence.REORDERED, "e10"), (Offence.OVERLAP, "e10")]
+    assert offences(story, ACCEPTED, parked={"m2"}) == []  # then nobody waits for what the target took
 
 
 def test_a_late_letter_sent_after_a_later_one_is_out_of_order_unless_it_was_released(story: Story) -> None:

@@ -39,9 +39,11 @@ class Finding:
     Attributes:
         event: whose: an event, a lane or a queue, as the offence has it.
         call: the number of the call in the log where it shows, if it shows in one.
+        passed: the event that was to go first, where one went out of order.
     """
 
     offence: Offence
     event: str
     sentence: str
     call: int | None = None
+    passed: str | None = None

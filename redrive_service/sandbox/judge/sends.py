@@ -45,7 +45,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
                     f"Lane {lane[1]}: call {send.call} sent event {event.name} (number {event.sequence}), "
                     f"out of order with event {passed.name} (number {passed.sequence})."
                 )
-                yield Finding(Offence.REORDERED, event.name, sentence, send.call)
+                yield Finding(Offence.REORDERED, event.name, sentence, send.call, passed.name)
             if highest is None or event.sequence > highest.sequence:
                 highest = event
 
@@ -173,8 +173,8 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) ->
     if any(letter.message_id in books.released for letter in event.letters):
         return False  # a person decides when it goes
     sent = [send for send in event.arrivals if send.moment < moment]
-    if all(letter.message_id in books.put_aside for letter in event.letters):
-        return not _was_given_up_by(event, moment)
+    if all(letter.message_id in books.put_aside for letter in event.letters) and _was_given_up_by(event, moment):
+        return False
     if not sent or sent[-1].message is None or sent[-1].message.seen_dead_by(moment):
         return True
     return experiment.advance == "settled" and sent[-1].message.on_its_way_at(moment)

@@ -40,6 +40,21 @@ def test_copies_of_finished_letters_that_were_not_deleted_are(monkeypatch: pytes
     assert (bench.left(), Custody.objects.get().state) == (0, "gone")
 
 
+def test_a_copy_that_is_hidden_for_longer_than_is_known_is_deleted(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQS was asked to hide it for longer, and its answer was lost; nobody would see it for twelve hours."""
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    with monkeypatch.context() as patch:
+        patch.setattr(clear, "copies", _no)
+        bench.replay()
+    clock.advance(bench.conf.receive_visibility + 1)
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert (bench.left(), Custody.objects.get().state) == (0, "gone")
+
+
 def test_copies_of_unfinished_letters_are_not_deleted() -> None:
     bench = Workbench()
     bench.bury("letter")

@@ -1,0 +1,191 @@
+"""The parts: replayers, capturers, a sweeper, the consumer behind the origin, those who bury letters, and a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import Error as DatabaseError
+from django.db import connection
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run, amendments, lanes, operations, stops
+from reprocessing.models.run import RunState
+from reprocessing.pipeline import gather, park, promote, recover, replay
+from tests.proof.simulation.house import Buckets
+from tests.proof.simulation.near import Near
+from tests.proof.simulation.plot import BEGIN, VISIBILITY, Event, Plot
+from tests.proof.simulation.stage import Crash, Stage, mine
+
+SOMEBODY = "a person"
+
+
+@dataclass(slots=True)
+class Cast:
+    """Who is in a world, and what they share.
+
+    Attributes:
+        healing: nothing goes wrong any more.
+        ended: the world is over: whoever is killed now does not come back.
+        consumed: the consumer's log, for the judge.
+        released: how often a person released each letter, by message id.
+    """
+
+    stage: Stage
+    near: Near
+    rates: Buckets
+    plot: Plot
+    dlq: int
+    dlq_url: str
+    origin_url: str
+    healing: bool = False
+    ended: bool = False
+    buried: int = 0
+    consumed: list[dict[str, Any]] = field(default_factory=list)
+    released: Counter[str] = field(default_factory=Counter)
+    _failures: Counter[str] = field(default_factory=Counter)
+
+    def parts(self) -> Iterator[tuple[str, Callable[[], None], bool]]:
+        """Each actor's name, part, and whether faults strike it."""
+        replayers, capturers = self.plot.workers
+        for number in range(replayers):
+            yield f"replayer-{number}", self._again(self.replay, 0.3, 4.0), True
+        for number in range(capturers):
+            yield f"capturer-{number}", self._again(self.capture, 2.0, 10.0), True
+        yield "sweeper", self._again(self.sweep, 5.0, 15.0), True
+        yield "consumer", self.consume, False
+        yield "undertaker", self.bury, False
+        yield "person", self._again(self.meddle, 5.0, 20.0), False
+
+    def _again(self, act: Callable[[], None], least: float, most: float) -> Callable[[], None]:
+        """A part that is played again and again, by a new process after each death of the old one."""
+
+        def part() -> None:
+            while not self.ended:
+                try:
+                    act()
+                    self.stage.sleep(self.stage.dice.uniform(least, most))
+                except Crash:
+                    self._bury_the_process()
+                except (DatabaseError, QueueIsOutOfReach):
+                    connection.close()
+
+        return part
+
+    def _bury_the_process(self) -> None:
+        self.stage.bury()
+        if self.ended or mine.actor is None:
+            raise Crash
+        mine.actor.doomed = mine.actor.frozen_at_the_wire = False
+        self.stage.sleep(self.stage.dice.uniform(0.5, 3.0))
+
+    # -- the service
+
+    def replay(self) -> None:
+        view, only = self.plot.conf, None
+        if self.stage.dice.random() < 0.5:
+            only = lanes.hint(limit=view.lanes_per_task, lifetime=5.0) or None
+        strictly = only is not None and view.lanes_per_task == 1
+        owner = f"{mine.actor and mine.actor.name}:{self.stage.dice.getrandbits(48):x}"
+        turn = replay.Slice(
+            owner=owner, conf=view, rates=self.rates, dice=self.stage.dice.random, only=only, strictly=strictly
+        )
+        turn.run(seconds=view.slice.total_seconds())
+
+    def capture(self) -> None:
+        dlq = DeadLetterQueue.objects.select_related("default_origin").get(pk=self.dlq)
+        if gather.is_wanted(dlq):
+            gather.letters(dlq, conf=self.plot.conf, dice=self.stage.dice.random, seconds=30)
+
+    def sweep(self) -> None:
+        promote.letters(conf=self.plot.conf, dice=self.stage.dice.random)
+        recover.dlqs(conf=self.plot.conf)
+
+    # -- the world around it
+
+    def consume(self) -> None:
+        """One consumer of the origin: what it does not delete comes to sight again, and then dies."""
+        while True:
+            got = self.near.receive_message(
+                QueueUrl=self.origin_url, MaxNumberOfMessages=2, MessageAttributeNames=["All"]
+            ).get("Messages", [])
+            for one in got:
+                self._process(one)
+            self.stage.sleep(self.stage.dice.uniform(0.05, 0.5 if got else 2.5))
+
+    def _process(self, one: dict[str, Any]) -> None:
+        name = str(one["MessageAttributes"]["event"]["StringValue"])
+        began = self.stage.now
+        self.stage.sleep(self.stage.dice.uniform(0.01, VISIBILITY / 10))
+        fails = self._fails(name)
+        self._failures[name] += fails
+        if not fails:
+            self.near.delete_message(QueueUrl=self.origin_url, ReceiptHandle=one["ReceiptHandle"])
+        self.consumed.append({
+            "message_id": one["MessageId"], "started": began, "ended": self.stage.now,
+            "outcome": "failed" if fails else "ok",
+        })  # fmt: skip
+
+    def _fails(self, name: str) -> bool:
+        since, until = self.plot.outage
+        if not self.healing and since <= self.stage.now - BEGIN < until:
+            return True
+        event = next(one for one in self.plot.events if one.name == name)
+        often = {"well": 0, "fails once": 1, "fails twice": 2, "poison": 1_000_000}[event.temper]
+        return self._failures[name] < often
+
+    def bury(self) -> None:
+        """Letters die, each at its time."""
+        for event in sorted(self.plot.events, key=lambda one: (one.at, one.n)):
+            self.stage.sleep(max(0.0, BEGIN + event.at - self.stage.now))
+            for copy in range(event.copies):
+                self._send(event, copy)
+        while True:
+            self.stage.sleep(3_600)
+
+    def _send(self, event: Event, copy: int) -> None:
+        attributes = {"event": event.name, "n": str(event.n), **({"key": event.key} if event.key else {})}
+        group = {"MessageGroupId": event.key, "MessageDeduplicationId": f"{event.name}-{copy}"}
+        self.near.send_message(
+            QueueUrl=self.dlq_url, MessageBody=f"body of {event.name}", **(group if self.plot.fifo else {}),
+            MessageAttributes={k: {"DataType": "String", "StringValue": v} for k, v in attributes.items()},
+        )  # fmt: skip
+        self.buried += 1
+
+    def meddle(self) -> None:
+        """A person, who in the end lets everything go on and decides what is left."""
+        if self.healing:
+            self._let_go()
+        elif self.plot.meddles:
+            self.stage.dice.choice((self._release_some, self._pause, self._stop, self._let_go))()
+
+    def _let_go(self) -> None:
+        stops.resume(None, by=SOMEBODY, reason="it goes on")
+        stops.resume(self.dlq, by=SOMEBODY, reason="it goes on")
+        for run in Run.objects.filter(state=RunState.PAUSED):
+            operations.resume(run.pk, by=SOMEBODY, reason="it goes on")
+        if self.healing:
+            for rule in Rule.objects.filter(enabled=True, action="hold"):
+                amendments.switch(rule.pk, enabled=False, by=SOMEBODY, reason="it holds no more")
+            if self.plot.dlq["parked_head"] == "hold":
+                self._settle_held()
+
+    def _settle_held(self) -> None:
+        """What stands before others is given up."""
+        parked = DeadLetter.objects.filter(dlq=self.dlq, state="parked").order_by("id")
+        park.discard(list(parked.values_list("id", flat=True)), by=SOMEBODY, reason="it is in the way")
+
+    def _release_some(self) -> None:
+        parked = DeadLetter.objects.filter(dlq=self.dlq, state="parked").order_by("id").values_list("id", "message_id")
+        for pk, message_id in list(parked)[:2]:
+            done = park.release([pk], by=SOMEBODY, reason="once more").done
+            self.released[message_id] += len(done)
+
+    def _pause(self) -> None:
+        for run in Run.objects.filter(dlq=self.dlq, state=RunState.RUNNING):
+            operations.pause(run.pk, by=SOMEBODY, reason="a moment")
+
+    def _stop(self) -> None:
+        stops.stop(self.stage.dice.choice((None, self.dlq)), by=SOMEBODY, reason="a moment")

@@ -1,0 +1,128 @@
+"""What stands aside in a simulation, and what stands in its place: SQS, Redis, threads, and this process's clock."""
+
+from __future__ import annotations
+
+import sys
+import time as real
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+
+from reprocessing.domain.bucket import Bucket, capacity
+from reprocessing.domain.envelope import Arrival
+from reprocessing.domain.errors import QueueIsOutOfReach, RateIsUnknown
+from reprocessing.pipeline import capture, keep, send
+from reprocessing.pipeline.listen import QUIET_POLLS
+from reprocessing.rate import Rates
+from reprocessing.sqs import QueueAddress, clients, handles, receive, trips
+from tests.proof.simulation.near import Near
+from tests.proof.simulation.stage import Stage, mine
+
+_MICROSECONDS = 1_000_000
+
+
+class Buckets(Rates):
+    """In the place of Redis: the same sums, in the stage's time; now and then nobody answers, or all is forgotten."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._buckets: dict[str, Bucket] = {}
+
+    def begin(self) -> None:
+        self._buckets.clear()
+
+    def may_wait(self, key: int | str, who: str, seconds: float) -> bool:
+        return True
+
+    def _ask(self, key: int | str, wanted: int, rate: float, burst: float | None) -> tuple[int, int, Bucket]:
+        stage = self._stage
+        stage.point("ask the rate")
+        if stage.dice.random() < stage.odds.sqs / 2:
+            stage.note("Redis gone", "the rate")
+            raise RateIsUnknown("Redis did not say.")
+        if stage.dice.random() < stage.odds.sqs / 4:
+            stage.note("Redis flushed", "the rate")
+            self._buckets.clear()
+        now, most = round(stage.now * _MICROSECONDS), capacity(rate, burst)
+        bucket = self._buckets.get(str(key)) or Bucket.cold(now, rate, most)
+        there = bucket.filled(now, rate, most)
+        self._buckets[str(key)], count = there.take(wanted)
+        return count, int(there.tokens), self._buckets[str(key)]
+
+
+class Listening:
+    """In the place of several receivers: one, in the thread that asks, which hears silence as they would."""
+
+    def __init__(  # noqa: PLR0913  as the other one
+        self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
+        stop: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        self.silent, self.trouble = False, ""
+        self._address, self._wait, self._visibility = address, wait, visibility
+        self._seconds, self._stop = seconds, stop
+        self._arrived = self._settled = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __iter__(self) -> Iterator[Sequence[Arrival]]:
+        stage = _stage()
+        end, quiet = stage.now + self._seconds, 0
+        while quiet < QUIET_POLLS and stage.now < end and not self._stop():
+            hidden = self._address.fifo and self._settled < self._arrived
+            try:
+                arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
+            except QueueIsOutOfReach as error:
+                self.trouble = str(error)
+                return
+            self._arrived += len(arrived)
+            quiet = 0 if arrived else quiet + (not hidden)
+            stage.sleep(0.2)
+            yield arrived
+        self.silent = quiet >= QUIET_POLLS
+
+    def settled(self) -> None:
+        """All that was handed over is written, and deleted where it is to be."""
+        self._settled = self._arrived
+
+
+def _stage() -> Stage:
+    if mine.actor is None:
+        raise RuntimeError("whoever listens is an actor")
+    return mine.actor.stage
+
+
+def meanwhile(work: Callable[[], Any], renew: Callable[[], None], *, every: float) -> Any:  # noqa: ANN401
+    """In the place of a thread that asks while another one renews: requests here are short beside a lease."""
+    return work()
+
+
+def one_by_one(act: Callable[[Any], Any], works: Sequence[Any], threads: int) -> list[Any]:
+    """In the place of requests side by side."""
+    return [act(work) for work in works]
+
+
+@contextmanager
+def set_up(stage: Stage, near: Near) -> Iterator[None]:
+    """The pipeline on the stage, until the end of the block."""
+    clock = SimpleNamespace(monotonic=stage.monotonic, sleep=stage.sleep)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("reprocessing.") and getattr(module, "time", None) is real:
+                patch.setattr(module, "time", clock)
+        patch.setattr(clients, "_clients", SimpleNamespace(get=lambda *_, **__: near, region=lambda: "eu-west-1"))
+        patch.setattr(clients, "forget", lambda: None)
+        patch.setattr("reprocessing.sqs.refusals.forget", lambda: None)
+        patch.setattr(capture, "Listening", Listening)
+        patch.setattr(capture, "LEASE", 8.0)  # worlds are short
+        patch.setattr(keep, "meanwhile", meanwhile)
+        patch.setattr(send, "meanwhile", meanwhile)
+        patch.setattr(trips, "side_by_side", one_by_one)
+        patch.setattr(handles, "side_by_side", one_by_one)
+        yield

@@ -1,0 +1,141 @@
+"""Whether a world kept every promise: by the independent judge, and by what the tables must not say in the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from redrive_service.sandbox.judge import Books, Experiment, Finding, Offence, judge
+from reprocessing.models import DeadLetter
+from tests.proof.simulation.cast import Cast
+from tests.proof.simulation.plot import Plot
+
+#: States of letters that are not finished.
+UNFINISHED: Final = ("captured", "waiting", "sending", "awaiting")
+_KNOWN_BACK = """
+SELECT FROM redrive_attempt WHERE sent_message_id = %s AND outcome = 'returned' AND closed_at < to_timestamp(%s)
+"""
+_AMISS = """
+SELECT 'lane ' || id || ' is ' || phase FROM redrive_lane WHERE phase = 'leased' OR (phase = 'ready' AND NOT EXISTS (
+       SELECT FROM redrive_letter l WHERE l.lane_id = redrive_lane.id AND l.state IN ('waiting', 'sending')))
+UNION ALL
+SELECT 'attempt ' || id || ' is open' FROM redrive_attempt WHERE closed_at IS NULL
+UNION ALL
+SELECT 'letter ' || message_id || ' is parked, nobody says why' FROM redrive_letter
+ WHERE state = 'parked' AND reason = ''
+UNION ALL
+SELECT 'letter ' || message_id || ' is stale, though none that passed it came sooner' FROM redrive_letter l
+ WHERE reason = 'stale' AND NOT EXISTS (
+       SELECT FROM redrive_letter o JOIN redrive_attempt a ON a.letter_id = o.id
+        WHERE o.lane_id = l.lane_id AND o.sequence > l.sequence AND o.captured_at < l.captured_at)
+"""
+
+Ask = Callable[..., list[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found.
+
+    Attributes:
+        broken: promises that were not kept, in sentences.
+        excused: findings that PROTOCOL names as not to be promised.
+        duplicates: deliveries beyond the first, which promise 5 allows after some faults.
+    """
+
+    broken: tuple[str, ...]
+    excused: int
+    duplicates: int
+
+
+def judged(cast: Cast, ask: Ask) -> Verdict:
+    """Judge a world that is over; `ask` puts a question to its tables."""
+    judgement = judge(_experiment(cast.plot), cast.near.log, cast.consumed, _books(cast))
+    excused = {one for one in judgement.findings if _is_excused(one, cast, ask)}
+    duplicates = [one for one in judgement.found(Offence.DUPLICATE) if one not in excused]
+    allowed = _duplicates_allowed(cast.plot, cast.stage.struck)
+    broken = [one.sentence for one in judgement.findings if one not in excused and one not in duplicates]
+    if len(duplicates) > allowed:
+        broken += [f"{len(duplicates)} duplicates, {allowed} may be.", *(one.sentence for one in duplicates)]
+    broken += [str(text) for (text,) in ask(_AMISS)]
+    broken += _too_often(cast)
+    return Verdict(tuple(broken), len(excused), len(duplicates))
+
+
+def _is_excused(one: Finding, cast: Cast, ask: Ask) -> bool:
+    """Whether a frozen process put it on the wire after its time; or it passed what was not known to be back."""
+    if one.offence in {Offence.OVERLAP, Offence.REORDERED, Offence.DUPLICATE} and _is_late(one, cast):
+        return True
+    unknown = one.offence is Offence.REORDERED and one.call is not None
+    return unknown and _was_unknown(str(one.passed), one.call or 0, cast, ask)
+
+
+def _is_late(one: Finding, cast: Cast) -> bool:
+    """Whether a letter of the same lane was sent by one who froze between its deadline and the wire."""
+    keys = {event.name: event.key or event.name for event in cast.plot.events}
+    late = {keys[entry["attributes"]["event"]] for call in cast.near.late for entry in cast.near.log[call]["sent"]}
+    return keys[one.event] in late
+
+
+def _was_unknown(event: str, call: int, cast: Cast, ask: Ask) -> bool:
+    """Whether the event's last message was back by that call, but whoever received it had not said so yet."""
+    sent = [
+        entry["message_id"] for one in cast.near.log[:call] for entry in one["sent"]
+        if entry["attributes"].get("event") == event and entry["accepted"] and "RedriveId" in entry["attributes"]
+    ]  # fmt: skip
+    return bool(sent) and not ask(_KNOWN_BACK, sent[-1], cast.near.log[call]["at"])
+
+
+def _too_often(cast: Cast) -> Iterator[str]:
+    """Letters that were taken more often than their attempts allow."""
+    taken: Counter[str] = Counter()
+    for entry in (entry for call in cast.near.log for entry in call["sent"]):
+        if (mark := entry["attributes"].get("RedriveId")) and entry["accepted"] and not entry["duplicate"]:
+            taken[mark.rpartition(":")[0]] += 1
+    known = {
+        str(public): message_id for public, message_id in DeadLetter.objects.values_list("public_id", "message_id")
+    }
+    for public, often in taken.items():
+        most = int(str(cast.plot.dlq["max_attempts"])) * (1 + cast.released[known.get(public, "")])
+        if often > most:
+            yield f"Letter {public} was taken {often} x; {most} may be."
+
+
+def _experiment(plot: Plot) -> Experiment:
+    end = ".fifo" if plot.fifo else ""
+    rate: Any = plot.target["rate"]
+    keyed = plot.keyed and not plot.fifo
+    return Experiment(
+        origins=frozenset({f"origin{end}"}), dlqs=frozenset({f"dlq{end}"}), identity="event",
+        ordering="key" if keyed else None, sequence="n" if keyed else None,
+        advance="settled" if plot.target["advance"] == "settled" else "accepted", fifo=plot.fifo,
+        rate=rate, burst=max(1.0, rate) if rate else 0,
+    )  # fmt: skip
+
+
+def _books(cast: Cast) -> Books:
+    states: dict[str, set[str]] = {}
+    found = list(DeadLetter.objects.values_list("message_id", "state", "body_hash"))
+    put_aside = {digest for _, state, digest in found if state in {"parked", "discarded"}}
+    for message_id, state, digest in found:
+        # What came back after its twin was closed stands for that one, too.
+        stands = state == "duplicate" and digest in put_aside
+        states.setdefault("parked" if stands else state, set()).add(message_id)
+    return Books(
+        parked=frozenset(states.get("parked", ())), discarded=frozenset(states.get("discarded", ())),
+        duplicates=frozenset(states.get("duplicate", ())),
+        open=frozenset().union(*(states.get(one, set()) for one in UNFINISHED)),
+        released=frozenset(cast.released) if cast.plot.dlq["stale"] == "park" else frozenset().union(*states.values()),
+    )  # fmt: skip
+
+
+def _duplicates_allowed(plot: Plot, struck: Counter[str]) -> int:
+    """Promise 5: an intent group for each process that died or lost its way, a request for each unheard answer.
+
+    A FIFO queue swallows them.
+    """
+    lost = struck["crash"] + struck["freeze"] + struck["connection cut"] + struck["commit unheard"]
+    twins = sum(one.copies - 1 for one in plot.events) * 3 if plot.dlq["idempotency_key"] == "message-id" else 0
+    return twins if plot.fifo else lost * plot.conf.intent_size + struck["SQS unanswered"] * 10 + twins
