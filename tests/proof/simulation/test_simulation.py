@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -71,6 +72,11 @@ def test_a_broken_promise_is_seen(
     assert next((one for one in endings if one.broken), None) is not None
 
 
+def _say(text: str) -> None:
+    """To whoever waits, from a process of pytest-xdist's too."""
+    print(text, file=sys.__stderr__, flush=True)
+
+
 @pytest.mark.prove
 @pytest.mark.parametrize("stream", range(STREAMS))
 def test_seeds_that_nobody_has_played(
@@ -90,10 +96,10 @@ def test_seeds_that_nobody_has_played(
         seed, done = seed + STREAMS, done + 1
         if ending.broken:
             bad += 1
-            print(last_words(ending), flush=True)  # noqa: T201  somebody waits
+            _say(last_words(ending))
         if monotonic() - told > _TELLS_EVERY:
             told = monotonic()
-            print(f"simulation: {done} worlds, {bad} of them broken; the next seed is {seed}", flush=True)  # noqa: T201
+            _say(f"simulation: {done} worlds of stream {stream}, {bad} broken; the next seed is {seed}")
     assert not bad
 
 
