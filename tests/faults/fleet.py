@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.db import connection
 
 from reprocessing import tasks
+from tests.beside import Beside
 from tests.conditions import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,26 +63,14 @@ class Worker:
             self.kill()
 
 
-class Beat(threading.Thread):
+class Beat(Beside):
     """Ticks as beat would, every two seconds, from this process."""
 
     def __init__(self, every: float = 2.0) -> None:
-        super().__init__(name="beat of a test")
-        self._over = threading.Event()
+        super().__init__("beat of a test")
         self._every = every
 
-    def run(self) -> None:
-        try:
-            while not self._over.is_set():
-                tasks.tick.apply_async(queue=tasks.CONTROL, expires=5)
-                self._over.wait(self._every)
-        finally:
-            connection.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
+    def go_on(self) -> None:
+        while not self.over.is_set():
+            tasks.tick.apply_async(queue=tasks.CONTROL, expires=5)
+            self.over.wait(self._every)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from typing import Self
 
 import psutil
-from django.db import connection
 
 from reprocessing.models import Lane
+from tests.beside import Beside
 from tests.reprocessing.pipeline.bench import Workbench
 
 
-class Orphans(threading.Thread):
+class Orphans(Beside):
     """Watches them. `times`: seconds, of each that was leased again; `count`: how many there were."""
 
     def __init__(self, bench: Workbench) -> None:
-        super().__init__(name="orphans")
+        super().__init__("orphans")
         self.count, self.times = 0, list[float]()
         self._dlq = bench.dlq.pk
         self._left: dict[tuple[int, int], float] = {}
-        self._over = threading.Event()
 
     def note(self, parent: int) -> None:
         """The worker with this process id was killed just now, and its children with it."""
@@ -32,22 +29,11 @@ class Orphans(threading.Thread):
         self.count = len(orphaned)
         self._left.update(orphaned)
 
-    def run(self) -> None:
-        try:
-            while not self._over.wait(0.05):
-                now = set(Lane.objects.filter(phase="leased", dlq=self._dlq).values_list("id", "fence"))
-                for one in [one for one in list(self._left) if one not in now]:
-                    self.times.append(time.monotonic() - self._left.pop(one))
-        finally:
-            connection.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
+    def go_on(self) -> None:
+        while not self.over.wait(0.05):
+            now = set(Lane.objects.filter(phase="leased", dlq=self._dlq).values_list("id", "fence"))
+            for one in [one for one in list(self._left) if one not in now]:
+                self.times.append(time.monotonic() - self._left.pop(one))
 
 
 def _is_dead(pid: int) -> bool:

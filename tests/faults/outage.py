@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
-from django.db import connection
 from django_celery_beat.models import IntervalSchedule
 
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue
+from tests.beside import Beside
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import Witness, lettered, published
@@ -94,29 +93,17 @@ def marks(bench: Workbench, **which: object) -> dict[str, Attempt]:
     return {f"{one.letter.public_id}:{one.no}": one for one in found}
 
 
-class Unsettled(threading.Thread):
+class Unsettled(Beside):
     """Counts a target's letters that are sent and not settled, again and again; `most` at a time."""
 
     def __init__(self, bench: Workbench) -> None:
-        super().__init__(name="count of what is not settled")
+        super().__init__("count of what is not settled")
         self.most = self.looks = 0
         self._open = Attempt.objects.filter(target=bench.target, closed_at=None)
-        self._over = threading.Event()
 
-    def run(self) -> None:
-        try:
-            while not self._over.wait(0.02):
-                self.most, self.looks = max(self.most, self._open.count()), self.looks + 1
-        finally:
-            connection.close()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
+    def go_on(self) -> None:
+        while not self.over.wait(0.02):
+            self.most, self.looks = max(self.most, self._open.count()), self.looks + 1
 
 
 def breaker(bench: Workbench) -> Breaker:

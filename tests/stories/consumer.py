@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import boto3
 
+from tests.beside import Beside
 
-class Consumer(threading.Thread):
+
+class Consumer(Beside):
     """Receives, one batch after another, and deletes what `handles` says yes to. What it saw is in `seen`.
 
     What it fails is visible again at once, so that SQS buries it with the next receive.
     """
 
     def __init__(self, url: str, handles: Callable[[dict[str, Any]], bool]) -> None:
-        super().__init__(name="consumer")
+        super().__init__("consumer")
         self.url, self.handles = url, handles
         self.seen: list[tuple[str, bool]] = []
         self.done: list[dict[str, Any]] = []
-        self._over = threading.Event()
 
-    def run(self) -> None:
+    def go_on(self) -> None:
         sqs: Any = boto3.client("sqs")
-        while not self._over.is_set():
+        while not self.over.is_set():
             found = sqs.receive_message(
                 QueueUrl=self.url, MaxNumberOfMessages=10, WaitTimeSeconds=1, MessageAttributeNames=["All"],
                 MessageSystemAttributeNames=["All"],
@@ -41,14 +41,6 @@ class Consumer(threading.Thread):
         good = self.handles(one)
         self.seen.append((one["Body"], good))
         return good
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
 
 
 def _entries(found: list[dict[str, Any]], **more: object) -> list[dict[str, Any]]:
