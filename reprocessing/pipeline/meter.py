@@ -20,11 +20,27 @@ RATE_IS_UNKNOWN_FOR = 1.0
 
 @dataclass(slots=True)
 class Metered:
-    """The heads that may go, until when each target's may (monotonic; none: no limit), and how long the others wait."""
+    """The heads that may go, until when each target's may (monotonic; none: no limit), and how long the others wait.
+
+    Where they wait because Redis told no rate, it is `unknown`.
+    """
 
     heads: list[Standing] = field(default_factory=list)
     until: dict[int, float] = field(default_factory=dict)
     pause: float = 0.0
+    unknown: bool = False
+
+
+@dataclass(slots=True)
+class _Pauses:
+    """Seconds for which one thing or another waits, and whether Redis told nothing of one."""
+
+    seconds: list[float] = field(default_factory=list)
+    unknown: bool = False
+
+    def await_redis(self) -> None:
+        self.seconds.append(RATE_IS_UNKNOWN_FOR)
+        self.unknown = True
 
 
 def heads(
@@ -35,7 +51,7 @@ def heads(
     Of a class no more tokens are taken than the target will match: what dies here is lacking elsewhere.
     """
     metered = Metered()
-    pauses: list[float] = []
+    pauses = _Pauses()
     for target_id, some in _by_target(going):
         pace = _pace(targets[target_id], some, brakes)
         room = len(some) if pace is None or not _in_classes(some, brakes) else _there(pace, rates, pauses)
@@ -45,7 +61,7 @@ def heads(
         metered.heads += left
         if left and until is not None:
             metered.until[target_id] = until
-    metered.pause = min(pauses, default=0.0)
+    metered.pause, metered.unknown = min(pauses.seconds, default=0.0), pauses.unknown
     return metered
 
 
@@ -70,16 +86,16 @@ def _in_classes(some: Sequence[Standing], brakes: Mapping[int, Brake]) -> bool:
     return any(brakes[one.breaker_id or 0].class_rate is not None for one in some)
 
 
-def _there(pace: _Pace, rates: Rates, pauses: list[float]) -> int:
+def _there(pace: _Pace, rates: Rates, pauses: _Pauses) -> int:
     """How many tokens there are; none is taken."""
     try:
         found = rates.peek(pace.key, pace.rate, pace.burst)
     except RateIsUnknown as error:
         logger.warning("%s", error)
-        pauses.append(RATE_IS_UNKNOWN_FOR)
+        pauses.await_redis()
         return 0
     if not found.count:
-        pauses.append(found.retry_after)
+        pauses.seconds.append(found.retry_after)
     return found.count
 
 
@@ -91,7 +107,7 @@ def _by_target(going: Iterable[Standing]) -> Iterable[tuple[int, list[Standing]]
 
 
 def _of_classes(
-    some: Sequence[Standing], room: int, brakes: Mapping[int, Brake], rates: Rates, pauses: list[float]
+    some: Sequence[Standing], room: int, brakes: Mapping[int, Brake], rates: Rates, pauses: _Pauses
 ) -> tuple[list[Standing], float | None]:
     """Those of one target's heads whose classes let them go, `room` at most; a class's rate holds over all targets."""
     left: list[Standing] = []
@@ -110,16 +126,16 @@ def _of_classes(
 
 
 def _cut(
-    some: list[Standing], until: float | None, pace: _Pace, rates: Rates, pauses: list[float]
+    some: list[Standing], until: float | None, pace: _Pace, rates: Rates, pauses: _Pauses
 ) -> tuple[list[Standing], float | None]:
     """As many of the heads as there are tokens, and until when the first of all tokens dies."""
     try:
         token: Granted = rates.take(pace.key, len(some), pace.rate, pace.burst)
     except RateIsUnknown as error:
         logger.warning("%s", error)
-        pauses.append(RATE_IS_UNKNOWN_FOR)
+        pauses.await_redis()
         return [], until
     if not token.count:
-        pauses.append(token.retry_after)
+        pauses.seconds.append(token.retry_after)
         return [], until
     return some[: token.count], token.until if until is None else min(until, token.until)

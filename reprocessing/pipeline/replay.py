@@ -23,6 +23,7 @@ from reprocessing.models.target import Proof
 from reprocessing.pipeline import gate, meter, route, settle, take
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.keep import SEND_MARGIN
+from reprocessing.pipeline.meter import Metered
 from reprocessing.pipeline.send import Wire
 from reprocessing.pipeline.stream import GROUP, RIPE_AFTER
 from reprocessing.rate import Rates
@@ -133,7 +134,7 @@ class Slice:
             return None
         metered = meter.heads(going, targets=self._wire.targets, brakes=self._wire.brakes, rates=self.rates)
         if not metered.heads:
-            return self._await_tokens(going, metered.pause)
+            return self._await_tokens(going, metered)
         chosen = metered.heads
         # From here on, whatever happens, only a settlement or the end of its lease frees such a lane: handed back with
         # a letter on its way it would look as if its owner had lived to record what became of it.
@@ -151,14 +152,15 @@ class Slice:
             self._remember(self._wire.letters(intended, metered.until))
         return None
 
-    def _await_tokens(self, going: Sequence[Standing], pause: float) -> float | None:
+    def _await_tokens(self, going: Sequence[Standing], metered: Metered) -> float | None:
         """A nap, while the lanes stay ours; where it is a long one, a single turn takes it, the others make room."""
-        targets = {one.target_id or 0 for one in going} if pause > NAP and not self.strictly else ()
-        if all(self.rates.may_wait(one, self.owner, pause) for one in targets):
+        targets = {one.target_id or 0 for one in going} if metered.pause > NAP and not self.strictly else ()
+        if all(self.rates.may_wait(one, self.owner, metered.pause) for one in targets):
             self._keep(going)
-            return pause
+            return metered.pause
         self._full |= {one.breaker_id or 0 for one in going}
-        self._wait([(one, Wait(LATER, "another turn waits for its target's rate")) for one in going])
+        why = "Redis does not tell its target's rate" if metered.unknown else "another turn waits for its target's rate"
+        self._wait([(one, Wait(LATER, why)) for one in going])
         return None
 
     def _look_again(self, missed: Sequence[Standing]) -> None:

@@ -154,3 +154,12 @@ def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkey
     lane = bench.lane()
     assert (lane.phase, lane.why) == ("ready", "another turn waits for its target's rate")
     assert lanes.lease("at once", limit=9, lease=8) == []  # due again a little later
+
+
+def test_where_redis_is_gone_the_lanes_say_so() -> None:
+    bench = Workbench(target_fields={"rate": 0.5})
+    bench.bury("0")
+    bench.ready()
+    report = bench.replay(seconds=5, rates=Rates.at("redis://127.0.0.1:1/0"))
+    assert (report.taken, report.left) == (0, [])
+    assert (bench.lane().phase, bench.lane().why) == ("ready", "Redis does not tell its target's rate")

@@ -103,7 +103,7 @@ def test_a_class_spends_no_token_on_a_target_that_has_none() -> None:
 def test_what_redis_does_not_tell_lets_nothing_go_and_is_asked_again(lost: int | str) -> None:
     rates = Rates({SHOP: 9, f"class:{NEWSLETTER}": 9}, lost={lost})
     metered = _metered([_head(1, CLASSED)], rates)
-    assert (metered.heads, metered.pause) == ([], RATE_IS_UNKNOWN_FOR)
+    assert (metered.heads, metered.pause, metered.unknown) == ([], RATE_IS_UNKNOWN_FOR, True)
 
 
 def test_the_pause_is_that_of_the_first_who_may_go_on() -> None:
