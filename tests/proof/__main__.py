@@ -1,4 +1,4 @@
-"""Tell what was proved so far: each layer's cases, how often each passed, and what was broken."""
+"""Tell what was proved so far: each layer's cases, how often each passed, and those that did not pass last time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ def told(entries: Iterable[Entry]) -> list[str]:
 
 def _layer(layer: str, its: list[Entry]) -> list[str]:
     passed = Counter(entry.name for entry in its if entry.passed)
-    failed = [entry for entry in its if not entry.passed]
+    latest = {entry.name: entry for entry in its}
+    failed = [entry for entry in latest.values() if not entry.passed]
     figures: Counter[str] = Counter()
     for entry in its:
         figures.update(entry.figures)
     least = min(passed.values(), default=0)
     sums = ", ".join(f"{amount:,.0f} {name}" for name, amount in sorted(figures.items()))
     return [
-        f"{layer}: {len(passed):,} cases passed, the rarest {least} x; {len(its):,} tries, {len(failed):,} failed",
+        f"{layer}: {len(passed):,} cases passed, the rarest {least} x, in {len(its):,} tries; {len(failed):,} failed last",
         *([f"  {sums}"] if sums else []),
         *(f"  {entry.at} {entry.name}: {entry.why}" for entry in failed[-_FAILURES_SHOWN:]),
     ]
