@@ -1,0 +1,101 @@
+"""Every promise is kept after every step; a guard that is taken out is missed."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from time import monotonic
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.stateful import run_state_machine_as_test
+
+from reprocessing.models import inheritance, intent, lanes
+from tests.proof.ledger import HOME, Ledger
+from tests.proof.machine.ground import Ground
+from tests.proof.machine.machine import Machine
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LAYER = "machine"
+EXAMPLES, STEPS = 15, 20
+_CHUNK, _LONG = 50, 50
+_ANY = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
+
+
+@pytest.fixture(scope="module")
+def ground(django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> Iterator[Ground]:
+    with django_db_blocker.unblock(), Ground().opened() as opened:  # type: ignore[attr-defined]  # pytest-django's
+        yield opened
+
+
+def test_every_promise_is_kept_after_every_step(ground: Ground) -> None:
+    run_state_machine_as_test(
+        lambda: Machine(ground),  # type: ignore[arg-type]  # whatever makes one
+        settings=settings(_ANY, max_examples=EXAMPLES, stateful_step_count=STEPS, derandomize=True, database=None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "guard", "instead"),
+    [
+        (lanes, "(n.fence = m.fence AND n.phase = 'leased')|n.fence = head.my_fence AND n.phase = 'leased'", "true"),
+        (inheritance, "AND l.state = 'sending'", "AND false"),
+        (intent, "attempts = l.attempts + 1", "attempts = l.attempts + 1, forgiven = l.forgiven + 1"),
+    ],
+    ids=["a lane's fence", "what a dead owner left", "attempts that count"],
+)
+def test_a_guard_that_is_taken_out_is_missed(
+    ground: Ground, module: ModuleType, guard: str, instead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in list(vars(module).items()):
+        for one in guard.split("|"):
+            if isinstance(text, str) and one in text:
+                monkeypatch.setattr(module, name, text.replace(one, instead))
+    quick = settings(_ANY, max_examples=EXAMPLES, stateful_step_count=STEPS, database=None, phases=[Phase.generate])
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(seed(7)(lambda: Machine(ground)), settings=quick)  # type: ignore[arg-type]  # as above
+
+
+def _play(ground: Ground, which: int, seen: Counter[str]) -> str:
+    """One chunk of examples of this seed; the tale of what failed, empty when nothing did."""
+
+    def made() -> Machine:
+        seen["examples"] += 1
+        return Machine(ground, told=lambda: seen.update(("steps",)))
+
+    kept = DirectoryBasedExampleDatabase(HOME / "examples")
+    chosen = settings(_ANY, max_examples=_CHUNK, stateful_step_count=_LONG, database=kept)
+    try:
+        run_state_machine_as_test(seed(which)(made), settings=chosen)  # type: ignore[arg-type]  # as above
+    except Exception as error:  # noqa: BLE001  whatever it is, it is what was looked for
+        return "".join([*traceback.format_exception_only(error)])
+    return ""
+
+
+@pytest.mark.prove
+def test_chunks_that_nobody_has_played(ground: Ground, ledger: Ledger, is_time: Callable[[], bool]) -> None:
+    """From where the ledger ends."""
+    which, bad = max((int(name) for name in ledger.tried(LAYER)), default=-1) + 1, 0
+    while is_time():
+        seen: Counter[str] = Counter()
+        began = monotonic()
+        tale = _play(ground, which, seen)
+        ledger.note(LAYER, str(which), passed=not tale, why=tale.partition("\n")[0][:300], **seen)
+        print(f"machine: chunk {which}, {dict(seen)} in {monotonic() - began:.0f} s", flush=True)  # noqa: T201
+        if tale:
+            bad += 1
+            print(f"python -m tests.proof.machine {which}\n{tale}", flush=True)  # noqa: T201  somebody waits
+        which += 1
+    assert not bad
+
+
+@pytest.mark.prove
+@pytest.mark.skipif("PROVE_SEED" not in os.environ, reason="python -m tests.proof.machine SEED asks for it")
+def test_one_chunk_again(ground: Ground) -> None:
+    tale = _play(ground, int(os.environ["PROVE_SEED"]), Counter())
+    assert not tale, tale
