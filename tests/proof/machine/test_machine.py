@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LAYER = "machine"
 EXAMPLES, STEPS = 15, 20
-_CHUNK, _LONG = 50, 50
+_CHUNK, _LONG = 12, 50
 _ANY = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
 
 
