@@ -43,7 +43,8 @@ def sqs() -> Iterator[LocalSqs]:
         yield sqs
 
 
-@pytest.mark.parametrize("pool", ["prefork", pytest.param("threads", marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
 def test_a_worker_told_to_stop_finishes_what_runs_and_shows_the_rest_again(
     sqs: LocalSqs, tmp_path: Path, pool: str
 ) -> None:

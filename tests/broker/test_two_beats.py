@@ -54,6 +54,7 @@ def test_the_second_beat_takes_over_from_one_that_was_killed(schedule: Schedule)
             eventually(lambda: second.says(LEADS) and schedule.sends() > sent, within=TAKEN_OVER)
 
 
+@pytest.mark.soak
 def test_a_beat_that_is_told_to_stop_ends_well_and_gives_up_the_lead(schedule: Schedule) -> None:
     with schedule.beat("first") as first:
         eventually(lambda: first.says(LEADS), within=START)

@@ -30,7 +30,7 @@ def _layer(layer: str, its: list[Entry]) -> list[str]:
     least = min(passed.values(), default=0)
     sums = ", ".join(f"{amount:,.0f} {name}" for name, amount in sorted(figures.items()))
     return [
-        f"{layer}: {len(passed):,} cases passed, the rarest {least} x, in {len(its):,} tries; {len(failed):,} failed last",
+        f"{layer}: {len(its):,} tries, {len(passed):,} cases passed, the rarest {least} x; {len(failed):,} failed last",
         *([f"  {sums}"] if sums else []),
         *(f"  {entry.at} {entry.name}: {entry.why}" for entry in failed[-_FAILURES_SHOWN:]),
     ]

@@ -25,7 +25,7 @@ WHO: dict[str, Any] = {"by": "a test", "reason": "to see it stand still", "confi
 @pytest.mark.parametrize(
     ("delete_when", "everything"),
     [
-        ("terminal", True),
+        pytest.param("terminal", True, marks=pytest.mark.soak),
         pytest.param("terminal", False, marks=pytest.mark.soak),
         pytest.param("captured", False, marks=pytest.mark.soak),
     ],

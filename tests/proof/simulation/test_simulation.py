@@ -20,7 +20,7 @@ from tests.proof.simulation.world import Theatre, last_words
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LAYER, STREAMS = "simulation", 3
-SHORT = 8
+SHORT = 5
 _TELLS_EVERY = 10.0
 
 

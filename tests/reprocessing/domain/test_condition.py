@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import re2
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reprocessing.domain import expression, pattern
@@ -61,6 +61,7 @@ def holds(text: str, found: Found) -> bool | Unreadable:
 @given(_CONDITION)
 @example(Condition(Field(Kind.BODY, "a[?b == 'x in y']"), Operator.IN, ("z", "in")))
 @example(Condition(Field(Kind.TENANT), Operator.IN, ('"' * VALUE_LENGTH,) * VALUES))
+@settings(max_examples=40)
 def test_what_is_written_is_read_back(condition: Condition) -> None:
     assert Condition.parse(str(condition)) == condition
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jmespath.visitor import TreeInterpreter
 
@@ -286,6 +286,7 @@ def test_a_body_is_parsed_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ),
 )
 @example(b"\x00", {}, "task")
+@settings(max_examples=40)
 def test_no_letter_makes_it_raise(body: bytes, attributes: Mapping[str, Attribute], field: str) -> None:
     letter = LetterFacts("m-1", body, attributes, {})
     Facts(letter, "", "", None, Selector.parse("attribute:a")).read(Condition.parse(f"{field} exists").field)

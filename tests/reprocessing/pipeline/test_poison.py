@@ -96,6 +96,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return made
 
 
+@pytest.mark.soak
 @PLACES
 def test_what_is_odd_arrives_byte_for_byte_with_its_batch_mates(place: int, trips: list[list[str]]) -> None:
     bench = _bench()
@@ -178,6 +179,7 @@ KEYS = {
 }
 
 
+@pytest.mark.soak
 @PLACES
 def test_a_key_that_is_read_from_bodies_parks_those_that_have_none(place: int) -> None:
     bench = _bench(ordering_key="body:key")
