@@ -22,7 +22,7 @@ class Entry:
         name: which of its cases: a seed, a cell, a bug.
         passed: whether every promise was kept (of a planted bug: whether it was caught).
         figures: what there is to add up, such as steps and faults that fired.
-        why: what was broken, in a sentence; empty where it passed.
+        why: what was broken, in a sentence; where it passed, what was measured, if anything was.
         at: when, in ISO 8601.
     """
 

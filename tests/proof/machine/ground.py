@@ -108,7 +108,7 @@ class Alone(Actor):
     def leave(self) -> None:
         if self.doomed:
             raise Crash
-        self.stage._go_to(max(self.stage.now, self.wake))
+        self.stage.now = max(self.stage.now, self.wake)
 
 
 @dataclass(slots=True)
@@ -143,13 +143,13 @@ class Ground:
     @contextmanager
     def opened(self) -> Iterator[Ground]:
         """Ready for examples, until the end of the block."""
-        self.stage.told, self.stage.bury = self.wire.set_clock, self.wire.hang_up
+        self.stage.now, self.stage.bury = BEGIN, self.wire.hang_up
         empty()
         logging.disable(logging.ERROR)
         mine.actor = self._alone
         try:
             with set_up(self.stage, self.near), self.wire.strung():
-                self.wire.set_clock(BEGIN)
+                self.wire.set_clock()
                 yield self
         finally:
             mine.actor = None
@@ -193,7 +193,7 @@ class Ground:
         return {one.message_id: one for one in queue.messages.values()}
 
     def wait(self, seconds: float) -> None:
-        self.stage._go_to(self.stage.now + seconds)
+        self.stage.now += seconds
 
     def perform(self, act: Callable[[], object], *, dies_at: int = 0, wrong: tuple[str, str] | None = None) -> bool:
         """Do something as a worker does it; whether it came to its end.

@@ -83,7 +83,6 @@ class Listening:
                 return
             self._arrived += len(arrived)
             quiet = 0 if arrived else quiet + (not hidden)
-            stage.sleep(0.2)
             yield arrived
         self.silent = quiet >= QUIET_POLLS
 

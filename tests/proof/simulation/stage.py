@@ -123,7 +123,6 @@ class Stage:
     steps: int = 0
     struck: Counter[str] = field(default_factory=Counter)
     tale: list[str] = field(default_factory=list)
-    told: Callable[[float], None] = lambda _: None
     bury: Callable[[], None] = lambda: None
     trouble: BaseException | None = None
     locks_were_freed: bool = False
@@ -135,13 +134,13 @@ class Stage:
         """A new world."""
         self.dice, self.odds, self.steps, self.trouble = Random(seed), odds, 0, None
         self.struck, self.tale = Counter(), []
-        self._go_to(now)
+        self.now = now
 
     def run(self, until: Callable[[], bool]) -> None:
         """Let actors move until this is true, which is asked whenever time goes on."""
         while not until():
             self._let_all_move_now()
-            self._go_to(self._next())
+            self.now = self._next()
 
     def _let_all_move_now(self) -> None:
         while ready := [one for one in self.actors if not one.over and not one.blocked and one.wake <= self.now]:
@@ -169,11 +168,6 @@ class Stage:
                 f"nobody can move: {[one.name for one in self.actors if one.blocked]} stand before locks"
             )
         return max(self.now, min(waking))
-
-    def _go_to(self, now: float) -> None:
-        if now != self.now:
-            self.now = now
-            self.told(now)
 
     # -- for actors, from their own threads
 

@@ -55,20 +55,18 @@ def test_a_world_without_faults_has_no_duplicates(theatre: Theatre) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "by", "first"),
+    ("broken", "by"),
     [
-        ("ORDER BY l.sequence, l.message_id LIMIT 1", "ORDER BY l.message_id LIMIT 1", 0),
-        ("AND due_at <= redrive_now()", "AND due_at IS NOT NULL", 6),
+        ("ORDER BY l.sequence, l.message_id LIMIT 1", "ORDER BY l.message_id LIMIT 1"),
+        ("AND due_at <= redrive_now()", "AND due_at IS NOT NULL"),
     ],
 )
-def test_a_broken_promise_is_seen(
-    theatre: Theatre, broken: str, by: str, first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Letters in another order than theirs; lanes leased though another has them."""
+def test_a_broken_promise_is_seen(theatre: Theatre, broken: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letters in another order than theirs; lanes leased though another has them. No fault is needed to see it."""
     for name, text in list(vars(lanes).items()):
         if isinstance(text, str) and broken in text:
             monkeypatch.setattr(lanes, name, text.replace(broken, by))
-    endings = (theatre.play(plot(seed)) for seed in range(first, first + 10))
+    endings = (theatre.play(plot(seed, odds=Odds())) for seed in range(10))
     assert next((one for one in endings if one.broken), None) is not None
 
 

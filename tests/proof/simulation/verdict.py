@@ -17,6 +17,7 @@ UNFINISHED: Final = ("captured", "waiting", "sending", "awaiting")
 _KNOWN_BACK = """
 SELECT FROM redrive_attempt WHERE sent_message_id = %s AND outcome = 'returned' AND closed_at < to_timestamp(%s)
 """
+_UNKNOWN = "SELECT count(*) FROM redrive_attempt WHERE outcome = 'unknown'"
 _AMISS = """
 SELECT 'lane ' || id || ' is ' || phase FROM redrive_lane WHERE phase = 'leased' OR (phase = 'ready' AND NOT EXISTS (
        SELECT FROM redrive_letter l WHERE l.lane_id = redrive_lane.id AND l.state IN ('waiting', 'sending')))
@@ -60,6 +61,7 @@ def judged(cast: Cast, ask: Ask) -> Verdict:
     if len(duplicates) > allowed:
         broken += [f"{len(duplicates)} duplicates, {allowed} may be.", *(one.sentence for one in duplicates)]
     broken += [str(text) for (text,) in ask(_AMISS)]
+    broken += _too_many_unknown(cast, ask)
     broken += _too_often(cast)
     return Verdict(tuple(broken), len(excused), len(duplicates))
 
@@ -86,6 +88,19 @@ def _was_unknown(event: str, call: int, cast: Cast, ask: Ask) -> bool:
         if entry["attributes"].get("event") == event and entry["accepted"] and "RedriveId" in entry["attributes"]
     ]  # fmt: skip
     return bool(sent) and not ask(_KNOWN_BACK, sent[-1], cast.near.log[call]["at"])
+
+
+def _too_many_unknown(cast: Cast, ask: Ask) -> Iterator[str]:
+    """Attempts of which nobody knows the end, though nobody died over them and every answer was heard."""
+    struck, unknown = cast.stage.struck, ask(_UNKNOWN)[0][0]
+    most = _lost(struck) * cast.plot.conf.intent_size + (struck["SQS unanswered"] + struck["SQS refused"]) * 10
+    if unknown > most:
+        yield f"{unknown} attempts are unknown, {most} may be."
+
+
+def _lost(struck: Counter[str]) -> int:
+    """Processes that died or lost their way."""
+    return struck["crash"] + struck["freeze"] + struck["connection cut"] + struck["commit unheard"]
 
 
 def _too_often(cast: Cast) -> Iterator[str]:
@@ -136,6 +151,5 @@ def _duplicates_allowed(plot: Plot, struck: Counter[str]) -> int:
 
     A FIFO queue swallows them.
     """
-    lost = struck["crash"] + struck["freeze"] + struck["connection cut"] + struck["commit unheard"]
     twins = sum(one.copies - 1 for one in plot.events) * 3 if plot.dlq["idempotency_key"] == "message-id" else 0
-    return twins if plot.fifo else lost * plot.conf.intent_size + struck["SQS unanswered"] * 10 + twins
+    return twins if plot.fifo else _lost(struck) * plot.conf.intent_size + struck["SQS unanswered"] * 10 + twins

@@ -11,6 +11,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 from django.db import connection, connections
+from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from tests.proof.simulation.stage import Actor, Stage, mine
@@ -25,6 +26,8 @@ CREATE SEQUENCE IF NOT EXISTS redrive_stage_clock;
 CREATE OR REPLACE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS
 $$SELECT to_timestamp(last_value / 1000000.0) FROM redrive_stage_clock$$
 """  # what a sequence says belongs to no transaction, so everybody sees the same time at once
+# A deadlock is seen before anybody else moves; what is said again and again is planned once.
+_SETTINGS = {"deadlock_timeout": "1ms", "plan_cache_mode": "force_generic_plan", "jit": "off"}
 _REAL_CLOCK = """
 CREATE OR REPLACE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS
 $$SELECT clock_timestamp()$$;
@@ -45,6 +48,7 @@ class Wire:
             dbname=settings["NAME"], autocommit=True,
         )  # fmt: skip
         self._wait: Callable[..., Any] = psycopg.Connection.wait
+        self._told = 0.0
 
     @contextmanager
     def strung(self) -> Iterator[None]:
@@ -58,20 +62,28 @@ class Wire:
             return wire._say(actor, raw, gen)
 
         self._admin.execute(_CLOCK)
+        name = sql.Identifier(connection.settings_dict["NAME"])
+        for setting, value in _SETTINGS.items():
+            self._admin.execute(sql.SQL("ALTER DATABASE {} SET {} = {}").format(name, sql.Identifier(setting), value))
         try:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(psycopg.Connection, "wait", wait)
+                patch.setitem(connection.settings_dict["OPTIONS"], "prepare_threshold", 1)
                 yield
         finally:
+            self._admin.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(name))
             self._admin.execute(_REAL_CLOCK)
             self._admin.close()
 
-    def set_clock(self, now: float) -> None:
-        """What redrive_now() says, in seconds since 1970."""
-        self._admin.execute("SELECT setval('redrive_stage_clock', %s)", [round(now * 1_000_000)])
+    def set_clock(self) -> None:
+        """Have redrive_now() say what time it is on the stage, in seconds since 1970."""
+        if self._stage.now != self._told:
+            self._told = self._stage.now
+            self._admin.execute("SELECT setval('redrive_stage_clock', %s)", [round(self._told * 1_000_000)])
 
     def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """For the one who watches: an answer that no actor is the poorer for."""
+        self.set_clock()
         return self._admin.execute(statement, values).fetchall()
 
     def hang_up(self) -> None:
@@ -97,6 +109,7 @@ class Wire:
         if not _is_silent(gen, raw):
             self._stage.point("commit" if commits else "say")
             self._perhaps_cut(actor, raw)
+        self.set_clock()  # who has no statement needs no time of Postgres's
         said = self._drive(actor, raw, gen)
         if raw.pgconn.transaction_status == TransactionStatus.IDLE:
             self._stage.locks_were_freed = True

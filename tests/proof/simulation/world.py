@@ -67,7 +67,7 @@ class Theatre:
     @contextmanager
     def opened(self) -> Iterator[Theatre]:
         """Ready for worlds, until the end of the block."""
-        self.stage.told, self.stage.bury = self._wire.set_clock, self._wire.hang_up
+        self.stage.bury = self._wire.hang_up
         empty()
         with set_up(self.stage, self.near), self._wire.strung():
             try:
@@ -81,6 +81,7 @@ class Theatre:
         self.stage.begin(plot.seed, plot.odds, BEGIN)
         self.near.begin(plot.seed)
         self.rates.begin()
+        self._wire.set_clock()
         cast = self._furnish(plot)
         broken: list[str] = []
         healed = 0.0
