@@ -18,7 +18,7 @@ $(VENV)/installed: requirements-dev.txt
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak and not prove" $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
 soak: setup  ## the promises that take minutes to test
 	$(BIN)/python -m pytest -m soak $(ARGS)
