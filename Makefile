@@ -23,7 +23,7 @@ test: setup  ## every promise, on real servers
 soak: setup  ## the promises that take minutes to test
 	$(BIN)/python -m pytest -m soak $(ARGS)
 
-prove: setup  ## the long form of the proof, MINUTES a layer (10), LAYER alone; what it proves adds up in .proof
+prove: setup  ## the long form of the proof, MINUTES for each of its tests (10), LAYER alone; it adds up in .proof
 	PROVE_MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest tests/proof/$(LAYER) -m prove -s --timeout 0 $(ARGS); proved=$$?; \
 	  $(BIN)/python -m tests.proof; exit $$proved
 
