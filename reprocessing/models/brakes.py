@@ -43,7 +43,8 @@ MAY_GO: Final[LiteralString] = f"""
 """  # the inserted text is constant
 
 # Taken before an intent, in an earlier statement than its counting: what must not be overtaken is counted by one at a
-# time. That is all that goes to a target whose letters come back, or that is on trial, and to a run's small waves.
+# time. That is all that goes to a target whose letters come back, or that is on trial, and to a run's small waves. The
+# lanes, after those: whoever puts a letter before the head of one has committed it, and the intent sees it, or waits.
 _LOCK = """
 WITH breakers AS (
     SELECT b.id FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
@@ -55,8 +56,15 @@ WITH breakers AS (
      WHERE w.settled_at IS NULL AND w.size IS NOT NULL
        AND w.run_id IN (SELECT run_id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]))
      ORDER BY w.id FOR UPDATE
+), brakes AS (
+    SELECT (SELECT count(*) FROM breakers) + (SELECT count(*) FROM waves) AS n
+), ours AS (
+    SELECT n.id FROM redrive_lane n
+      JOIN unnest(%(lanes)b::bigint[], %(fences)b::bigint[]) AS m(lane_id, fence) ON n.id = m.lane_id
+     WHERE n.fence = m.fence AND (SELECT brakes.n FROM brakes) >= 0
+     ORDER BY n.id FOR UPDATE OF n
 )
-SELECT (SELECT count(*) FROM breakers) + (SELECT count(*) FROM waves) AS n
+SELECT count(*) AS n FROM ours
 """
 
 _SIGHT = f"""
@@ -139,9 +147,12 @@ def sight(targets: Collection[int]) -> list[Brake]:
     return rows.fetch(Brake, _SIGHT, {"targets": list(targets)}) if targets else []
 
 
-def lock(letters: Collection[int], lanes: Collection[int]) -> None:
-    """Before an intent, in its transaction: wait for whoever sends to the same target on trial, or in the same wave."""
-    rows.fetch(_Count, _LOCK, {"letters": list(letters), "lanes": list(lanes)})
+def lock(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
+    """Before an intent, in its transaction: wait for whoever sends to the same target on trial, or in the same wave.
+
+    And for whoever moves letters of these lanes, each with the fence that it was leased under.
+    """
+    rows.fetch(_Count, _LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 
 def make_breakers(places: Collection[tuple[int, int]]) -> None:

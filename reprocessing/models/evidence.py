@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from reprocessing.models import rows
 
-# The target had nothing visible at some moment s, well after the send; and from s on more than a window has passed
-# before the last clean, drained capture of the dlq began: had the letter failed, that capture would have met it.
-# Unless it was in flight at s, failed, and its consumer has gone since: so the target has nothing visible after the
-# window either.
-_RIPE = """
+# At s the target had nothing visible, well after the send; at s + gap or later again; then a capture of the dlq began
+# that was clean and ran dry. What failed was in flight at s, or dead by then. The second look says that it lies there
+# no more, and only a capture that began after that is sure to meet it: its consumer may have paused, and buried it only
+# just. A gap is a window, and no less than what a message in flight takes to be visible, and to be counted as such.
+GAP = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
+_RIPE = f"""
 WITH seen AS (
     SELECT t.id AS target_id, d.drained_through,
            (SELECT max(s.seen_at) FROM redrive_sighting s
-             WHERE s.target_id = t.id
-               AND s.seen_at + make_interval(secs => t.window) <= least(d.drained_through, again.seen_at)) AS seen_at
+             WHERE s.target_id = t.id AND s.seen_at + {GAP} <= again.seen_at) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
-     CROSS JOIN LATERAL (SELECT max(seen_at) AS seen_at FROM redrive_sighting WHERE target_id = t.id) again
+     CROSS JOIN LATERAL (SELECT max(s.seen_at) AS seen_at FROM redrive_sighting s
+                          WHERE s.target_id = t.id AND s.seen_at <= d.drained_through) again
      WHERE d.drained_through IS NOT NULL AND again.seen_at IS NOT NULL AND d.mode <> 'observe'
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
@@ -26,7 +27,7 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
  WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND a.deadline <= seen.drained_through
    AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
  ORDER BY a.lane_id LIMIT %(limit)b
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _WATCHED = """
 SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id AS dlq_id

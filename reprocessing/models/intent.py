@@ -13,11 +13,11 @@ from reprocessing.models.brakes import UNWELL
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.rule import BACKOFF
 
-# Lanes still mine with enough lease left; what brakes let go; claims won (from the past by a person's word alone);
-# letters to sending, counted; attempts opened. Whether the run is active is asked after the lanes were found: asked
-# with them, the planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its
-# slot. Towards a wave's size count the letters that were never sent in their run before. Whatever delayed a letter is
-# over.
+# Lanes still mine with enough lease left, and heads that are heads still: what came back, was captured or was released
+# before one of them since goes first; what brakes let go; claims won (from the past by a person's word alone); letters
+# to sending, counted; attempts opened. Whether the run is active is asked after the lanes were found: asked with them,
+# the planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its slot. Towards
+# a wave's size count the letters that were never sent in their run before. Whatever delayed a letter is over.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id
@@ -29,6 +29,9 @@ WITH mine AS (
 ), wanted AS (
     SELECT m.fence, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
      WHERE l.state = 'waiting' AND l.lane_id = m.lane_id
+       AND l.id = (SELECT h.id FROM redrive_letter h
+                    WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.lets_pass
+                    ORDER BY h.sequence, h.message_id LIMIT 1)
        AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane)
        AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNWELL})
      ORDER BY l.id FOR UPDATE OF l
@@ -165,8 +168,8 @@ def intend(  # noqa: PLR0913  # each by its name
         most: letters of a target whose letters come back that may be sent and not settled.
 
     Returns:
-        Those that may be sent. The others lost their lane, their claim, their run or their standing in between, or
-        something holds them back.
+        Those that may be sent. The others lost their lane, their place in it, their claim, their run or their standing
+        in between, or something holds them back.
     """
     values = {
         "lanes": list(lanes),
@@ -179,7 +182,7 @@ def intend(  # noqa: PLR0913  # each by its name
     }
 
     def commit() -> list[Intended]:
-        brakes.lock(letters, lanes)
+        brakes.lock(letters, lanes, fences)
         return rows.fetch(Intended, _INTENT, values)
 
     return rows.whole(commit)

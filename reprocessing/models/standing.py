@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from reprocessing.models import rows
 from reprocessing.models.brakes import FULL, UNWELL
+from reprocessing.models.evidence import GAP
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ class Evidence:
         oldest_at: when the target took the oldest of them.
         until: until when that one may come back.
         seen_at: the first moment, late enough after it, at which the target had nothing visible.
-        again_at: the last moment at which it had nothing visible; one must come a window after `seen_at`, or later.
+        again_from: when it has to be looked at again: what failed would lie there, or be dead.
+        again_at: the first moment from then on at which it had nothing visible.
         needed_from: a clean capture of the watched dlq that runs dry proves it when it began then or later.
     """
 
@@ -108,6 +110,7 @@ class Evidence:
     oldest_at: datetime | None
     until: datetime | None
     seen_at: datetime | None
+    again_from: datetime | None
     again_at: datetime | None
     needed_from: datetime | None
     now: datetime
@@ -180,7 +183,7 @@ SELECT n.dlq_id, n.phase, w.why, coalesce(n.due_at <= redrive_now(), false) AS d
 """  # noqa: S608  # the inserted text is a constant
 
 # The oldest unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
-_EVIDENCE = """
+_EVIDENCE = f"""
 WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, min(a.taken_at) AS oldest_at, min(a.deadline) AS until
       FROM redrive_attempt a WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL GROUP BY a.target_id
@@ -188,19 +191,22 @@ WITH open AS (
 SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn AS target, t.kind, t.refires, t.proof,
        t.advance, t.rate, t.burst, t.window,
        w.name AS watched_by, w.mode AS watched_mode, w.drained_through,
-       coalesce(open.unsettled, 0) AS unsettled, open.oldest_at, open.until, s.seen_at, s.again_at,
-       greatest(open.until, s.seen_at + make_interval(secs => t.window)) AS needed_from,
+       coalesce(open.unsettled, 0) AS unsettled, open.oldest_at, open.until, s.seen_at,
+       s.seen_at + {GAP} AS again_from, again.at AS again_at, greatest(open.until, again.at) AS needed_from,
        redrive_now() AS now
   FROM redrive_origin o
   JOIN redrive_target t ON t.id = o.target_id
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
   LEFT JOIN open ON open.target_id = t.id
   LEFT JOIN LATERAL (
-        SELECT min(seen_at) AS seen_at, max(seen_at) AS again_at FROM redrive_sighting
+        SELECT min(seen_at) AS seen_at FROM redrive_sighting
          WHERE target_id = t.id AND seen_at >= open.oldest_at + make_interval(secs => %(count_lag)b::float8)) s ON true
+  LEFT JOIN LATERAL (
+        SELECT min(g.seen_at) AS at FROM redrive_sighting g
+         WHERE g.target_id = t.id AND g.seen_at >= s.seen_at + {GAP}) again ON true
  WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
  ORDER BY o.dlq_id, o.arn
-"""
+"""  # noqa: S608  # as above
 
 _WORKING = """
 SELECT r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
@@ -249,9 +255,7 @@ def awaited(one: Evidence) -> str:
         return _unseen(one)
     if one.now < one.until:
         return f"its oldest letter may still come back, until {one.until:%H:%M:%S} UTC"
-    if one.seen_at is None or one.needed_from is None:
-        return f"it has not been seen empty since it took its oldest letter, at {one.oldest_at:%Y-%m-%d %H:%M:%S} UTC"
-    return _lacking(one, one.seen_at, one.needed_from) or "the next promotion: the evidence is there"
+    return _lacking(one) or "the next promotion: the evidence is there"
 
 
 def _unseen(one: Evidence) -> str:
@@ -261,12 +265,14 @@ def _unseen(one: Evidence) -> str:
     return f"nothing: {watched}, so it cannot be seen whether its letters come back"
 
 
-def _lacking(one: Evidence, seen_at: datetime, needed_from: datetime) -> str:
-    if one.drained_through is None or one.drained_through < needed_from:
-        return f"a capture of {one.watched_by} that begins after {needed_from:%H:%M:%S} UTC and runs dry"
-    again_from = seen_at + timedelta(seconds=one.window)
-    if one.again_at is None or one.again_at < again_from:
-        return f"it has not been seen empty again since {again_from:%H:%M:%S} UTC: what failed may still lie there"
+def _lacking(one: Evidence) -> str:
+    """What of the evidence of absence is not there yet, in the order in which it comes."""
+    if one.seen_at is None or one.again_from is None:
+        return f"it has not been seen empty since it took its oldest letter, at {one.oldest_at:%Y-%m-%d %H:%M:%S} UTC"
+    if one.again_at is None or one.needed_from is None:
+        return f"it has not been seen empty again since {one.again_from:%H:%M:%S} UTC: what failed may still lie there"
+    if one.drained_through is None or one.drained_through < one.needed_from:
+        return f"a capture of {one.watched_by} that begins after {one.needed_from:%H:%M:%S} UTC and runs dry"
     return ""
 
 

@@ -98,7 +98,8 @@ def _ripe(bench: Workbench) -> Attempt:
     """The letter's absence seems proven."""
     attempt = Attempt.objects.get()
     assert attempt.taken_at
-    Sighting.objects.create(target=bench.target, seen_at=attempt.taken_at)
+    for later in (0, 30):
+        Sighting.objects.create(target=bench.target, seen_at=attempt.taken_at + timedelta(minutes=later))
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=attempt.taken_at + timedelta(hours=1))
     return attempt
 

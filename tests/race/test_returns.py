@@ -28,8 +28,9 @@ def _come_back_and_ripe() -> Workbench:
     bench.come_back(bench.delivered()[0])
     taken = Attempt.objects.get().taken_at
     assert taken is not None
-    Sighting.objects.create(target=bench.target, seen_at=taken)  # and again, whenever there is a promotion
-    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=1))
+    for later in (0, 30):
+        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(minutes=later))
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(hours=1))
     return bench
 
 

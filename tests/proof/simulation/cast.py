@@ -53,8 +53,8 @@ class Cast:
         for number in range(replayers):
             yield f"replayer-{number}", self._again(self.replay, 0.3, 4.0), True
         for number in range(capturers):
-            yield f"capturer-{number}", self._again(self.capture, 3.0, 14.0), True
-        yield "sweeper", self._again(self.sweep, 5.0, 18.0), True
+            yield f"capturer-{number}", self._again(self.capture, 2.0, 9.0), True
+        yield "sweeper", self._again(self.sweep, 2.0, 10.0), True
         yield "consumer", self.consume, False
         yield "undertaker", self.bury, False
         yield "person", self._again(self.meddle, 5.0, 20.0), False

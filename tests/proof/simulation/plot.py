@@ -89,7 +89,7 @@ def _conf(dice: Random) -> Conf:
         lease=timedelta(seconds=8), slice=timedelta(seconds=dice.choice((2, 5))),
         lanes_per_task=dice.choice((1, 3, 50)), intent_size=dice.choice((1, 3, 10, 50)),
         max_unsettled=dice.choice((3, 1_000, 1_000, 1_000, 1_000)), long_poll=0, count_lag=timedelta(0),
-        receive_visibility=dice.choice((12, 30)), custody_limit=dice.choice((3, 20_000)),
+        receive_visibility=dice.choice((6, 12)), custody_limit=dice.choice((3, 20_000)),
     )  # fmt: skip
 
 

@@ -15,7 +15,9 @@ from tests.proof.simulation.plot import Plot
 #: States of letters that are not finished.
 UNFINISHED: Final = ("captured", "waiting", "sending", "awaiting")
 _KNOWN_BACK = """
-SELECT FROM redrive_attempt WHERE sent_message_id = %s AND outcome = 'returned' AND closed_at < to_timestamp(%s)
+SELECT FROM redrive_attempt back, redrive_attempt sent JOIN redrive_letter l ON l.id = sent.letter_id
+ WHERE back.sent_message_id = %s AND back.outcome = 'returned'
+   AND l.public_id::text || ':' || sent.no = %s AND back.closed_at < sent.opened_at
 """
 _UNKNOWN = "SELECT count(*) FROM redrive_attempt WHERE outcome = 'unknown'"
 _AMISS = """
@@ -71,7 +73,7 @@ def _is_excused(one: Finding, cast: Cast, ask: Ask) -> bool:
     if one.offence in {Offence.OVERLAP, Offence.REORDERED, Offence.DUPLICATE} and _is_late(one, cast):
         return True
     unknown = one.offence is Offence.REORDERED and one.call is not None
-    return unknown and _was_unknown(str(one.passed), one.call or 0, cast, ask)
+    return unknown and _was_unknown(one, one.call or 0, cast, ask)
 
 
 def _is_late(one: Finding, cast: Cast) -> bool:
@@ -81,13 +83,20 @@ def _is_late(one: Finding, cast: Cast) -> bool:
     return keys[one.event] in late
 
 
-def _was_unknown(event: str, call: int, cast: Cast, ask: Ask) -> bool:
-    """Whether the event's last message was back by that call, but whoever received it had not said so yet."""
-    sent = [
-        entry["message_id"] for one in cast.near.log[:call] for entry in one["sent"]
-        if entry["attributes"].get("event") == event and entry["accepted"] and "RedriveId" in entry["attributes"]
+def _was_unknown(one: Finding, call: int, cast: Cast, ask: Ask) -> bool:
+    """Whether what was passed was back, but nobody had written so when it was decided to send what passed it."""
+    passed = [
+        entry["message_id"] for entry in _sent(str(one.passed), cast, until=call)
+        if entry["accepted"] and "RedriveId" in entry["attributes"]
     ]  # fmt: skip
-    return bool(sent) and not ask(_KNOWN_BACK, sent[-1], cast.near.log[call]["at"])
+    marks = [entry["attributes"].get("RedriveId") for entry in _sent(one.event, cast, since=call, until=call + 1)]
+    return bool(passed) and bool(marks) and not ask(_KNOWN_BACK, passed[-1], marks[-1])
+
+
+def _sent(event: str, cast: Cast, *, since: int = 0, until: int) -> Iterator[dict[str, Any]]:
+    """What was sent of an event in these calls."""
+    for call in cast.near.log[since:until]:
+        yield from (entry for entry in call["sent"] if entry["attributes"].get("event") == event)
 
 
 def _too_many_unknown(cast: Cast, ask: Ask) -> Iterator[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import select
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Final
 
 import psycopg
 import pytest
 from django.db import connection, connections
-from psycopg import sql
-from psycopg.pq import TransactionStatus
+from django.db.backends.postgresql.base import DatabaseWrapper
+from psycopg import IsolationLevel, sql
+from psycopg.pq import PGconn, TransactionStatus
 
 from tests.proof.simulation.stage import Actor, Stage, mine
 
@@ -48,6 +51,10 @@ class Wire:
             dbname=settings["NAME"], autocommit=True,
         )  # fmt: skip
         self._wait: Callable[..., Any] = psycopg.Connection.wait
+        self._connect: Callable[..., Any] = DatabaseWrapper.get_new_connection
+        self._dead = PGconn.connect_start(b"host=nowhere.invalid")
+        self._dead.finish()
+        self._left: list[psycopg.Connection[Any]] = []
         self._told = 0.0
 
     @contextmanager
@@ -61,6 +68,12 @@ class Wire:
                 return wire._wait(raw, gen, *rest, **options)
             return wire._say(actor, raw, gen)
 
+        def connects(wrapper: DatabaseWrapper, params: dict[str, Any]) -> psycopg.Connection[Any]:
+            if mine.actor is None or not wire._left:
+                return wire._connect(wrapper, params)  # type: ignore[no-any-return]  # Django's
+            wrapper.isolation_level = IsolationLevel.READ_COMMITTED  # type: ignore[attr-defined]  # Django's own
+            return wire._left.pop()
+
         self._admin.execute(_CLOCK)
         name = sql.Identifier(connection.settings_dict["NAME"])
         for setting, value in _SETTINGS.items():
@@ -68,9 +81,12 @@ class Wire:
         try:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(psycopg.Connection, "wait", wait)
+                patch.setattr(DatabaseWrapper, "get_new_connection", connects)
                 patch.setitem(connection.settings_dict["OPTIONS"], "prepare_threshold", 1)
                 yield
         finally:
+            for one in self._left:
+                one.close()
             self._admin.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(name))
             self._admin.execute(_REAL_CLOCK)
             self._admin.close()
@@ -87,17 +103,33 @@ class Wire:
         return self._admin.execute(statement, values).fetchall()
 
     def hang_up(self) -> None:
-        """The connection of the thread that asks ends as a killed process's does."""
+        """The connection of the thread that asks ends as a killed process's does: what it had not committed is undone.
+
+        The session is kept for whoever connects next, since each makes its plans once; unless it stands before a lock.
+        """
         raw = connection.connection
-        if raw is not None:
-            pid = raw.info.backend_pid if not raw.closed else None
-            raw.pgconn.finish()
-            self._await_end(pid)
+        if raw is not None and not raw.closed:
+            if raw.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                pid = raw.info.backend_pid
+                raw.pgconn.finish()
+                self._await_end(pid)
+            else:
+                self._lose(raw)
+        self._stage.locks_were_freed = True
         del connections["default"]
 
-    def _await_end(self, pid: int | None) -> None:
+    def _lose(self, raw: psycopg.Connection[Any]) -> None:
+        """To its client the connection is lost; the server undoes what was open. The session is kept, as above."""
+        kept = copy(raw)
+        kept.lock, kept._autocommit = threading.Lock(), False
+        raw.pgconn = self._dead
+        kept.pgconn.exec_(b"ROLLBACK")
+        self._left.append(kept)
+        self._stage.locks_were_freed = True
+
+    def _await_end(self, pid: int) -> None:
         end = time.monotonic() + _PATIENCE
-        while pid and self.ask(_THERE, pid)[0][0]:
+        while self.ask(_THERE, pid)[0][0]:
             if time.monotonic() > end:
                 raise TimeoutError(f"the backend {pid} does not end")
         self._stage.locks_were_freed = True
@@ -120,19 +152,15 @@ class Wire:
         stage = self._stage
         if actor.mortal and stage.dice.random() < stage.odds.cut:
             stage.note("connection cut", "a statement")
-            self._terminate(raw)
+            self._lose(raw)
+            raise psycopg.OperationalError("terminating connection due to administrator command")
 
     def _perhaps_unheard(self, actor: Actor, raw: psycopg.Connection[Any]) -> None:
         stage = self._stage
         if actor.mortal and stage.dice.random() < stage.odds.unheard:
             stage.note("commit unheard", "a commit")
-            self._terminate(raw)
+            self._lose(raw)
             raise psycopg.OperationalError("the connection was lost while a commit was waited for")
-
-    def _terminate(self, raw: psycopg.Connection[Any]) -> None:
-        pid = raw.info.backend_pid
-        self.ask("SELECT pg_terminate_backend(%s)", pid)
-        self._await_end(pid)
 
     def _drive(self, actor: Actor, raw: psycopg.Connection[Any], gen: Any) -> Any:  # noqa: ANN401  as above
         descriptor, pid = raw.pgconn.socket, raw.info.backend_pid

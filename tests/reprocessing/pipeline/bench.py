@@ -107,9 +107,10 @@ class Workbench:
         return str(found["Attributes"]["QueueArn"])
 
     def judge_by_absence(self, **fields: object) -> None:
-        """The target's letters are delivered when they do not come back to this dlq."""
+        """The target's letters are delivered when they do not come back to this dlq; without a window, at once."""
+        at_once = {"visibility": 0} if fields.get("window") == 0 else {}
         Target.objects.filter(pk=self.target.pk).update(
-            **{"proof": "absence", "advance": "settled", "watched_by": self.dlq, **fields}
+            **{"proof": "absence", "advance": "settled", "watched_by": self.dlq, **at_once, **fields}
         )
 
     def bury(self, body: str, *, key: str | None = None, **attributes: str) -> str:

@@ -44,7 +44,7 @@ def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_know
     clock: Clock,
 ) -> None:
     bench = _bench(8, max_unsettled=4)
-    bench.judge_by_absence(window=5)
+    bench.judge_by_absence(window=5, visibility=1)
     bench.replay()
     assert _sent() == {0: 4}
     _fail(bench, bench.delivered())
@@ -138,6 +138,7 @@ def _arrive(bench: Workbench, clock: Clock) -> int:
     bench.delivered()
     bench.promote()
     clock.advance(6)
+    bench.promote()
     bench.capture()
     return bench.promote()
 

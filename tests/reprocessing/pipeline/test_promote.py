@@ -46,6 +46,9 @@ def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
         ([59, 160], 160, 0),  # seen before SQS's count could be trusted
         ([60, 160], 159, 0),  # a failure after that sighting would come back later than the capture
         ([60, 159], 160, 0),  # what was in flight then may have failed, and lie there since
+        ([60, 161], 160, 0),  # it may have lain there until after that capture, and be dead by the second look
+        ([60, 161, 400], 161, 1),
+        ([60, 100, 170, 400], 165, 0),
         ([60], 160, 0),  # never seen empty again
         ([], 160, 0),  # never seen empty
         ([60, 160], None, 0),  # never drained
@@ -63,12 +66,22 @@ def test_the_evidence_of_absence(seen: list[int], drained: int | None, ripe: int
 
 def test_what_may_still_come_back_is_not_presumed_delivered() -> None:
     bench, taken = _awaiting()
-    Target.objects.filter(pk=bench.target.pk).update(window=0)  # lowered since the letter was sent
-    Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=61))
+    Target.objects.filter(pk=bench.target.pk).update(window=0, visibility=0)  # lowered since the letter was sent
+    _see(bench, taken, 0, 1)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=99))
-    assert evidence.ripe(count_lag=LAG, limit=10) == []
+    assert evidence.ripe(count_lag=0, limit=10) == []
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=101))
-    assert len(evidence.ripe(count_lag=LAG, limit=10)) == 1
+    assert len(evidence.ripe(count_lag=0, limit=10)) == 1
+
+
+@pytest.mark.parametrize(("again", "ripe"), [(189, 0), (190, 1)])
+def test_what_failed_is_to_be_counted_as_visible_before_it_is_looked_for(again: int, ripe: int) -> None:
+    """A target whose window is shorter than what a message takes to be visible, 70 s, and to be counted, 60 s."""
+    bench, taken = _awaiting()
+    Target.objects.filter(pk=bench.target.pk).update(visibility=70)
+    _see(bench, taken, 60, again)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=300))
+    assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
 def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
@@ -90,8 +103,25 @@ def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None
     bench.delivered()
     bench.promote()
     clock.advance(WINDOW + 1)
+    bench.promote()
     bench.capture()
     assert bench.promote() == 1
+
+
+def test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_presumed_delivered(clock: Clock) -> None:
+    bench, _ = _awaiting()
+    target = {"QueueUrl": bench.origin_url}
+    (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
+    clock.advance(LAG + 1)
+    bench.promote()  # its consumer has it: nothing is visible
+    failed = {**target, "ReceiptHandle": out["ReceiptHandle"], "VisibilityTimeout": 0}
+    bench.sqs.change_message_visibility(**failed)  # it fails; its consumer pauses
+    clock.advance(WINDOW + 1)
+    assert bench.capture().captured.drained
+    bench.come_back(bench.delivered()[0])  # the pause is over, and it dies
+    assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
+    assert bench.capture().captured.returns == 1
+    assert bench.history() == [(1, "returned", 0)]
 
 
 def test_a_target_that_holds_delayed_letters_was_not_seen_consumed() -> None:
@@ -165,7 +195,10 @@ def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_deliv
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
     assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
+    assert Sighting.objects.count() == 1
     bench.delivered()
+    assert bench.promote() == 0
+    bench.capture()
     assert bench.promote() == 1
 
 

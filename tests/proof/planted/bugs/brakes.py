@@ -202,8 +202,8 @@ BUGS: Final = (
         name="waves-are-counted-side-by-side",
         breaks="A wave is counted by one at a time: two intents find the same room.",
         file="reprocessing/models/brakes.py",
-        old="     ORDER BY w.id FOR UPDATE\n)\nSELECT (SELECT count(*) FROM breakers)",
-        new="     ORDER BY w.id\n)\nSELECT (SELECT count(*) FROM breakers)",
+        old="     ORDER BY w.id FOR UPDATE\n), brakes AS",
+        new="     ORDER BY w.id\n), brakes AS",
         caught_by=f"{_OF_BRAKES}::test_an_intent_counts_a_wave_after_whoever_is_in_it",
     ),
     Bug(

@@ -52,6 +52,22 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="a-head-that-is-one-no-longer-goes",
+        breaks="In order: a letter waits for its target's rate, an earlier one comes back, and is passed all the same.",
+        file="reprocessing/models/intent.py",
+        old="       AND l.id = (SELECT h.id FROM redrive_letter h\n",
+        new="       AND l.id >= (SELECT h.id FROM redrive_letter h\n",
+        caught_by="tests/race/test_a_head_that_is_one_no_longer.py::test_what_came_back_in_the_meantime_goes_first",
+    ),
+    Bug(
+        name="an-intent-sees-its-lane-as-it-was",
+        breaks="In order: an intent that waits for an earlier letter's return passes it when it is committed.",
+        file="reprocessing/models/brakes.py",
+        old="     ORDER BY n.id FOR UPDATE OF n\n)\nSELECT count(*) AS n FROM ours",
+        new="     ORDER BY n.id\n)\nSELECT count(*) AS n FROM ours",
+        caught_by="tests/race/test_a_head_that_is_one_no_longer.py::test_what_comes_back_at_the_same_moment_goes_first",
+    ),
+    Bug(
         name="a-held-head-goes",
         breaks="A parked head holds its lane where the dlq says so: the next one goes all the same.",
         file=_LANES,

@@ -76,16 +76,35 @@ BUGS: Final = (
         name="promoted-without-a-capture-after-the-sighting",
         breaks="Presumed delivered only when the dlq was drained a window after the target was seen consumed.",
         file=_EVIDENCE,
-        old="AND s.seen_at + make_interval(secs => t.window) <= least(d.drained_through, again.seen_at)) AS seen_at",
+        old="AND s.seen_at + {GAP} <= again.seen_at) AS seen_at",
         new="AND s.seen_at <= again.seen_at) AS seen_at",
         caught_by=f"{_OF_PROMOTE}::test_the_evidence_of_absence",
+    ),
+    Bug(
+        name="promoted-though-it-is-not-counted-as-visible-yet",
+        breaks="A letter that failed is not counted as visible yet when it is looked for, and presumed delivered.",
+        file=_EVIDENCE,
+        old="greatest(t.window, t.visibility + %(count_lag)b::float8)",
+        new="greatest(t.window, 0 * %(count_lag)b::float8)",
+        caught_by=f"{_OF_PROMOTE}::test_what_failed_is_to_be_counted_as_visible_before_it_is_looked_for",
+    ),
+    Bug(
+        name="promoted-by-a-capture-before-the-second-sighting",
+        breaks="A letter that lay in its target and was buried after the capture is presumed delivered.",
+        file=_EVIDENCE,
+        old="WHERE s.target_id = t.id AND s.seen_at <= d.drained_through) again",
+        new="WHERE s.target_id = t.id) again",
+        caught_by=(
+            f"{_OF_PROMOTE}::"
+            "test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_presumed_delivered"
+        ),
     ),
     Bug(
         name="promoted-on-one-sighting",
         breaks="A letter that failed and lies in its target since is presumed delivered.",
         file=_EVIDENCE,
-        old="<= least(d.drained_through, again.seen_at)) AS seen_at",
-        new="<= d.drained_through) AS seen_at",
+        old="AND s.seen_at + {GAP} <= again.seen_at) AS seen_at",
+        new="AND s.seen_at + {GAP} <= d.drained_through) AS seen_at",
         caught_by=f"{_OF_PROMOTE}::test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered",
     ),
     Bug(
