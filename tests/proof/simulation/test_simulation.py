@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count, islice
 from time import monotonic
 
 import pytest
@@ -75,29 +76,36 @@ def _say(text: str) -> None:
     print(text, file=sys.__stderr__, flush=True)
 
 
+def _seeds(ledger: Ledger, stream: int) -> Iterator[int]:
+    """Those of a stream that never passed, and then those that nobody has played, without end."""
+    tried = {int(name): often for name, often in ledger.tried(LAYER).items() if int(name) % STREAMS == stream}
+    yield from sorted(seed for seed, often in tried.items() if not often)
+    yield from count(max(tried, default=stream - STREAMS) + STREAMS, STREAMS)
+
+
 @pytest.mark.prove
 @pytest.mark.parametrize("stream", range(STREAMS))
 def test_seeds_that_nobody_has_played(
     theatre: Theatre, stream: int, ledger: Ledger, is_time: Callable[[], bool]
 ) -> None:
     """From where the ledger ends; each stream of them may have a process of its own: ARGS="-n 3"."""
-    most = int(os.environ.get("PROVE_SEEDS", "1000000"))
-    played = [int(name) for name in ledger.tried(LAYER) if int(name) % STREAMS == stream]
-    seed, bad, done, told = max(played, default=stream - STREAMS) + STREAMS, 0, 0, monotonic()
-    while is_time() and done < most // STREAMS:
+    most = int(os.environ.get("PROVE_SEEDS", "1000000")) // STREAMS
+    bad, told = 0, monotonic()
+    for done, seed in enumerate(islice(_seeds(ledger, stream), most), 1):
+        if not is_time():
+            break
         ending = theatre.play(plot(seed))
         ledger.note(
             LAYER, str(seed), passed=not ending.broken, why="; ".join(ending.broken[:3]), steps=ending.steps,
             letters=ending.letters, faults=sum(ending.struck.values()), excused=ending.excused,
             duplicates=ending.duplicates,
         )  # fmt: skip
-        seed, done = seed + STREAMS, done + 1
         if ending.broken:
             bad += 1
             _say(last_words(ending))
         if monotonic() - told > _TELLS_EVERY:
             told = monotonic()
-            _say(f"simulation: {done} worlds of stream {stream}, {bad} broken; the next seed is {seed}")
+            _say(f"simulation: {done} worlds of stream {stream}, {bad} broken; the latest seed is {seed}")
     assert not bad
 
 
