@@ -100,9 +100,10 @@ def _sent(event: str, cast: Cast, *, since: int = 0, until: int) -> Iterator[dic
 
 
 def _too_many_unknown(cast: Cast, ask: Ask) -> Iterator[str]:
-    """Attempts of which nobody knows the end, though nobody died over them and every answer was heard."""
+    """Attempts of which nobody knows the end, though nobody died over them and every answer was heard and clear."""
     struck, unknown = cast.stage.struck, ask(_UNKNOWN)[0][0]
-    most = _lost(struck) * cast.plot.conf.intent_size + (struck["SQS unanswered"] + struck["SQS refused"]) * 10
+    unclear = struck["SQS unanswered"] + struck["SQS refused"] + struck["SQS partial"]
+    most = _lost(struck) * cast.plot.conf.intent_size + unclear * 10
     if unknown > most:
         yield f"{unknown} attempts are unknown, {most} may be."
 
