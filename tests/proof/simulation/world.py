@@ -24,6 +24,7 @@ BOUND: Final = 1_800.0
 _LOOKS_EVERY = 5.0
 _LEFT = """
 SELECT (SELECT count(*) FROM redrive_letter), (SELECT count(*) FROM redrive_letter WHERE state = ANY(%s)),
+       (SELECT count(*) FROM redrive_lane WHERE phase = 'leased'),  -- until its lease is over, where its owner died
        (SELECT count(*) FROM redrive_custody c JOIN redrive_dlq d ON d.id = c.dlq_id
          WHERE state = 'held' OR (state = 'delete' AND (visible_until > redrive_now() OR NOT d.fifo)))
 """  # a FIFO queue takes no handle that is past its time: what it deleted without saying so, nobody can tell
@@ -118,10 +119,10 @@ class Theatre:
 
     def is_over(self, cast: Cast) -> bool:
         """Whether every letter is finished, and every queue empty."""
-        letters, unfinished, copies = self._wire.ask(_LEFT, list(UNFINISHED))[0]
+        letters, unfinished, leased, copies = self._wire.ask(_LEFT, list(UNFINISHED))[0]
         quiet = not any(self._depth(url) for url in (cast.dlq_url, cast.origin_url))
         return (
-            cast.buried >= sum(one.copies for one in cast.plot.events) <= letters and not unfinished + copies and quiet
+            cast.buried >= sum(one.copies for one in cast.plot.events) <= letters and not unfinished + leased + copies and quiet
         )
 
     # -- before and after
