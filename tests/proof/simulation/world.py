@@ -120,10 +120,10 @@ class Theatre:
     def is_over(self, cast: Cast) -> bool:
         """Whether every letter is finished, and every queue empty."""
         letters, unfinished, leased, copies = self._wire.ask(_LEFT, list(UNFINISHED))[0]
+        if cast.buried < sum(one.copies for one in cast.plot.events) or letters < cast.buried:
+            return False
         quiet = not any(self._depth(url) for url in (cast.dlq_url, cast.origin_url))
-        return (
-            cast.buried >= sum(one.copies for one in cast.plot.events) <= letters and not unfinished + leased + copies and quiet
-        )
+        return not unfinished + leased + copies and quiet
 
     # -- before and after
 
