@@ -335,6 +335,32 @@ def test_a_late_letter_sent_after_a_later_one_is_out_of_order_unless_it_was_rele
     assert offences(story, released={"m2"}) == []
 
 
+def test_a_late_letter_may_go_where_all_that_went_of_later_ones_came_back(story: Story) -> None:
+    for number in (10, 9):
+        story.die(f"m{number}", f"e{number} anna {number}")
+    story.redrive("r9", "e9 anna 9", "letter-9:1")
+    story.come_back("r9")
+    story.settle("m9", "r9")
+    story.redrive("r10", "e10 anna 10", "letter-10:1")
+    story.come_back("r10")
+    story.settle("m10", "r10")
+    story.die("m2", "e2 anna 2")
+    story.redrive("r2", "e2 anna 2", "letter-2:1")
+    assert offences(story, parked={"m9", "m10"}) == []
+
+
+def test_a_late_letter_is_out_of_order_while_any_later_one_is_out(story: Story) -> None:
+    for number in (9, 10):
+        story.die(f"m{number}", f"e{number} anna {number}")
+    story.redrive("r9", "e9 anna 9", "letter-9:1")
+    story.redrive("r10", "e10 anna 10", "letter-10:1")
+    story.come_back("r10")
+    story.settle("m10", "r10")
+    story.die("m2", "e2 anna 2")
+    story.redrive("r2", "e2 anna 2", "letter-2:1")
+    assert offences(story, ACCEPTED, parked={"m10"}) == [(Offence.REORDERED, "e2")]
+
+
 def test_a_released_letter_did_not_stop_the_others_before(story: Story) -> None:
     dead_lane(story)
     story.redrive("r10", "e10 anna 10", "letter-10:1")

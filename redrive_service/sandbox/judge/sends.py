@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import takewhile
@@ -31,23 +32,23 @@ def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
     """Sends that passed an earlier letter of their lane.
 
     An earlier letter that nobody had received from the dlq by then could not be known; when it is sent later, it is
-    that send that is out of order, unless a person released it.
+    that send that is out of order, unless a person released it, or all that was sent of later ones had come back.
     """
     for lane, events in evidence.lanes().items():
-        ahead, highest = events, None
+        ahead: list[Event] = events
+        gone: list[Event] = []
         for event, send in _in_time(events):
             ahead = [one for one in ahead if not _is_over(one, send.moment, experiment, books)]
             passed = _first_open(ahead, event, send, experiment, books)
-            if passed is None and highest and highest.sequence > event.sequence and _is_late(event, send, books):
-                passed = highest
+            if passed is None and _is_late(event, send, books):
+                passed = _last_gone(gone, event, send)
             if passed is not None:
                 sentence = (
                     f"Lane {lane[1]}: call {send.call} sent event {event.name} (number {event.sequence}), "
                     f"out of order with event {passed.name} (number {passed.sequence})."
                 )
                 yield Finding(Offence.REORDERED, event.name, sentence, send.call, passed.name)
-            if highest is None or event.sequence > highest.sequence:
-                highest = event
+            insort(gone, event, key=lambda one: one.sequence)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
@@ -149,6 +150,16 @@ def _first_open(ahead: list[Event], event: Event, send: Send, experiment: Experi
     """The first event with a smaller number that was to go before this send."""
     before = takewhile(lambda one: one.sequence < event.sequence, ahead)
     return next((one for one in before if _is_open(one, send.moment, experiment, books)), None)
+
+
+def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
+    """Of the events that went, in their order, the last one behind this event that had not come back by this send."""
+    behind = takewhile(lambda one: one.sequence > event.sequence, reversed(gone))
+    return next((one for one in behind if any(_is_out(its, send.moment) for its in _before(one, send))), None)
+
+
+def _before(event: Event, send: Send) -> Iterator[Send]:
+    return (one for one in event.arrivals if one.moment < send.moment)
 
 
 def _is_late(event: Event, send: Send, books: Books) -> bool:

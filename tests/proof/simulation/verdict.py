@@ -19,6 +19,11 @@ SELECT FROM redrive_attempt back, redrive_attempt sent JOIN redrive_letter l ON 
  WHERE back.sent_message_id = %s AND back.outcome = 'returned'
    AND l.public_id::text || ':' || sent.no = %s AND back.closed_at < sent.opened_at
 """
+_PLACED = """
+SELECT FROM redrive_stage_diary passed, redrive_attempt sent JOIN redrive_letter l ON l.id = sent.letter_id
+ WHERE passed.message_id = ANY(%s)
+   AND l.public_id::text || ':' || sent.no = %s AND passed.placed_at < sent.opened_at
+"""
 _UNKNOWN = "SELECT count(*) FROM redrive_attempt WHERE outcome = 'unknown'"
 _AMISS = """
 SELECT 'lane ' || id || ' is ' || phase FROM redrive_lane WHERE phase = 'leased' OR (phase = 'ready' AND NOT EXISTS (
@@ -84,13 +89,13 @@ def _is_late(one: Finding, cast: Cast) -> bool:
 
 
 def _was_unknown(one: Finding, call: int, cast: Cast, ask: Ask) -> bool:
-    """Whether what was passed was back, but nobody had written so when it was decided to send what passed it."""
-    passed = [
-        entry["message_id"] for entry in _sent(str(one.passed), cast, until=call)
-        if entry["accepted"] and "RedriveId" in entry["attributes"]
-    ]  # fmt: skip
-    marks = [entry["attributes"].get("RedriveId") for entry in _sent(one.event, cast, since=call, until=call + 1)]
-    return bool(passed) and bool(marks) and not ask(_KNOWN_BACK, passed[-1], marks[-1])
+    """Whether what was passed had no place in its lane, or was back unwritten, when it was decided what passes it."""
+    (mark,) = [entry["attributes"].get("RedriveId") for entry in _sent(one.event, cast, since=call, until=call + 1)]
+    seen = [entry for entry in _sent(str(one.passed), cast, until=call) if entry["accepted"]]
+    back = [entry["message_id"] for entry in seen if "RedriveId" in entry["attributes"]]
+    if back:
+        return not ask(_KNOWN_BACK, back[-1], mark)
+    return not ask(_PLACED, [entry["message_id"] for entry in seen], mark)
 
 
 def _sent(event: str, cast: Cast, *, since: int = 0, until: int) -> Iterator[dict[str, Any]]:

@@ -29,6 +29,19 @@ CREATE SEQUENCE IF NOT EXISTS redrive_stage_clock;
 CREATE OR REPLACE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS
 $$SELECT to_timestamp(last_value / 1000000.0) FROM redrive_stage_clock$$
 """  # what a sequence says belongs to no transaction, so everybody sees the same time at once
+# Since when each letter has its place in a lane: before that nobody can know what it goes before.
+_DIARY = """
+CREATE TABLE IF NOT EXISTS redrive_stage_diary (message_id text, placed_at timestamptz);
+CREATE OR REPLACE FUNCTION redrive_stage_note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO redrive_stage_diary VALUES (NEW.message_id, redrive_now()); RETURN NULL; END $$;
+CREATE OR REPLACE TRIGGER redrive_stage_notes AFTER UPDATE OF lane_id ON redrive_letter FOR EACH ROW
+  WHEN (OLD.lane_id IS NULL AND NEW.lane_id IS NOT NULL) EXECUTE FUNCTION redrive_stage_note()
+"""
+_NO_DIARY = """
+DROP TRIGGER IF EXISTS redrive_stage_notes ON redrive_letter;
+DROP FUNCTION IF EXISTS redrive_stage_note;
+DROP TABLE IF EXISTS redrive_stage_diary
+"""
 # A deadlock is seen before anybody else moves; what is said again and again is planned once.
 _SETTINGS = {"deadlock_timeout": "1ms", "plan_cache_mode": "force_generic_plan", "jit": "off"}
 _REAL_CLOCK = """
@@ -75,6 +88,7 @@ class Wire:
             return wire._left.pop()
 
         self._admin.execute(_CLOCK)
+        self._admin.execute(_DIARY)
         name = sql.Identifier(connection.settings_dict["NAME"])
         for setting, value in _SETTINGS.items():
             self._admin.execute(sql.SQL("ALTER DATABASE {} SET {} = {}").format(name, sql.Identifier(setting), value))
@@ -88,8 +102,14 @@ class Wire:
             for one in self._left:
                 one.close()
             self._admin.execute(sql.SQL("ALTER DATABASE {} RESET ALL").format(name))
+            self._admin.execute(_NO_DIARY)
             self._admin.execute(_REAL_CLOCK)
             self._admin.close()
+
+    def begin(self) -> None:
+        """A new world: an empty diary, and the time at which it begins."""
+        self._admin.execute("DELETE FROM redrive_stage_diary")
+        self.set_clock()
 
     def set_clock(self) -> None:
         """Have redrive_now() say what time it is on the stage, in seconds since 1970."""

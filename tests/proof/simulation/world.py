@@ -82,7 +82,7 @@ class Theatre:
         self.stage.begin(plot.seed, plot.odds, BEGIN)
         self.near.begin(plot.seed)
         self.rates.begin()
-        self._wire.set_clock()
+        self._wire.begin()
         cast = self._furnish(plot)
         broken: list[str] = []
         healed = 0.0
