@@ -13,6 +13,7 @@ import redis
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.pq import Conninfo
 
+from reprocessing.conf import COLOURS, LONGEST_PLACE
 from reprocessing.domain import secret
 from reprocessing.domain.endpoint import Denied, allow_list
 
@@ -44,6 +45,8 @@ class Environment:
     region: str
     behind_proxy: bool
     health_hosts: tuple[str, ...]
+    place: str
+    colour: str
     secrets: dict[str, str] = field(repr=False)
 
 
@@ -65,6 +68,8 @@ def read(variables: Mapping[str, str]) -> Environment:
         queue_urls=reader.queue_urls(region),
         behind_proxy=reader.yes_or_no("BEHIND_TLS_PROXY"),
         health_hosts=reader.health_hosts(),
+        place=reader.place(),
+        colour=reader.colour(),
         secrets=reader.secrets(),
     )
     if reader.problems:
@@ -143,6 +148,19 @@ class _Reader:
             cure = "List host names, addresses or networks: status.example.com, 10.1.2.3:8080"
             self.problems.append(f"REDRIVE_HEALTH_HOSTS cannot be used: {listed.why}. {cure}")
         return hosts
+
+    def place(self) -> str:
+        value = self.variables.get("REDRIVE_PLACE", "").strip() or self.variables.get("REDRIVE_MODE", "").strip()
+        if len(value) > LONGEST_PLACE or not value.isprintable():
+            at_most = f"at most {LONGEST_PLACE} characters that can be seen"
+            self.problems.append(f"REDRIVE_PLACE cannot be shown: it must have {at_most}. Correct it.")
+        return value or "production"
+
+    def colour(self) -> str:
+        value = self.variables.get("REDRIVE_COLOUR", "").strip()
+        if value and value not in COLOURS:
+            self.problems.append(f"REDRIVE_COLOUR must be one of {', '.join(COLOURS)}.")
+        return value or ("green" if self.variables.get("REDRIVE_MODE", "").strip() == "sandbox" else "red")
 
     def secrets(self) -> dict[str, str]:
         """NAME=TEXT, with commas or line breaks between them. Nothing of a text is told, whatever is wrong with it."""

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from csp import constants as csp
+
 from redrive_service import environment as surroundings
 from redrive_service.broker.configuration import celery_settings
 
@@ -19,21 +21,24 @@ CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.trusted_origins)
 DEBUG = False  # also in the sandbox: a debug page shows payloads and secrets
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "redrive_service.apps.RedriveServiceConfig",
+    "reprocessing.apps.ReprocessingConfig",  # before the admin, some of whose templates are ours
+    "reprocessing.idempotency",
+    "redrive_service.apps.DeskConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_celery_beat",
-    "redrive_service.apps.RedriveServiceConfig",
-    "reprocessing.apps.ReprocessingConfig",
-    "reprocessing.idempotency",
+    "django_htmx",
 ]
 
 MIDDLEWARE = [
     "redrive_service.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -98,6 +103,19 @@ SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.behind_proxy else None
 X_FRAME_OPTIONS = "DENY"
+# Nothing but our own files: no script, style or frame that a letter might bring along, and nothing evaluated.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [csp.NONE],
+        "script-src": [csp.SELF],
+        "style-src": [csp.SELF],
+        "img-src": [csp.SELF, "data:"],  # the arrows of Django's own style sheets
+        "connect-src": [csp.SELF],
+        "form-action": [csp.SELF],
+        "base-uri": [csp.NONE],
+        "frame-ancestors": [csp.NONE],
+    }
+}
 
 LOGGING = {
     "version": 1,
@@ -116,6 +134,8 @@ LOGGING = {
 REDRIVE: dict[str, Any] = {
     "HEALTH_HOSTS": ENVIRONMENT.health_hosts,
     "SECRETS": ENVIRONMENT.secrets,
+    "PLACE": ENVIRONMENT.place,
+    "COLOUR": ENVIRONMENT.colour,
     **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 0}),
 }
 

@@ -42,6 +42,7 @@ class Conf:
         health_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
             perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
         secrets: what signs letters to endpoints, by the names that targets know; see `domain.secret`. Never shown.
+        place: the name of the environment that this service is for, shown on every page; `colour` is one of `COLOURS`.
         marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
             reprocessed_from; None switches one off.
     """
@@ -63,9 +64,15 @@ class Conf:
     history: timedelta = timedelta(days=90)
     health_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    place: str = ""
+    colour: str = "grey"
     marks: MarkNames = field(default_factory=MarkNames)
 
 
+#: What `colour` may be: the desk's pages have a look for each.
+COLOURS = ("red", "amber", "green", "blue", "violet", "grey")
+#: The longest name of a place: a ribbon on a phone has no room for more.
+LONGEST_PLACE = 40
 #: The least and the most of each number; of durations, in seconds.
 _LIMITS: dict[str, tuple[float, float]] = {
     "lease": (1, 300),
@@ -119,6 +126,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
             yield from _problems_of_hosts(name, value)
         elif isinstance(_DEFAULTS[name], Mapping):
             yield from _problems_of_secrets(name, value)
+        elif isinstance(_DEFAULTS[name], str):
+            yield from _problems_of_text(name, value)
         elif problem := _problem_of_number(name, value):
             yield problem
 
@@ -130,6 +139,13 @@ def _problem_of_number(name: str, value: object) -> str | None:
     if isinstance(value, int if whole else int | float) and not isinstance(value, bool) and least <= value <= most:
         return None
     return f"{name} is {value!r}; it must be {kind} from {least:,} to {most:,}."
+
+
+def _problems_of_text(name: str, value: object) -> Iterator[str]:
+    if name == "COLOUR" and value not in COLOURS:
+        yield f"{name} is {value!r}; it must be one of {', '.join(COLOURS)}."
+    elif not isinstance(value, str) or len(value) > LONGEST_PLACE or not value.isprintable():
+        yield f"{name} is {value!r}; it must be a text of at most {LONGEST_PLACE} characters that can be seen."
 
 
 def _problems_of_marks(name: str, value: object) -> Iterator[str]:

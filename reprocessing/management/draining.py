@@ -25,11 +25,11 @@ from reprocessing.management import drain_words
 from reprocessing.management.console import Console, when
 from reprocessing.management.drain_words import together
 from reprocessing.management.reaching import refuse_unreachable
-from reprocessing.models import DeadLetterQueue, Run, Target, progress, standing, stops
+from reprocessing.models import DeadLetterQueue, Run, Target, expectation, progress, standing, stops
 from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.expectation import Expectation
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.models.standing import Evidence
 from reprocessing.pipeline import drain
 from reprocessing.pipeline.drain import Hands
 from reprocessing.rate import Rates
@@ -246,7 +246,7 @@ def line(dlq: DeadLetterQueue, tally: Tally) -> str:
         reasons = [*reasons, _next_attempt(dlq), *paused(dlq), *_held_back(dlq)]
     if tally.awaiting:
         lag = conf.current().count_lag.total_seconds()
-        waits = {_wait(one) for one in standing.evidence(dlq.pk, count_lag=lag)}
+        waits = {_wait(one) for one in expectation.of_targets(dlq.pk, count_lag=lag)}
         reasons = [*reasons, *sorted(waits)]
     return " ".join([f"{drain_words.progress(tally)}.", *filter(None, reasons)])
 
@@ -276,9 +276,9 @@ def _next_attempt(dlq: DeadLetterQueue) -> str:
     return f"The next attempt is due at {when(first)}." if first else ""
 
 
-def _wait(one: Evidence) -> str:
+def _wait(one: Expectation) -> str:
     """What the outcomes of a target's letters wait for, and whether that comes by itself."""
-    awaited = standing.awaited(one)
+    awaited = expectation.in_words(one)
     if not awaited:
         return ""
     target = Target.objects.get(pk=one.target_id)

@@ -69,6 +69,8 @@ class Halt(models.Model):
             models.CheckConstraint(condition=Q(id=1), name="there_is_one_halt"),
             models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_halt_says_who_and_why"),
         ]
+        default_permissions = ("view",)
+        permissions = [("stop_sends", "Can stop all sends, and let them go on")]
 
     def __str__(self) -> str:
         return f"halted by {self.by}"

@@ -56,7 +56,8 @@ SELECT since, by, reason, new FROM halt
 _RESUME = """
 WITH was AS (
     SELECT id, stopped_at AS since, stopped_by AS by, stop_reason AS reason FROM redrive_dlq
-     WHERE id = %(dlq)b AND stopped_at IS NOT NULL FOR UPDATE
+     WHERE id = %(dlq)b AND stopped_at IS NOT NULL
+       AND (%(seen)b::timestamptz IS NULL OR stopped_at = %(seen)b::timestamptz) FOR UPDATE
 ), resumed AS (
     UPDATE redrive_dlq d SET stopped_at = NULL, stopped_by = '', stop_reason = ''
       FROM was WHERE d.id = was.id
@@ -71,7 +72,8 @@ SELECT since, by, reason, true AS new FROM was
 
 _RESUME_ALL = """
 WITH was AS (
-    DELETE FROM redrive_halt RETURNING since, by, reason
+    DELETE FROM redrive_halt WHERE %(seen)b::timestamptz IS NULL OR since = %(seen)b::timestamptz
+    RETURNING since, by, reason
 ), noted AS (
     INSERT INTO redrive_review (act, by, reason, before, after)
     SELECT 'resumed', %(by)b::text, %(reason)b::text,
@@ -104,12 +106,13 @@ def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
     return found[0]
 
 
-def resume(dlq: int | None, *, by: str, reason: str) -> Stop | None:
+def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
     """Let this dlq send again, or with None lift the stop of all; the stop that is gone, or None when there was none.
 
     Each stop is lifted by itself: a dlq that was stopped too stays stopped, and none sends while all are stopped.
+    `seen`: since when the stop holds that is to be lifted, and no other; None: whichever there is.
     """
-    values = {"dlq": dlq, "by": by, "reason": reason}
+    values = {"dlq": dlq, "by": by, "reason": reason, "seen": seen}
     found = rows.fetch(Stop, _RESUME_ALL if dlq is None else _RESUME, values)
     return found[0] if found else None
 

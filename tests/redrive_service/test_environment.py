@@ -36,6 +36,30 @@ def test_a_complete_environment_is_production() -> None:
     assert environment.queue_urls["redrive-replay"] == COMPLETE["REDRIVE_REPLAY_QUEUE_URL"]
 
 
+def test_a_place_that_nobody_named_is_a_red_production_or_a_green_sandbox() -> None:
+    found = [read(COMPLETE | more) for more in ({}, {"REDRIVE_MODE": "sandbox"})]
+    assert [(one.place, one.colour) for one in found] == [("production", "red"), ("sandbox", "green")]
+    named = read(COMPLETE | {"REDRIVE_PLACE": " orders, eu-west-1 ", "REDRIVE_COLOUR": "violet"})
+    assert (named.place, named.colour) == ("orders, eu-west-1", "violet")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("REDRIVE_COLOUR", "pink", "REDRIVE_COLOUR must be one of red, amber, green, blue, violet, grey."),
+        ("REDRIVE_PLACE", "x" * 41, "REDRIVE_PLACE cannot be shown"),
+        (
+            "REDRIVE_PLACE",
+            "a\u202eb",
+            "REDRIVE_PLACE cannot be shown: it must have at most 40 characters that can be seen",
+        ),
+    ],
+)
+def test_a_place_that_cannot_be_shown_is_refused(name: str, value: str, said: str) -> None:
+    (problem,) = problems(COMPLETE | {name: value})
+    assert problem.startswith(said)
+
+
 @pytest.mark.parametrize("name", sorted(COMPLETE))
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_each_missing_variable_is_named_with_its_cure(name: str, value: str | None) -> None:

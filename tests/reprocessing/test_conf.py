@@ -50,6 +50,21 @@ def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
     assert said in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"COLOUR": "pink"}, "COLOUR is 'pink'; it must be one of red, amber, green, blue, violet, grey."),
+        ({"COLOUR": 1}, "COLOUR is 1; it must be one of"),
+        ({"PLACE": "x" * 41}, "it must be a text of at most 40 characters"),
+        ({"PLACE": None}, "PLACE is None; it must be a text"),
+    ],
+)
+def test_a_place_that_cannot_be_shown_is_named(given: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingsAreUnclear) as refusal:
+        conf.of(given)
+    assert said in str(refusal.value)
+
+
 def test_secrets_are_known_by_name_and_never_shown() -> None:
     seen = conf.of({"SECRETS": {"orders": "s" * 24}})
     assert seen.secrets == {"orders": "s" * 24}

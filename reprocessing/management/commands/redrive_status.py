@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Min, Q
+from django.db.models import Q
 
 from reprocessing import conf
 from reprocessing.domain.lifecycle import FINISHED, LetterState
@@ -17,11 +17,11 @@ from reprocessing.management import brake_words, rule_words, status_words
 from reprocessing.management.console import Console, add_json, find, number
 from reprocessing.models import (
     Attempt,
-    Custody,
     DeadLetter,
     DeadLetterQueue,
     bearings,
     checks,
+    expectation,
     hearings,
     rules,
     standing,
@@ -29,8 +29,8 @@ from reprocessing.models import (
 )
 from reprocessing.models import lanes as lanes_of
 from reprocessing.models.bearings import Bearing
-from reprocessing.models.custody import CustodyState
-from reprocessing.models.standing import Evidence, Lanes, Letters, Watch, Working
+from reprocessing.models.expectation import Expectation
+from reprocessing.models.standing import Lanes, Letters, Watch, Working
 
 Told = dict[str, Any]
 _PRESUMED = "presumed"
@@ -102,8 +102,8 @@ def status(key: int | None = None) -> Told:
     now = lanes_of.clock()
     halt = stops.stopped(None)
     letters, lanes = standing.letters(key), standing.lanes(key)
-    lag, expiry = conf.current().count_lag.total_seconds(), _expiry(key)
-    evidence, runs = standing.evidence(key, count_lag=lag), standing.working(key)
+    lag, expiry = conf.current().count_lag.total_seconds(), standing.expiries(key)
+    evidence, runs = expectation.of_targets(key, count_lag=lag), standing.working(key)
     known = hearings.counted(key)
     brakes = bearings.bearings([one.target_id for one in evidence])
     health = checks.told([one.target_id for one in evidence])
@@ -199,13 +199,6 @@ def _of_letters(found: list[Letters], now: datetime) -> Told:
     }
 
 
-def _expiry(key: int | None) -> dict[int, datetime | None]:
-    """When a dlq drops the first copy of a letter that is unfinished; nothing of dlqs that hold no such copy."""
-    held = Custody.objects.filter(state=CustodyState.HELD, **({"dlq": key} if key else {}))
-    unfinished = held.exclude(letter__state__in=FINISHED)
-    return dict(unfinished.order_by().values_list("dlq").annotate(first=Min("letter__expires_at")))
-
-
 def _until(expiry: datetime | None, now: datetime) -> Told:
     return {"expires": expiry, "expires_in_seconds": expiry and (expiry - now).total_seconds()}
 
@@ -234,7 +227,7 @@ def _why(one: Lanes) -> str:
             return "their head rests until it is due"
 
 
-def _of_target(one: Evidence, brakes: list[Bearing], health: list[checks.Told], now: datetime) -> Told:
+def _of_target(one: Expectation, brakes: list[Bearing], health: list[checks.Told], now: datetime) -> Told:
     return {
         "origin": one.origin,
         "target": one.target,
@@ -247,7 +240,7 @@ def _of_target(one: Evidence, brakes: list[Bearing], health: list[checks.Told], 
         "window": one.window,
         "watched_by": one.watched_by,
         "unsettled": one.unsettled,
-        "waits_for": standing.awaited(one) or None,
+        "waits_for": expectation.in_words(one) or None,
         "breakers": [brake_words.told(brake, now) for brake in brakes if brake.target_id == one.target_id],
         "checks": [brake_words.checked(check) for check in health if check.target_id == one.target_id],
     }
