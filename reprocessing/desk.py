@@ -40,13 +40,18 @@ class Desk(admin.AdminSite):
         return super().index(request, board.of(request.user) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Django's, the board's figures by themselves, and the stop of everything."""
-        from reprocessing.admin import board, halting  # noqa: PLC0415  see above
+        """Django's, the board's figures by themselves, the stop of everything, and a person's rights."""
+        from reprocessing.admin import board, halting, rights  # noqa: PLC0415  see above
 
         acts: list[URLPattern | URLResolver] = [
             path(act.value, self.admin_view(halting.page), {"act": act}, name=act.value) for act in halting.Act
         ]
-        return [path("board", self.admin_view(board.figures), name="board"), *acts, *super().get_urls()]
+        return [
+            path("board", self.admin_view(board.figures), name="board"),
+            path("rights", self.admin_view(rights.page), name="rights"),
+            *acts,
+            *super().get_urls(),
+        ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
         """Django's; but what a page asks for by itself is refused when its person has left, never sent to log in."""

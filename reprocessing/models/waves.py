@@ -49,8 +49,10 @@ class _Id:
     id: int
 
 
-# A first try that says nothing (not sent, its worker lost) is judged by the letter's next one that does. A poison
-# refusal is a failed letter here: a wave is about letters, a breaker about the target.
+# A first try that says nothing (not sent, its worker lost) is judged by the letter's next one that does. Where that
+# cannot come, since an earlier letter has turned up that goes first, or the lane is held, it stays silent: the earlier
+# one would wait for the wave, and the wave for it. A poison refusal is a failed letter here: a wave is about letters, a
+# breaker about the target.
 _FATE: Final[LiteralString] = """
 CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
      WHEN a.closed_at IS NULL THEN 'open'
@@ -58,8 +60,15 @@ CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refus
 """
 
 _FATES: Final[LiteralString] = f"""
-SELECT a.id, coalesce(mine.fate, later.fate,
-                      CASE WHEN l.state IN ('waiting', 'sending', 'awaiting') THEN 'open' ELSE 'silent' END) AS fate
+SELECT a.id, coalesce(mine.fate, later.fate, CASE
+           WHEN l.state IN ('sending', 'awaiting') THEN 'open'
+           WHEN l.state <> 'waiting' OR EXISTS (
+                SELECT FROM redrive_lane n WHERE n.id = l.lane_id AND n.phase = 'held') THEN 'silent'
+           WHEN l.id = (SELECT h.id FROM redrive_letter h
+                         WHERE h.lane_id = l.lane_id AND h.state IN ('waiting', 'sending', 'awaiting')
+                           AND NOT h.lets_pass
+                         ORDER BY h.sequence, h.message_id LIMIT 1) THEN 'open'
+           ELSE 'silent' END) AS fate
   FROM redrive_attempt a
   JOIN redrive_letter l ON l.id = a.letter_id
  CROSS JOIN LATERAL (SELECT {_FATE} AS fate) mine

@@ -16,25 +16,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin.history import FirstPages
 from reprocessing.models import (
-    Act,
     DeadLetter,
-    Halt,
-    HealthCheck,
-    Notice,
     Payload,
-    Pulse,
-    RateClass,
     Report,
     Reporter,
-    Review,
-    Run,
-    Sighting,
-    Wave,
-    amendments,
 )
-from reprocessing.models.lanes import clock
 from reprocessing.models.letter import ParkedLetter
-from tests.reprocessing.admin.lot import dlq, parked, person
+from tests.reprocessing.admin.lot import person
+from tests.reprocessing.admin.stock import rows_of_everything
 
 pytestmark = pytest.mark.django_db
 MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one in admin.site._registry]
@@ -51,24 +40,7 @@ def root(client: Client) -> Client:
 @pytest.fixture
 def rows() -> None:
     """Three rows of whatever there is."""
-    for number in range(3):
-        letter = parked(dlq(f"dlq-{number}"), key=f"key-{number}")
-        run = Run.objects.create(name=f"run-{number}", dlq=letter.dlq)
-        Wave.objects.create(run=run, no=1, size=1)
-        Notice.objects.create(letter=letter, news="parked")
-        Pulse.beat(f"queue-{number}")
-        Review.objects.create(act=Act.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
-        assert letter.target
-        Sighting.objects.create(target=letter.target, seen_at=clock())
-        HealthCheck.objects.create(target=letter.target, kind="alarm", subject="shop")
-        reporter = Reporter.objects.create(name=f"shop-{number}", token_hash=b"%d" % number, added_by="ann")
-        Report.objects.create(
-            reporter=reporter, public_id=letter.public_id, verdict="failed", type="KeyError", message="'card'",
-            happened_at=clock(), received_at=clock(), digest=b"%d" % number,
-        )  # fmt: skip
-    Halt.objects.create(by="ann", reason="a test")
-    RateClass.objects.create(name="slow")
-    amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    rows_of_everything()
 
 
 def address(model_name: str, page: str, *arguments: object) -> str:

@@ -141,6 +141,22 @@ def test_a_letter_that_ended_without_having_been_sent_says_nothing(stock: Stock)
     assert history(stock) == [(1, 1, 0), (1, None, None)]
 
 
+def test_a_letter_that_an_earlier_one_goes_before_says_nothing_until_it_goes_again(stock: Stock) -> None:
+    (attempt,) = go(stock, ["unknown"])
+    waves.look([stock.run.pk])
+    assert history(stock) == [(1, None, None)]
+    stock.another_letter(lane=attempt.lane, sequence="0")
+    waves.look([stock.run.pk])
+    assert history(stock) == [(1, 1, 0), (1, None, None)]
+
+
+def test_a_letter_whose_lane_is_held_says_nothing(stock: Stock) -> None:
+    (attempt,) = go(stock, ["unknown"])
+    Lane.objects.filter(pk=attempt.lane_id).update(phase="held")
+    waves.look([stock.run.pk])
+    assert history(stock) == [(1, 1, 0), (1, None, None)]
+
+
 def _last_wave(stock: Stock) -> None:
     Wave.objects.filter(run=stock.run).update(size=None)
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import F
 
 from reprocessing.domain.verdict import NotSent, Refused
-from reprocessing.models import Breaker, DeadLetter, Run, Wave, operations
+from reprocessing.models import Breaker, DeadLetter, Run, Wave, operations, waves
 from reprocessing.models.brakes import MAY_GO
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, drain
@@ -122,6 +122,22 @@ def test_a_wave_whose_letter_could_not_be_sent_in_time_goes_on_with_the_same_let
     clock.advance(9)
     bench.replay()
     assert (set(bench.states().values()), _waves()[0]) == ({"delivered"}, (1, 1, 0))
+
+
+def test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_worker_was_killed(clock: Clock) -> None:
+    keys = {"ordering_key": "attribute:key", "sequence": "attribute:n", "stale": "deliver"}
+    bench = Workbench(fields={**WAVES, **keys, "backoff_base": 0, "mode": "automatic"})
+    bench.bury("2", key="account", n="2")
+    bench.capture()
+    bench.replay_and_die(sent=False)
+    bench.bury("1", key="account", n="1")
+    bench.capture()
+    assert bench.states() == {"1": "waiting", "2": "sending"}
+    clock.advance(9)  # the dead worker's lease
+    for _ in range(3):
+        bench.replay()
+        waves.sweep()
+    assert (bench.states(), _waves()[:2]) == ({"1": "delivered", "2": "delivered"}, [(1, 1, 0), (1, 1, 0)])
 
 
 def test_the_letters_of_the_last_wave_are_not_counted_to_see_whether_it_is_full() -> None:

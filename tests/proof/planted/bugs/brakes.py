@@ -207,6 +207,17 @@ BUGS: Final = (
         caught_by=f"{_OF_BRAKES}::test_an_intent_counts_a_wave_after_whoever_is_in_it",
     ),
     Bug(
+        name="a-wave-waits-for-what-cannot-go",
+        breaks="A run whose first letter has an earlier one before it by now stands still for ever.",
+        file="reprocessing/models/waves.py",
+        old="           WHEN l.id = (SELECT h.id FROM redrive_letter h\n",
+        new="           WHEN 0 <> (SELECT h.id FROM redrive_letter h\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_waves_of_a_run.py::"
+            "test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_worker_was_killed"
+        ),
+    ),
+    Bug(
         name="the-next-wave-waits-for-nobody",
         breaks="The next wave begins when the one before it is settled.",
         file="reprocessing/domain/wave.py",

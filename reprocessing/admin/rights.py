@@ -1,0 +1,49 @@
+"""What the person who asks may do at the desk, and what each deed takes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib import admin
+from django.contrib.auth.models import PermissionsMixin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from reprocessing.models import roles
+
+#: Each deed of the desk, and the permission that it takes.
+DEEDS: Final = {
+    "See dlqs and the board": "reprocessing.view_deadletterqueue",
+    "See letters": "reprocessing.view_deadletter",
+    "See the parking lot": "reprocessing.view_parkedletter",
+    "See payloads, and what consumers said": "reprocessing.view_payload",
+    "Replay parked letters": "reprocessing.release_parkedletter",
+    "Discard parked letters": "reprocessing.discard_parkedletter",
+    "Stop everything, and let it go on": "reprocessing.stop_sends",
+    "Change the policy of dlqs": "reprocessing.change_deadletterqueue",
+    "Enable and disable rules": "reprocessing.change_rule",
+}
+
+
+def page(request: HttpRequest) -> HttpResponse:
+    """The page of this person's rights."""
+    return require_safe(_page)(request)
+
+
+def _page(request: HttpRequest) -> HttpResponse:
+    user = request.user
+    groups = list(user.groups.order_by("name").values_list("name", flat=True)) if _has_groups(user) else []
+    context = {
+        **admin.site.each_context(request),
+        "title": "Your rights",
+        "deeds": [(deed, permission, user.has_perm(permission)) for deed, permission in DEEDS.items()],
+        "groups": groups,
+        "roles": roles.ROLES,
+        "is_superuser": user.is_superuser,
+    }
+    return TemplateResponse(request, "reprocessing/admin/rights.html", context)
+
+
+def _has_groups(user: object) -> bool:
+    return isinstance(user, PermissionsMixin)

@@ -1,0 +1,93 @@
+"""The four roles of people at the desk, as Django's groups: what each may do, and what a group has come to.
+
+A group that is there keeps its members; what its role lacks is added, what is more than its role is taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from django.contrib.auth.models import Group, Permission
+from django.db import transaction
+
+_APP: Final = "reprocessing"
+_SEE: Final = "view_"
+_PAYLOADS: Final = "view_payload"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role: its group's name, what it is for, and what it may do beside seeing everything but payloads."""
+
+    group: str
+    sentence: str
+    may: tuple[str, ...] = ()
+
+
+_OPERATES: Final = ("release_parkedletter", "discard_parkedletter", "stop_sends")
+_READS: Final = (_PAYLOADS,)
+_CONFIGURES: Final = ("change_deadletterqueue", "change_rule")
+
+ROLES: Final = (
+    Role("Redrive viewer", "sees everything but payloads"),
+    Role("Redrive operator", "replays and discards what is parked, and stops everything, too", _OPERATES),
+    Role("Redrive editor", "sees payloads, too", (*_OPERATES, *_READS)),
+    Role("Redrive administrator", "configures dlqs and rules, too", (*_OPERATES, *_READS, *_CONFIGURES)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a role's group has too little and too much of; `new`: there is no such group."""
+
+    role: Role
+    new: bool
+    lacks: tuple[str, ...]
+    exceeds: tuple[str, ...]
+
+    @property
+    def is_none(self) -> bool:
+        """The group is as its role says."""
+        return not (self.new or self.lacks or self.exceeds)
+
+
+def differences() -> list[Difference]:
+    """Each role, and what its group is otherwise."""
+    known = dict(Permission.objects.filter(content_type__app_label=_APP).values_list("codename", "pk"))
+    found = []
+    for role in ROLES:
+        group = Group.objects.filter(name=role.group).first()
+        has = _names(group.permissions.all()) if group else set()
+        wanted = _wanted(role, known)
+        lacks, exceeds = tuple(sorted(wanted - has)), tuple(sorted(has - wanted))
+        found.append(Difference(role, group is None, lacks, exceeds))
+    return found
+
+
+def make() -> list[Difference]:
+    """Make each role's group what its role says, all or none; what was different."""
+    with transaction.atomic():
+        found = differences()
+        for one in found:
+            group, _ = Group.objects.select_for_update().get_or_create(name=one.role.group)
+            wanted = Permission.objects.filter(content_type__app_label=_APP)
+            group.permissions.set([each for each in wanted if _is_of(one.role, each.codename)])
+    return found
+
+
+def _wanted(role: Role, known: Iterable[str]) -> set[str]:
+    return {f"{_APP}.{one}" for one in known if _is_of(role, one)}
+
+
+def _is_of(role: Role, codename: str) -> bool:
+    return codename in role.may or (codename.startswith(_SEE) and codename != _PAYLOADS)
+
+
+def _names(permissions: Iterable[Permission]) -> set[str]:
+    return {f"{app}.{name}" for app, name in _pairs(permissions)}
+
+
+def _pairs(permissions: Iterable[Permission]) -> Iterable[tuple[str, str]]:
+    return ((one.content_type.app_label, one.codename) for one in permissions)
