@@ -63,7 +63,7 @@ def judged(cast: Cast, ask: Ask) -> Verdict:
     judgement = judge(_experiment(cast.plot), cast.near.log, cast.consumed, _books(cast))
     excused = {one for one in judgement.findings if _is_excused(one, cast, ask)}
     duplicates = [one for one in judgement.found(Offence.DUPLICATE) if one not in excused]
-    allowed = _duplicates_allowed(cast.plot, cast.stage.struck)
+    allowed = _duplicates_allowed(cast)
     broken = [one.sentence for one in judgement.findings if one not in excused and one not in duplicates]
     if len(duplicates) > allowed:
         broken += [f"{len(duplicates)} duplicates, {allowed} may be.", *(one.sentence for one in duplicates)]
@@ -161,10 +161,15 @@ def _books(cast: Cast) -> Books:
     )  # fmt: skip
 
 
-def _duplicates_allowed(plot: Plot, struck: Counter[str]) -> int:
+def _duplicates_allowed(cast: Cast) -> int:
     """Promise 5: an intent group for each process that died or lost its way, a request for each unheard answer.
 
-    A FIFO queue swallows them.
+    Letters of one event that have no key in common are sent as often as each of them may. A FIFO queue swallows the
+    rest.
     """
-    twins = sum(one.copies - 1 for one in plot.events) * 3 if plot.dlq["idempotency_key"] == "message-id" else 0
+    plot, struck = cast.plot, cast.stage.struck
+    often = int(str(plot.dlq["max_attempts"])) * (1 + max(cast.released.values(), default=0))
+    twins = 0
+    if plot.dlq["idempotency_key"] == "message-id":
+        twins = sum(one.copies * often - 1 for one in plot.events if one.copies > 1)
     return twins if plot.fifo else _lost(struck) * plot.conf.intent_size + struck["SQS unanswered"] * 10 + twins

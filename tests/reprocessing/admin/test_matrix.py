@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
@@ -97,7 +97,7 @@ def _expected(name: str) -> set[str] | None:
     return set() if name.startswith(("auth_", "django_celery_beat_")) and kind in OURS else None
 
 
-def _may(answer: HttpResponse) -> bool:
+def _may(answer: HttpResponseBase) -> bool:
     refused = answer.status_code in {401, 403, 404, 405} or answer.headers.get("Location", "").startswith(
         "/admin/login/"
     )
