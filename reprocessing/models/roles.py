@@ -5,15 +5,14 @@ A group that is there keeps its members; what its role lacks is added, what is m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 _APP: Final = "reprocessing"
-_SEE: Final = "view_"
 _PAYLOADS: Final = "view_payload"
 
 
@@ -55,15 +54,7 @@ class Difference:
 
 def differences() -> list[Difference]:
     """Each role, and what its group is otherwise."""
-    known = dict(Permission.objects.filter(content_type__app_label=_APP).values_list("codename", "pk"))
-    found = []
-    for role in ROLES:
-        group = Group.objects.filter(name=role.group).first()
-        has = _names(group.permissions.all()) if group else set()
-        wanted = _wanted(role, known)
-        lacks, exceeds = tuple(sorted(wanted - has)), tuple(sorted(has - wanted))
-        found.append(Difference(role, group is None, lacks, exceeds))
-    return found
+    return [_difference(role, Group.objects.filter(name=role.group).first()) for role in ROLES]
 
 
 def make() -> list[Difference]:
@@ -72,22 +63,20 @@ def make() -> list[Difference]:
         found = differences()
         for one in found:
             group, _ = Group.objects.select_for_update().get_or_create(name=one.role.group)
-            wanted = Permission.objects.filter(content_type__app_label=_APP)
-            group.permissions.set([each for each in wanted if _is_of(one.role, each.codename)])
+            group.permissions.set(_permissions(one.role))
     return found
 
 
-def _wanted(role: Role, known: Iterable[str]) -> set[str]:
-    return {f"{_APP}.{one}" for one in known if _is_of(role, one)}
+def _difference(role: Role, group: Group | None) -> Difference:
+    has = _names(group.permissions.all()) if group else set()
+    wanted = _names(_permissions(role))
+    return Difference(role, group is None, tuple(sorted(wanted - has)), tuple(sorted(has - wanted)))
 
 
-def _is_of(role: Role, codename: str) -> bool:
-    return codename in role.may or (codename.startswith(_SEE) and codename != _PAYLOADS)
+def _permissions(role: Role) -> QuerySet[Permission]:
+    seen = Q(codename__startswith="view_") & ~Q(codename=_PAYLOADS)
+    return Permission.objects.filter(seen | Q(codename__in=role.may), content_type__app_label=_APP)
 
 
-def _names(permissions: Iterable[Permission]) -> set[str]:
-    return {f"{app}.{name}" for app, name in _pairs(permissions)}
-
-
-def _pairs(permissions: Iterable[Permission]) -> Iterable[tuple[str, str]]:
-    return ((one.content_type.app_label, one.codename) for one in permissions)
+def _names(permissions: QuerySet[Permission]) -> set[str]:
+    return {f"{app}.{name}" for app, name in permissions.values_list("content_type__app_label", "codename")}

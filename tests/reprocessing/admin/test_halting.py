@@ -42,7 +42,7 @@ def test_every_page_says_that_everything_is_stopped() -> None:
 def test_who_may_not_stop_sees_why_and_cannot() -> None:
     ben = person("ben", *LOOKS, "view_deadletterqueue")
     page = ben.get("/admin/").content.decode()
-    assert 'title="You may not stop sends; this takes the permission to."' in page
+    assert 'You may not stop sends: <a href="/admin/rights">your rights</a>' in page
     assert 'href="/admin/stop"' not in page
     assert [ben.get(address).status_code for address in ("/admin/stop", "/admin/resume")] == [403, 403]
 
