@@ -59,7 +59,7 @@ CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refus
      WHEN a.outcome IN ('accepted', 'absent', 'acknowledged') THEN 'well' END
 """
 
-_FATES: Final[LiteralString] = f"""
+_FATES_OF: Final[LiteralString] = f"""
 SELECT a.id, coalesce(mine.fate, later.fate, CASE
            WHEN l.state IN ('sending', 'awaiting') THEN 'open'
            WHEN l.state <> 'waiting' OR EXISTS (
@@ -69,18 +69,27 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
                            AND NOT h.lets_pass
                          ORDER BY h.sequence, h.message_id LIMIT 1) THEN 'open'
            ELSE 'silent' END) AS fate
-  FROM redrive_attempt a
+  FROM {{some}} a
   JOIN redrive_letter l ON l.id = a.letter_id
  CROSS JOIN LATERAL (SELECT {_FATE} AS fate) mine
   LEFT JOIN LATERAL (
         SELECT tried.fate FROM (SELECT a.id, {_FATE} AS fate FROM redrive_attempt a
                                  WHERE a.letter_id = l.id AND a.run_id = w.run_id) tried
          WHERE tried.id > a.id AND tried.fate IS NOT NULL ORDER BY tried.id LIMIT 1) later ON mine.fate IS NULL
- WHERE a.wave_id = w.id
 """  # noqa: S608  # the inserted text is the constant above
 
+_FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
+
 # In the last wave, failures after which a breaker has opened are the breaker's: it lets letters go again by itself, and
-# a run that had stopped over them would not.
+# a run that had stopped over them would not. Its newest letters are found first, by their index: it may have touched a
+# million.
+_NEWEST: Final[LiteralString] = """(
+    SELECT a.* FROM redrive_attempt a
+     WHERE a.wave_id = w.id
+       AND (w.size IS NOT NULL OR (a.id <= newest.id AND EXISTS (
+            SELECT FROM redrive_breaker b WHERE b.id = a.breaker_id AND b.epoch = a.breaker_epoch)))
+     ORDER BY a.id DESC LIMIT %(last)b)
+"""
 _COUNTS = f"""
 SELECT w.id, w.run_id, r.name, d.wave_success AS success, w.size,
        (SELECT count(*) FROM redrive_wave f
@@ -91,15 +100,12 @@ SELECT w.id, w.run_id, r.name, d.wave_success AS success, w.size,
                                  ORDER BY b.no DESC LIMIT 1), 0)) AS tries,
        c.touched, c.open, c.failed, c.silent
   FROM redrive_wave w JOIN redrive_run r ON r.id = w.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
+ CROSS JOIN LATERAL (SELECT (SELECT s.id FROM redrive_attempt s WHERE s.wave_id = w.id AND s.closed_at IS NOT NULL
+                                ORDER BY s.id DESC LIMIT 1) AS id) newest
  CROSS JOIN LATERAL (
         SELECT count(*) AS touched, count(*) FILTER (WHERE fate = 'open') AS open,
                count(*) FILTER (WHERE fate = 'failed') AS failed, count(*) FILTER (WHERE fate = 'silent') AS silent
-          FROM ({_FATES} AND (w.size IS NOT NULL OR (a.id <= (
-                    SELECT s.id FROM redrive_attempt s WHERE s.wave_id = w.id AND s.closed_at IS NOT NULL
-                     ORDER BY s.id DESC LIMIT 1)
-                    AND EXISTS (SELECT FROM redrive_breaker b
-                                 WHERE b.id = a.breaker_id AND b.epoch = a.breaker_epoch)))
-                ORDER BY a.id DESC LIMIT %(last)b) fates) c
+          FROM ({_FATES_OF.format(some=_NEWEST)}) fates) c
  WHERE w.run_id = ANY(%(runs)b::bigint[]) AND w.settled_at IS NULL AND r.state = 'running'
 """  # noqa: S608  # the inserted text is a constant
 
