@@ -59,6 +59,8 @@ CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refus
      WHEN a.outcome IN ('accepted', 'absent', 'acknowledged') THEN 'well' END
 """
 
+# A letter's later tries are looked for where there is none yet, and by the letter: a planner that knows nothing of the
+# table would read the run's.
 _FATES_OF: Final[LiteralString] = f"""
 SELECT a.id, coalesce(mine.fate, later.fate, CASE
            WHEN l.state IN ('sending', 'awaiting') THEN 'open'
@@ -74,8 +76,8 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
  CROSS JOIN LATERAL (SELECT {_FATE} AS fate) mine
   LEFT JOIN LATERAL (
         SELECT tried.fate FROM (SELECT a.id, {_FATE} AS fate FROM redrive_attempt a
-                                 WHERE a.letter_id = l.id AND a.run_id = w.run_id) tried
-         WHERE tried.id > a.id AND tried.fate IS NOT NULL ORDER BY tried.id LIMIT 1) later ON mine.fate IS NULL
+                                 WHERE a.letter_id = l.id AND coalesce(a.run_id, 0) = w.run_id) tried
+         WHERE mine.fate IS NULL AND tried.id > a.id AND tried.fate IS NOT NULL ORDER BY tried.id LIMIT 1) later ON true
 """  # noqa: S608  # the inserted text is the constant above
 
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
