@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from django.contrib import admin
-from django.contrib.auth.models import PermissionsMixin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
@@ -33,17 +32,12 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest) -> HttpResponse:
     user = request.user
-    groups = list(user.groups.order_by("name").values_list("name", flat=True)) if _has_groups(user) else []
     context = {
         **admin.site.each_context(request),
         "title": "Your rights",
         "deeds": [(deed, permission, user.has_perm(permission)) for deed, permission in DEEDS.items()],
-        "groups": groups,
+        "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
         "roles": roles.ROLES,
         "is_superuser": user.is_superuser,
     }
     return TemplateResponse(request, "reprocessing/admin/rights.html", context)
-
-
-def _has_groups(user: object) -> bool:
-    return isinstance(user, PermissionsMixin)

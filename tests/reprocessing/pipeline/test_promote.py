@@ -32,6 +32,17 @@ def _awaiting() -> tuple[Workbench, datetime]:
     return bench, taken
 
 
+def _failed_after_the_first_look(clock: Clock) -> Workbench:
+    """A letter that its consumer has while the target is looked at for the first time, and that fails after it."""
+    bench, _ = _awaiting()
+    target = {"QueueUrl": bench.origin_url}
+    (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
+    clock.advance(LAG + 1)
+    bench.promote()  # nothing is visible
+    bench.sqs.change_message_visibility(**target, ReceiptHandle=out["ReceiptHandle"], VisibilityTimeout=0)
+    return bench
+
+
 def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
     """Its target had nothing visible, so many seconds after it took the letter."""
     for one in seconds:
@@ -109,13 +120,7 @@ def test_a_target_that_holds_letters_was_not_seen_consumed(clock: Clock) -> None
 
 
 def test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_presumed_delivered(clock: Clock) -> None:
-    bench, _ = _awaiting()
-    target = {"QueueUrl": bench.origin_url}
-    (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
-    clock.advance(LAG + 1)
-    bench.promote()  # its consumer has it: nothing is visible
-    failed = {**target, "ReceiptHandle": out["ReceiptHandle"], "VisibilityTimeout": 0}
-    bench.sqs.change_message_visibility(**failed)  # it fails; its consumer pauses
+    bench = _failed_after_the_first_look(clock)  # its consumer pauses
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
     bench.come_back(bench.delivered()[0])  # the pause is over, and it dies
@@ -185,13 +190,7 @@ def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered(clock: Clock) -> None:
-    bench, _ = _awaiting()
-    target = {"QueueUrl": bench.origin_url}
-    (out,) = bench.sqs.receive_message(**target, VisibilityTimeout=600)["Messages"]
-    clock.advance(LAG + 1)
-    bench.promote()  # its consumer has it: nothing is visible
-    failed = {**target, "ReceiptHandle": out["ReceiptHandle"], "VisibilityTimeout": 0}
-    bench.sqs.change_message_visibility(**failed)  # and gives up for good
+    bench = _failed_after_the_first_look(clock)  # its consumer has gone
     clock.advance(WINDOW + 1)
     assert bench.capture().captured.drained
     assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
