@@ -13,7 +13,7 @@ $(VENV)/installed: requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: setup test soak prove check demo lock bench clean
+.PHONY: setup test soak prove check demo bench screenshots lock clean
 
 setup: $(VENV)/installed  ## the virtual environment
 
@@ -21,7 +21,7 @@ test: setup  ## every promise, on real servers
 	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
 soak: setup  ## the promises that take minutes to test
-	$(BIN)/python -m pytest -m soak $(ARGS)
+	$(BIN)/python -m pytest -m soak --durations=12 $(ARGS)
 
 prove: setup  ## the long form of the proof, MINUTES for each of its tests (10), LAYER alone; it adds up in .proof
 	PROVE_MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest tests/proof/$(LAYER) -m prove -s --timeout 0 $(ARGS); proved=$$?; \
@@ -33,8 +33,11 @@ check: setup  ## style, types, floors, migrations, deployment
 demo: setup  ## the whole service on embedded servers; ARGS=--exit ends by itself
 	$(BIN)/python manage.py sandbox --demo $(ARGS)
 
-bench: setup  ## what a drain, a slow target, a rule, a refusal, a report and the local SQS cost; NAME=drain, webhook, rules, refusals, reasons or local_sqs alone, with its ARGS
-	$(foreach one,$(or $(NAME),local_sqs rules refusals reasons drain webhook),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true
+bench: setup  ## what a drain, a slow target, a rule, a refusal, a report, the local SQS and the desk's pages cost; NAME=drain, webhook, rules, refusals, reasons, local_sqs or desk alone, with its ARGS
+	$(foreach one,$(or $(NAME),local_sqs rules refusals reasons drain webhook desk idle),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true
+
+screenshots: setup  ## docs/screenshots anew, from the demo; needs a Chromium
+	$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 lock: setup  ## the pins, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements.txt

@@ -9,13 +9,37 @@ import sys
 TABLE_IS_MISSING = "42P01"  # PostgreSQL's code
 
 
+def open_what_is_closed() -> None:
+    """Have the standard streams that this process was started without lead nowhere.
+
+    Else Python has none of them, and what is opened next, a database's connection, takes their numbers.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)  # noqa: FBT003  its only form; children have no others
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
+def asks_for_help(words: list[str]) -> bool:
+    """Whether nothing is to be done but to say what commands are for."""
+    options = words[: words.index("--")] if "--" in words else words
+    return words[:1] in ([], ["help"]) or not {"-h", "--help"}.isdisjoint(options)
+
+
 def main() -> None:
-    """Run one command. Only `sandbox` runs without the service's environment: it is what makes one."""
-    if sys.argv[1:2] == ["sandbox"]:
+    """Run one command. Only `sandbox` runs without the service's environment: it is what makes one; help does, too."""
+    open_what_is_closed()
+    if "sandbox" in (sys.argv[1:2] if sys.argv[1:2] != ["help"] else sys.argv[2:3]):
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.sandbox.settings"
         from redrive_service.sandbox import stopping  # noqa: PLC0415  # for the sandbox alone, and before all else
 
         stopping.listen()  # Ctrl-C while Django is imported ends in a sentence, too
+    elif asks_for_help(sys.argv[1:]):
+        os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.handbook"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # after the choice of settings

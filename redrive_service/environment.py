@@ -22,9 +22,12 @@ QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
 HOST_OF_A_REGION = re.compile(r"sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, QueueName
+NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricData, Namespace; as short as a place
 _INVISIBLE = "a space, a line break or another character that nobody sees"
 _OPTIONS_OF_LIBPQ = frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
+_NUMBERS = re.compile(r"connect_timeout|tcp_user_timeout|keepalives(_\w+)?")
 SHORTEST_SECRET = 50  # characters, as Django's deployment check asks for
+SHORTEST_TOKEN = 32
 
 
 class EnvironmentIsIncomplete(ImproperlyConfigured):
@@ -47,6 +50,8 @@ class Environment:
     health_hosts: tuple[str, ...]
     place: str
     colour: str
+    cloudwatch: str
+    metrics_token: str = field(repr=False)
     secrets: dict[str, str] = field(repr=False)
 
 
@@ -70,6 +75,8 @@ def read(variables: Mapping[str, str]) -> Environment:
         health_hosts=reader.health_hosts(),
         place=reader.place(),
         colour=reader.colour(),
+        cloudwatch=reader.cloudwatch(),
+        metrics_token=reader.metrics_token(),
         secrets=reader.secrets(),
     )
     if reader.problems:
@@ -162,6 +169,21 @@ class _Reader:
             self.problems.append(f"REDRIVE_COLOUR must be one of {', '.join(COLOURS)}.")
         return value or ("green" if self.variables.get("REDRIVE_MODE", "").strip() == "sandbox" else "red")
 
+    def cloudwatch(self) -> str:
+        """May be missing: then CloudWatch is told nothing."""
+        value = self.variables.get("REDRIVE_CLOUDWATCH", "").strip()
+        if value and not NAMESPACE.fullmatch(value):
+            self.problems.append("REDRIVE_CLOUDWATCH is no namespace of metrics. One is Redrive/Production.")
+        return value
+
+    def metrics_token(self) -> str:
+        """May be missing: then nobody is told any metrics. Nothing of it is told."""
+        value = self.variables.get("REDRIVE_METRICS_TOKEN", "").strip()
+        if value and (len(value) < SHORTEST_TOKEN or not value.isascii() or not _is_visible(value)):
+            needed = f"at least {SHORTEST_TOKEN} characters that can be seen"
+            self.problems.append(f"REDRIVE_METRICS_TOKEN must have {needed}. Make one: openssl rand -hex 32")
+        return value
+
     def secrets(self) -> dict[str, str]:
         """NAME=TEXT, with commas or line breaks between them. Nothing of a text is told, whatever is wrong with it."""
         found: dict[str, str] = {}
@@ -179,13 +201,9 @@ class _Reader:
         cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
         # The scheme first: of one it does not know the parser tells the whole address, password and all.
         value = self.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))
-        if not value:
-            return {}
-        if not _OPTIONS_OF_LIBPQ.issuperset(_options(value)):
-            example = "sslmode or connect_timeout"
-            self.problems.append(
-                f"DATABASE_URL has an option that is none of libpq's, such as {example}. Correct or remove it. {cure}"
-            )
+        if problem := _misfit(value):
+            self.problems.append(f"DATABASE_URL has {problem}. Correct or remove it. {cure}")
+        if problem or not value:
             return {}
         database: dict[str, Any] = environ.Env.db_url_config(value)
         if not database["NAME"]:
@@ -264,9 +282,13 @@ def _is_visible(value: str) -> bool:
     return value.isprintable() and " " not in value and "%00" not in value
 
 
-def _options(url: str) -> set[str]:
-    """The names after the question mark, as they are written."""
-    return {name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+def _misfit(url: str) -> str:
+    """What libpq does not take of what is after the question mark; nothing of its value."""
+    options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
+        return "an option that is none of libpq's, such as sslmode or connect_timeout"
+    odd = (name for name, text in options if _NUMBERS.fullmatch(name) and not re.fullmatch(r"-?[0-9]{1,9}", text))
+    return next((f"a {name} that is no whole number" for name in odd), "")
 
 
 def _redis_takes(url: str) -> bool:

@@ -12,7 +12,7 @@ import psycopg
 import redis
 from django.conf import settings
 from django.db import connections
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 from psycopg import generators, waiting
@@ -21,6 +21,7 @@ from psycopg.conninfo import make_conninfo
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from redrive_service.exposition import metrics
 from reprocessing.models import Pulse
 from reprocessing.tasks import CONTROL
 
@@ -30,9 +31,9 @@ _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # Django's para
 
 
 class HealthMiddleware:
-    """Answers /health/… before anything looks at the host or asks for TLS.
+    """Answers /health/…, and /metrics, before anything looks at the host or asks for TLS.
 
-    Load balancers and containers ask by address, in the clear.
+    Load balancers, containers and Prometheus ask by address, in the clear.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -41,7 +42,13 @@ class HealthMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """The answer, or what comes of asking the rest of the service."""
         answer = QUESTIONS.get(request.path_info)
-        return self._get_response(request) if answer is None else answer(request)
+        if answer is None:
+            return self._get_response(request)
+        told = answer(request)
+        if request.method == "HEAD":  # RFC 9110: the same headers, and nothing behind them
+            told["Content-Length"] = str(len(told.content))
+            told.content = b""
+        return told
 
 
 @require_safe
@@ -123,8 +130,11 @@ def _address() -> str:
 
 
 PARTS: dict[str, Callable[[], bool]] = {"postgres": postgres_answers, "redis": redis_answers}
-QUESTIONS: dict[str, Callable[[HttpRequest], JsonResponse]] = {
+QUESTIONS: dict[str, Callable[[HttpRequest], HttpResponse]] = {
     "/health/live": live,
+    "/healthz": live,
     "/health/ready": ready,
+    "/readyz": ready,
     "/health/work": work,
+    "/metrics": metrics,
 }

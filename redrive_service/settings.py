@@ -60,9 +60,11 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "builtins": ["reprocessing.escaping"],
         },
     },
 ]
+FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 
 # No pool: Celery closes a pool after every task. A connection lives a minute and is looked at before it is used again.
 DATABASES = {
@@ -75,9 +77,11 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = ENVIRONMENT.redis_url
+METRICS_TOKEN = ENVIRONMENT.metrics_token
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = ["redrive_service.formats"]
 USE_TZ = True
 
 STATIC_URL = "static/"
@@ -103,6 +107,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.behind_proxy else None
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "reprocessing.admin.refusals.unsure"
+LOGIN_REDIRECT_URL = "admin:index"
 # Nothing but our own files: no script, style or frame that a letter might bring along, and nothing evaluated.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -120,7 +126,9 @@ CONTENT_SECURITY_POLICY = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {"class": "redrive_service.weblog.Lines", "format": "%(asctime)s %(levelname)s %(name)s %(message)s"}
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
@@ -136,6 +144,8 @@ REDRIVE: dict[str, Any] = {
     "SECRETS": ENVIRONMENT.secrets,
     "PLACE": ENVIRONMENT.place,
     "COLOUR": ENVIRONMENT.colour,
+    "CLOUDWATCH": ENVIRONMENT.cloudwatch,
+    "OWN_QUEUES": tuple(ENVIRONMENT.queue_urls.values()),
     **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 0}),
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from reprocessing.domain.cost import FIFO, STANDARD, Prices
 from reprocessing.domain.endpoint import AllowList, Denied, allow_list
 from reprocessing.domain.errors import SettingsAreUnclear
 from reprocessing.domain.marks import MarkNames, is_name
@@ -43,8 +44,11 @@ class Conf:
             perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
         secrets: what signs letters to endpoints, by the names that targets know; see `domain.secret`. Never shown.
         place: the name of the environment that this service is for, shown on every page; `colour` is one of `COLOURS`.
+        own_queues: the URLs of the queues that the service's own tasks travel in, each of which has a dlq.
+        cloudwatch: the namespace under which CloudWatch is told the metrics, every minute; empty: it is not.
         marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
             reprocessed_from; None switches one off.
+        price_standard: US dollars for a million requests to standard queues; `price_fifo` to FIFO queues.
     """
 
     lease: timedelta = timedelta(seconds=8)
@@ -66,7 +70,16 @@ class Conf:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     place: str = ""
     colour: str = "grey"
+    cloudwatch: str = ""
+    own_queues: tuple[str, ...] = ()
     marks: MarkNames = field(default_factory=MarkNames)
+    price_standard: float = STANDARD
+    price_fifo: float = FIFO
+
+    @property
+    def prices(self) -> Prices:
+        """What SQS charges."""
+        return Prices(self.price_standard, self.price_fifo)
 
 
 #: What `colour` may be: the desk's pages have a look for each.
@@ -90,6 +103,8 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "hint_life": (1, 60),
     "hint_life_cap": (1, 3_600),
     "history": (86_400, 3_650 * 86_400),
+    "price_standard": (0, 1_000),
+    "price_fifo": (0, 1_000),
 }
 _DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for one in fields(Conf)}
 
@@ -124,6 +139,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
             yield from _problems_of_marks(name, value)
         elif isinstance(_DEFAULTS[name], AllowList):
             yield from _problems_of_hosts(name, value)
+        elif isinstance(_DEFAULTS[name], tuple):
+            yield from _problems_of_urls(name, value)
         elif isinstance(_DEFAULTS[name], Mapping):
             yield from _problems_of_secrets(name, value)
         elif isinstance(_DEFAULTS[name], str):
@@ -135,7 +152,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
 def _problem_of_number(name: str, value: object) -> str | None:
     least, most = _LIMITS[name.lower()]
     whole = isinstance(_DEFAULTS[name], int)
-    kind = "a whole number" if whole else "a number of seconds"
+    seconds = isinstance(_DEFAULTS[name], timedelta)
+    kind = "a whole number" if whole else "a number of seconds" if seconds else "a number"
     if isinstance(value, int if whole else int | float) and not isinstance(value, bool) and least <= value <= most:
         return None
     return f"{name} is {value!r}; it must be {kind} from {least:,} to {most:,}."
@@ -167,6 +185,11 @@ def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
         yield f"{name} has {found.why}. Correct it, or take it out."
 
 
+def _problems_of_urls(name: str, value: object) -> Iterator[str]:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and "://" in one for one in value):
+        yield f"{name} is {value!r}; it must be a list of the URLs of queues, as SQS shows them."
+
+
 def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
     """Nothing of a value that was given stands in these: it may be a secret in the wrong place."""
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
@@ -187,6 +210,8 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as 
             return allow_list(value)
         case Mapping():
             return dict(value)
+        case tuple():
+            return tuple(value)
         case _:
             return value
 

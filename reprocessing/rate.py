@@ -1,4 +1,4 @@
-"""How many letters may go to a target now, by all workers together. The only file that speaks to Redis."""
+"""How many letters may go to a target now, by all workers together."""
 
 from __future__ import annotations
 
@@ -108,6 +108,23 @@ class Rates:
             return self._client.get(name) == who.encode() and bool(self._client.pexpire(name, life))
         except redis.RedisError:
             return False
+
+    def evicts(self) -> str | None:
+        """By which policy Redis drops keys when its memory is full; empty: it drops none; None: it does not say.
+
+        Raises:
+            RateIsUnknown: Redis did not answer, or not within a second.
+        """
+        try:
+            said = self._client.config_get("maxmemory-policy")
+        except redis.ResponseError:  # managed servers do not tell
+            return None
+        except redis.RedisError as error:
+            raise RateIsUnknown(
+                f"Redis is out of reach ({type(error).__name__}: {error}). Check REDIS_URL, and that the server runs."
+            ) from error
+        policy = str(said.get("maxmemory-policy", ""))
+        return "" if policy == "noeviction" else policy or None
 
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
         """The tokens that there are, none of them taken; arguments and errors as of `take`."""

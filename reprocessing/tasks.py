@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import time
 import uuid
 from functools import cache
 
@@ -14,6 +15,7 @@ from django.conf import settings
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.highwater import HighWater
 from reprocessing.models import (
     DeadLetterQueue,
     Pulse,
@@ -21,15 +23,20 @@ from reprocessing.models import (
     captures,
     checks,
     dispatch,
+    instalments,
     lanes,
+    metrics,
+    operating,
     rules,
     schedule,
 )
-from reprocessing.pipeline import check, gather, linger, replay, route
+from reprocessing.pipeline import check, gather, linger, plan, replay, route, sort, watch, work
 from reprocessing.pipeline import promote as promotion
+from reprocessing.pipeline import publish as publishing
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
 from reprocessing.rate import Rates
+from reprocessing.sqs.clients import configured_region
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +46,14 @@ REPLAY = "redrive-replay"
 
 #: Seconds of one capture task: three long polls of twenty seconds fit twice; it hands over before the time limit.
 CAPTURE_SLICE = 150.0
+#: Batches of letters that one capture sorts by their causes; what is left, sweeps see to.
+SORTED_A_CAPTURE = 20
 #: Seconds between two sweeps of what was left behind, and between two purges of what is past its time.
 SWEEP_EVERY, PURGE_EVERY = 10.0, 3600.0
 #: Seconds that a worker that is asked to stop waits for the answers of slow targets.
 PATIENCE = 10.0
+#: Seconds of one turn at an operation, and operations that one tick sets going.
+OPERATING_SLICE, OPERATIONS_A_TICK = 10.0, 5
 #: Dlqs that one tick gives their turn, and slots of workers that hints are meant for.
 DLQS_A_TICK, SLOTS = 20, 8
 
@@ -53,20 +64,27 @@ dice = random.SystemRandom().random
 def tick(**_future: object) -> None:
     """What beat sends every two seconds: dispatch due dlqs and due lanes, and see to rules, health and the rest.
 
-    That it arrived is the pulse of the control queue.
+    That it arrived is the pulse of the control queue. First it looks whether PostgreSQL was restored from a backup.
     """
+    watch.tick(marks())
     Pulse.beat(CONTROL)
-    for dlq in schedule.due(now=lanes.clock(), limit=DLQS_A_TICK):
-        capture.apply_async((dlq,), queue=CAPTURE)
+    if turns := schedule.due(now=lanes.clock(), limit=DLQS_A_TICK):
+        look.apply_async((turns,), queue=CAPTURE)
     if rules.turn_over(lanes.clock()):
         wake.apply_async(queue=CONTROL)
     _hint()
+    for operation in operating.due(limit=OPERATIONS_A_TICK):
+        operate.apply_async((operation,), queue=CONTROL, expires=operating.LEASE)
     if checks.are_due():
         check_health.apply_async(queue=CONTROL, expires=10)
     if acknowledgement.is_awaited():
         promote.apply_async(queue=CONTROL, expires=10)
     if dispatch.is_due("sweep", every=SWEEP_EVERY):
         recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
+        if instalments.owing(limit=1):
+            enlist.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
+    if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.EVERY):
+        publish.apply_async(queue=CONTROL, expires=publishing.EVERY)
     if dispatch.is_due("purge", every=PURGE_EVERY):
         purge.apply_async(queue=CONTROL, expires=PURGE_EVERY)
 
@@ -81,6 +99,25 @@ def _hint() -> None:
         due = lanes.hint(limit=turn.width, lifetime=turn.lifetime)
         for first in range(0, len(due), view.lanes_per_task):
             replay_lanes.apply_async((due[first : first + view.lanes_per_task],), queue=REPLAY)
+
+
+@shared_task(name="reprocessing.look")
+def look(dlq_ids: list[int], **_future: object) -> None:
+    """Ask how much these dlqs hold, and have captured what that is worth. A task for each would cost more than waiting.
+
+    Where SQS takes its time, the rest of them are another task's.
+    """
+    until = time.monotonic() + CAPTURE_SLICE / 2
+    for number, dlq in enumerate(DeadLetterQueue.objects.filter(pk__in=dlq_ids).order_by("pk")):
+        if number and time.monotonic() > until:
+            look.apply_async(([pk for pk in dlq_ids if pk >= dlq.pk],), queue=CAPTURE)
+            return
+        try:
+            if gather.look(dlq):
+                capture.apply_async((dlq.pk,), queue=CAPTURE)
+        except QueueIsOutOfReach as error:
+            captures.note_trouble(dlq.pk, str(error))
+            logger.warning("%s", error)
 
 
 @shared_task(name="reprocessing.capture")
@@ -98,6 +135,7 @@ def capture(dlq_id: int, **_future: object) -> None:
         captures.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
         return
+    sort.letters(batches=SORTED_A_CAPTURE)
     if captured.received and not captured.drained and not captured.trouble and not captured.busy:
         capture.apply_async((dlq_id,), queue=CAPTURE)
     elif captured.letters and dlq.at_once:
@@ -107,6 +145,8 @@ def capture(dlq_id: int, **_future: object) -> None:
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
     """Replay these lanes, each in order, one letter at a time; then, while there is time, any lane that is due."""
+    if not watch.look(marks()):
+        return  # a hint of before the restore
     view = conf.current()
     strictly = view.lanes_per_task == 1
     turn = replay.Slice(owner=_owner(), conf=view, rates=rates(), dice=dice, only=lane_ids, strictly=strictly)
@@ -136,6 +176,20 @@ def wake(**_future: object) -> None:
     route.keep_up(lanes.clock())
 
 
+@shared_task(name="reprocessing.operate")
+def operate(operation_id: int, **_future: object) -> None:
+    """Take one turn at what somebody asked for of many letters, and another one when this was not enough."""
+    if work.operation(operation_id, seconds=OPERATING_SLICE):
+        operate.apply_async((operation_id,), queue=CONTROL)
+
+
+@shared_task(name="reprocessing.enlist")
+def enlist(**_future: object) -> None:
+    """Bring letters of large plans that were started onto their lanes, until the next sweep sends another."""
+    ends = time.monotonic() + SWEEP_EVERY
+    plan.go_on(stop=lambda: time.monotonic() >= ends)
+
+
 @shared_task(name="reprocessing.promote")
 def promote(**_future: object) -> None:
     """Find out what became of sent letters, as far as their consumers, or the evidence, say."""
@@ -148,10 +202,25 @@ def recover(**_future: object) -> None:
     recovery.dlqs(conf=conf.current())
 
 
+@shared_task(name="reprocessing.publish")
+def publish(**_future: object) -> None:
+    """Tell CloudWatch the metrics."""
+    view = conf.current()
+    publishing.everything(
+        configured_region() or "", view.cloudwatch, now=lanes.clock(), count_lag=view.count_lag.total_seconds()
+    )
+
+
 @shared_task(name="reprocessing.purge")
 def purge(**_future: object) -> None:
     """Forget what is past its time."""
     purging.letters(conf=conf.current())
+
+
+@cache
+def marks() -> HighWater:
+    """How far this process's database had come; safe over a fork."""
+    return HighWater.at(settings.REDIS_URL)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -10,7 +9,7 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import boto3
 from botocore.config import Config
@@ -18,18 +17,22 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
+from redrive_service.sandbox.sqs.account import ACCOUNT_ID
+from reprocessing.domain.blueprint import Differs, Found, Missing, Wanted, own
+from reprocessing.domain.deviation import differences
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+    Attributes = Mapping[QueueAttributeNameType, str]
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "sandbox", "AWS_SECRET_ACCESS_KEY": "sandbox", "AWS_DEFAULT_REGION": REGION}
 LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # how to reach who listens everywhere
 OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
-VISIBILITY = 900  # seconds, three times the tasks' hard time limit
-MAX_RECEIVE_COUNT = 5
-RETENTION = 14 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +77,9 @@ class LocalQueues:
         return server
 
     def make_own_queues(self) -> dict[str, str]:
-        """Create the queues the service works with, each with its own dlq; their URLs by name.
+        """Create the queues the service works with, each with its own dlq, as `provision_queues --own` wants them.
 
-        A queue that is there already is taken as it is: somebody may have changed it on purpose.
+        Their URLs by name. A queue that is there already is taken as it is: somebody may have changed it on purpose.
 
         Raises:
             SandboxError: SQS refused, or did not answer.
@@ -97,20 +100,20 @@ class LocalQueues:
 
 
 def _with_dlq(client: SQSClient, name: str) -> str:
-    """The URL of a queue, made with its dlq where it is missing."""
-    dlq = _queue(client, f"{name}-dlq", {"MessageRetentionPeriod": str(RETENTION)})
-    arn = client.get_queue_attributes(QueueUrl=dlq, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    policy = {"deadLetterTargetArn": arn, "maxReceiveCount": MAX_RECEIVE_COUNT}
-    attributes: dict[QueueAttributeNameType, str] = {
-        "VisibilityTimeout": str(VISIBILITY),
-        "MessageRetentionPeriod": str(RETENTION),
-        "RedrivePolicy": json.dumps(policy),
-    }
-    return _queue(client, name, attributes)
+    """The URL of a queue, made with its dlq where it is missing: as one of the service's own queues is wanted."""
+    return [_queue(client, one) for one in own(name)][-1]
 
 
-def _queue(client: SQSClient, name: str, attributes: dict[QueueAttributeNameType, str]) -> str:
+def _queue(client: SQSClient, wanted: Wanted) -> str:
     try:
-        return client.get_queue_url(QueueName=name)["QueueUrl"]
+        return client.get_queue_url(QueueName=wanted.name)["QueueUrl"]
     except client.exceptions.QueueDoesNotExist:
-        return client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+        attributes: dict[str, str] = {}
+        for found in (None, Found(arn=f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{wanted.name}")):
+            for each in differences(wanted, found):
+                match each:
+                    case Missing():
+                        attributes |= each.attributes
+                    case Differs():
+                        attributes[each.attribute] = each.wanted
+        return client.create_queue(QueueName=wanted.name, Attributes=cast("Attributes", attributes))["QueueUrl"]

@@ -5,6 +5,32 @@ Claims and custody have composite keys, which the admin cannot register: a lette
 
 from __future__ import annotations
 
-from reprocessing.admin import brakes, letters, parking_lot, queues, records, rules
+from reprocessing.admin import (
+    audit,
+    brakes,
+    groups,
+    lanes,
+    letters,
+    operations,
+    parking_lot,
+    queues,
+    records,
+    rules,
+    runs,
+    targets,
+)
 
-__all__ = ["brakes", "letters", "parking_lot", "queues", "records", "rules"]
+__all__ = [
+    "audit",
+    "brakes",
+    "groups",
+    "lanes",
+    "letters",
+    "operations",
+    "parking_lot",
+    "queues",
+    "records",
+    "rules",
+    "runs",
+    "targets",
+]

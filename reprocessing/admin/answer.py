@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -10,13 +11,30 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from reprocessing.admin.letter_page import may_see_payloads
 from reprocessing.admin.reading import visible
 from reprocessing.models import DeadLetter, hearings
+from reprocessing.models.doubt import AFTER_A_RESTORE, Word
 from reprocessing.models.hearings import Reason
 
 
-def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """What is known, for all who see the letter; reasons quote what it held: for those who may see payloads."""
-    reasons = [_readable(one) for one in hearings.reasons(letter)] if may_see_payloads(user) else None
-    return {"known": hearings.of(letter), "reasons": reasons}
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A person's word: who said what became of the letter, when, and why."""
+
+    by: str
+    word: str
+    at: datetime
+    reason: str
+
+
+def panel(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
+    """What is known, for all who see the letter; reasons quote what it held: they are shown when its payload is."""
+    reasons = [_readable(one) for one in hearings.reasons(letter)] if shown and may_see_payloads(user) else None
+    return {"known": hearings.of(letter), "word": _word(letter), "reasons": reasons}
+
+
+def _word(letter: DeadLetter) -> Said | None:
+    """What a person said of it after a restore; None: nobody was asked, or has said anything yet."""
+    found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
+    return Said(found.by, Word(found.after[AFTER_A_RESTORE]).label, found.at, found.reason) if found else None
 
 
 def _readable(one: Reason) -> Reason:

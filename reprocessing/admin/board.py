@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,15 +16,20 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.reading import duration
+from reprocessing.admin import flow
+from reprocessing.admin.card import MOST, Card, Count, Way
+from reprocessing.admin.reading import duration, visible
 from reprocessing.domain.arn import name_of
 from reprocessing.domain.lifecycle import OPEN, LetterState, ParkedReason
-from reprocessing.models import bearings, expectation, lanes, standing
+from reprocessing.models import bearings, expectation, groups, lanes, standing, tallies
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.breaker import BreakerState
+from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.expectation import Expectation
-from reprocessing.models.run import RunState
-from reprocessing.models.standing import Letters, Watch, Working
+from reprocessing.models.groups import Worst
+from reprocessing.models.run import RunKind, RunState
+from reprocessing.models.standing import Watch, Working
+from reprocessing.models.tallies import Kind
 
 _STATES: Final = {
     LetterState.CAPTURED.value: "captured, not asked for",
@@ -39,73 +44,7 @@ _STATES: Final = {
 _UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN})
 _BREAKERS: Final = {BreakerState.CLOSED: "closed", BreakerState.OPEN: "open", BreakerState.HALF_OPEN: "half open"}
 _SOON: Final = 86_400.0  # seconds until the first letter is lost to SQS
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A number, what it counts, and where the letters behind it are."""
-
-    n: int
-    what: str
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Where a dlq's letters go back to, how fast they may, and what holds them; `alarming`: nothing goes."""
-
-    name: str
-    breaker: str
-    why: str
-    allowed: str
-    unsettled: int
-    address: str
-    alarming: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One dlq.
-
-    Attributes:
-        depth: what SQS said it holds, in words.
-        left: until SQS drops the first copy of an unfinished letter; empty: it holds none. `soon`: within a day.
-        under_way, parked: letters that are not finished; parked ones by reason.
-        finished: what became of the others.
-    """
-
-    watch: Watch
-    address: str
-    depth: str
-    asked_at: datetime | None
-    oldest: str
-    left: str
-    soon: bool
-    under_way: tuple[Count, ...]
-    parked: tuple[Count, ...]
-    finished: tuple[Count, ...]
-    runs: tuple[Working, ...]
-    ways: tuple[Way, ...]
-
-    @property
-    def waits_for_people(self) -> int:
-        """Letters that are parked."""
-        return sum(one.n for one in self.parked)
-
-    @property
-    def is_alarming(self) -> bool:
-        """Nothing of it moves, or letters are about to be lost to SQS."""
-        return bool(self.watch.stopped_at or self.watch.trouble or self.soon)
-
-    @property
-    def is_wary(self) -> bool:
-        """Something of it is held back."""
-        return any(one.alarming for one in self.ways) or any(run.state == RunState.PAUSED for run in self.runs)
-
-    @property
-    def urgency(self) -> tuple[bool, bool, int, str]:
-        """What people look at first sorts first."""
-        return (not self.is_alarming, not self.is_wary, -self.waits_for_people, self.watch.name)
+_WORST, _A_DLQ_S = 200, 3  # causes that are looked at, and those of one dlq that are told
 
 
 def figures(request: HttpRequest) -> HttpResponse:
@@ -117,43 +56,60 @@ def figures(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "reprocessing/admin/figures.html", context)
 
 
+def whole(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
+    """The board's figures, and what letters came to hour by hour."""
+    told = of(user)
+    return told | flow.of(told["now"]) if told["may_see_board"] else told
+
+
 def of(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     """The board's figures; of somebody who may not see dlqs, nothing but that."""
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}
-    cards = _cards()
+    cards = _cards(sees_groups=user.has_perm("reprocessing.view_lettergroup"))
     return {
         "may_see_board": True,
         "may_stop": user.has_perm("reprocessing.stop_sends"),
         "now": lanes.clock(),
         "cards": cards,
+        "most": MOST,
         "waits_for_people": sum(one.waits_for_people for one in cards),
-        "under_way": sum(each.n for one in cards for each in one.under_way),
+        "uncaptured": sum(one.uncaptured for one in cards),
+        "under_way": sum(max(0, sum(each.n for each in one.under_way) - one.at_rest) for one in cards),
     }
 
 
-def _cards() -> list[Card]:
+def _cards(*, sees_groups: bool) -> list[Card]:
+    worst = groups.worst(_WORST) if sees_groups else []
     now = lanes.clock()
-    letters, runs, expiries = standing.letters(), standing.working(), standing.expiries()
-    ways = expectation.of_targets(count_lag=conf.current().count_lag.total_seconds())
+    letters, expiries = tallies.kinds(), standing.expiries()
+    runs = [one for one in standing.working(most=MOST + 1) if not _is_at_rest(one)]
+    oldest: dict[int, datetime] = {}
+    for one in (one for one in standing.oldest() if one.state in _UNDER_WAY):
+        oldest[one.dlq_id] = min(one.died_at, oldest.get(one.dlq_id, one.died_at))
+    visibility, lag = conf.current().receive_visibility, conf.current().count_lag.total_seconds()
+    ways = expectation.of_targets(count_lag=lag)
     brakes = bearings.bearings([one.target_id for one in ways])
+    in_sight = standing.in_sight(visibility=visibility, count_lag=lag)
     cards = [
         _card(
             watch, [one for one in letters if one.dlq_id == watch.id], expiries.get(watch.id), now,
-            runs=tuple(one for one in runs if one.dlq_id == watch.id),
+            oldest=oldest.get(watch.id), runs=tuple(one for one in runs if one.dlq_id == watch.id),
             ways=tuple(_ways([one for one in ways if one.dlq_id == watch.id], brakes)),
+            causes=tuple(_causes([one for one in worst if one.dlq_id == watch.id])),
+            more_causes=max(0, sum(one.dlq_id == watch.id for one in worst) - _A_DLQ_S),
+            in_sight=in_sight.get(watch.id, 0),
         )
-        for watch in standing.watches()
+        for watch in standing.watches(copies=False)
     ]  # fmt: skip
     return sorted(cards, key=lambda one: one.urgency)
 
 
 def _card(  # noqa: PLR0913  # each by its name
-    watch: Watch, found: list[Letters], expiry: datetime | None, now: datetime, *, runs: tuple[Working, ...],
-    ways: tuple[Way, ...],
+    watch: Watch, found: list[Kind], expiry: datetime | None, now: datetime, *, oldest: datetime | None,
+    runs: tuple[Working, ...], ways: tuple[Way, ...], causes: tuple[Count, ...], more_causes: int, in_sight: int,
 ) -> Card:  # fmt: skip
     open_ones = [one for one in found if one.state in _UNDER_WAY]
-    oldest = min((one.died_at for one in [*open_ones, *_of_state(found, LetterState.PARKED)]), default=None)
     left = expiry - now if expiry else None
     return Card(
         watch=watch,
@@ -168,13 +124,24 @@ def _card(  # noqa: PLR0913  # each by its name
         finished=tuple(_counts(watch, [one for one in found if one.state in _FINISHED])),
         runs=runs,
         ways=ways,
+        causes=causes,
+        more_causes=more_causes,
+        in_sight=in_sight,
+        unplanned=_unplanned(watch, found, runs),
     )
+
+
+def _unplanned(watch: Watch, found: Iterable[Kind], runs: Iterable[Working]) -> int:
+    """Captured letters of a dlq that nothing redrives by itself, where no run is at work that may take them up."""
+    if watch.mode == Mode.AUTOMATIC or any(one.state in {RunState.RUNNING, RunState.PAUSED} for one in runs):
+        return 0
+    return sum(one.n for one in _of_state(list(found), LetterState.CAPTURED))
 
 
 _FINISHED: Final = frozenset(_STATES) - {state.value for state in _UNDER_WAY} - {LetterState.PARKED.value}
 
 
-def _of_state(found: Iterable[Letters], state: LetterState) -> list[Letters]:
+def _of_state(found: Iterable[Kind], state: LetterState) -> list[Kind]:
     return [one for one in found if one.state == state]
 
 
@@ -184,7 +151,7 @@ def _depth(watch: Watch) -> str:
     return f"{watch.depth_visible or 0:,} visible, {watch.depth_in_flight or 0:,} in flight"
 
 
-def _counts(watch: Watch, found: Iterable[Letters]) -> Iterable[Count]:
+def _counts(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:
     """By state, in the order of a letter's life; presumed ones apart from delivered ones."""
     for state, words in _STATES.items():
         for presumed in (False, True):
@@ -194,10 +161,24 @@ def _counts(watch: Watch, found: Iterable[Letters]) -> Iterable[Count]:
                 yield Count(n, "presumed delivered" if presumed else words, _letters(watch, "deadletter", asked))
 
 
-def _parked(watch: Watch, found: Iterable[Letters]) -> Iterable[Count]:
+def _parked(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:
     for one in sorted(found, key=lambda one: -one.n):
         asked = {"reason__exact": one.reason}
         yield Count(one.n, ParkedReason(one.reason).sentence, _letters(watch, "parkedletter", asked))
+
+
+def _is_at_rest(run: Working) -> bool:
+    """Beat's own run of a dlq, with nothing to do."""
+    return run.kind == RunKind.STANDING and run.state == RunState.RUNNING and not run.unfinished
+
+
+def _causes(found: Sequence[Worst]) -> Iterable[Count]:
+    """The first of them; those that go by one title are told apart."""
+    titles = Counter(one.title for one in found)
+    for one in found[:_A_DLQ_S]:
+        apart = f" (group {one.id}, since {one.first_at:%Y-%m-%d %H:%M} UTC)" if titles[one.title] > 1 else ""
+        address = reverse("admin:reprocessing_lettergroup_change", args=[one.id])
+        yield Count(one.n, f"{visible(one.title)}{apart}", address)
 
 
 def _letters(watch: Watch, desk: str, asked: dict[str, Any]) -> str:
@@ -219,6 +200,7 @@ def _ways(found: Iterable[Expectation], brakes: Iterable[Bearing]) -> Iterable[W
                 unsettled=one.unsettled,
                 address=reverse("admin:reprocessing_breaker_change", args=[brake.breaker_id]),
                 alarming=brake.state != BreakerState.CLOSED,
+                waits_for=expectation.in_words(one),
             )
 
 

@@ -6,25 +6,26 @@ So a page carries, with each letter, since when it was parked; only a letter par
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import assert_never
+from typing import Any, Final, assert_never
 
-from django import forms
-from django.db import transaction
+from django.forms import ValidationError
 
-from reprocessing.models import DeadLetter, parking
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import Act, DeadLetter, Review, parking, rows
 from reprocessing.pipeline import park
 from reprocessing.pipeline.park import Reviewed
 
-#: Letters that one page decides about; more of them are a matter for the commands and their filters.
-MOST = 1_000
+#: Letters that one page decides about; more of them are a matter for a filter.
+MOST: Final = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SEEN = re.compile(r"(\d{1,18})@(\d{1,18})")
-_CHANGED = "it was parked anew since you looked; look again"
 
 
 class Deed(StrEnum):
@@ -32,70 +33,165 @@ class Deed(StrEnum):
 
     RELEASE = "release"
     DISCARD = "discard"
+    RESTORE = "restore"
+    ASSIGN = "assign"
+    NOTE = "note"
 
+    @property
+    def permission(self) -> str:
+        """What it takes; whoever may discard may take that back."""
+        what = {Deed.RESTORE: Deed.DISCARD, Deed.NOTE: Deed.ASSIGN}.get(self, self)
+        return f"reprocessing.{what.value}_parkedletter"
+
+    @property
+    def takes(self) -> str:
+        """The same in words."""
+        return f"it takes the permission to {_RIGHTS[self]}"
+
+    @property
+    def label(self) -> str:
+        """Its button, on a page."""
+        return _LABELS[self]
+
+    @property
+    def state(self) -> LetterState:
+        """Of which letters."""
+        return LetterState.DISCARDED if self is Deed.RESTORE else LetterState.PARKED
+
+
+_LABELS: Final = {
+    Deed.RELEASE: "Replay", Deed.DISCARD: "Discard", Deed.RESTORE: "Restore", Deed.ASSIGN: "Assign", Deed.NOTE: "Note",
+}  # fmt: skip
+
+_RIGHTS: Final = {
+    Deed.RELEASE: "replay parked letters", Deed.DISCARD: "discard parked letters",
+    Deed.RESTORE: "discard parked letters", Deed.ASSIGN: "assign parked letters", Deed.NOTE: "assign parked letters",
+}  # fmt: skip
 
 Seen = Mapping[int, int]  # when each letter was parked, in microseconds since 1970
-
-
-class Decision(forms.Form):
-    """The letters of a page, as they were seen, and why."""
-
-    letters = forms.CharField(widget=forms.HiddenInput)
-    reason = forms.CharField(
-        max_length=2_000,
-        widget=forms.Textarea(attrs={"rows": 3, "cols": 80, "autofocus": True}),
-        help_text="Recorded with your name, for whoever asks later.",
-    )
-
-    def clean_letters(self) -> Seen:
-        """The letters by id."""
-        return unpacked(self.cleaned_data["letters"])
+Arguments = Mapping[str, Any]  # of a deed, as an operation stores them: due, target, to
 
 
 def packed(letters: Iterable[DeadLetter]) -> str:
-    """Parked letters as a page carries them."""
-    return ",".join(f"{one.pk}@{_stamp(one.finished_at)}" for one in letters if one.finished_at is not None)
+    """Letters as a page carries them."""
+    return ",".join(carried(one.pk, one.finished_at) for one in letters if one.finished_at is not None)
+
+
+def carried(letter: int, since: datetime | None) -> str:
+    """One letter as a page carries it."""
+    return f"{letter}@{stamp(since)}"
 
 
 def unpacked(text: str) -> Seen:
     """The letters that a page carried.
 
     Raises:
-        forms.ValidationError: no page of ours wrote this, or it names too many.
+        ValidationError: no page of ours wrote this, or it names too many.
     """
     found = [_SEEN.fullmatch(part) for part in text.split(",")]
     seen = {int(one[1]): int(one[2]) for one in found if one}
     if not seen or not all(found):
-        raise forms.ValidationError("These letters cannot be read. Go back to the list and select them again.")
+        raise ValidationError("These letters cannot be read. Go back to the list and select them again.")
     if len(seen) > MOST:
-        raise forms.ValidationError(f"These are more than {MOST:,} letters. Select fewer.")
+        raise ValidationError(f"These are more than {MOST:,} letters. Select fewer, or all that match a filter.")
     return seen
 
 
-def decide(deed: Deed, seen: Seen, *, by: str, reason: str) -> Reviewed:
-    """Do it to the letters that are parked as they were seen; why each of the others was left alone."""
-    with transaction.atomic():
-        parking.lock(seen.keys(), need_lane=False)  # from here until the commit nobody parks or moves them
-        changed = _changed(seen)
-        reviewed = _act(deed, seen.keys() - changed, by, reason)
-    return Reviewed(reviewed.done, reviewed.refused | dict.fromkeys(changed, _CHANGED))
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """What else a page showed. `assigned`: who saw to each letter; `at`: when it was made. None: it has not said."""
+
+    assigned: Mapping[int, str] | None = None
+    at: datetime | None = None
 
 
-def _act(deed: Deed, letters: Collection[int], by: str, reason: str) -> Reviewed:
+def decide(  # noqa: PLR0913  # each by its name
+    deed: Deed, seen: Seen, *, by: str, reason: str, arguments: Arguments | None = None, stood: Stood | None = None
+) -> Reviewed:
+    """Do it to the letters that are as they were seen; why each of the others was left alone."""
+    said = arguments or {}
+
+    def work() -> tuple[dict[int, str], Reviewed]:
+        # From here until the commit nobody parks or moves them.
+        parking.lock(seen.keys(), need_lane=False, state=deed.state)
+        anew = f"it was {deed.state.value} anew since you looked; look again"
+        left = dict.fromkeys(_changed(seen, deed.state), anew)
+        if deed is Deed.ASSIGN and stood and stood.assigned is not None:
+            left |= _assigned(seen, stood.assigned, said.get("to", ""))
+        if deed is Deed.NOTE and stood and stood.at is not None:
+            left |= _noted(seen, stood.at, by, reason)
+        return left, _act(deed, seen.keys() - left.keys(), by, reason, said)
+
+    left, reviewed = rows.whole(work)
+    return Reviewed(reviewed.done, reviewed.refused | left)
+
+
+def assignees(letters: Iterable[int]) -> str:
+    """Who sees to each of these letters, as a page carries it."""
+    return json.dumps(dict(DeadLetter.objects.filter(pk__in=list(letters)).values_list("pk", "assigned_to")))
+
+
+def read_assignees(text: str) -> Mapping[int, str]:
+    """What `assignees` wrote.
+
+    Raises:
+        ValidationError: no page of ours wrote this.
+    """
+    try:
+        return {int(letter): str(who) for letter, who in json.loads(text).items()}
+    except (ValueError, AttributeError, RecursionError):
+        raise ValidationError(
+            "This page did not say whose these letters were. Go back to the list and select them again."
+        ) from None
+
+
+def _assigned(seen: Seen, was: Mapping[int, str], to: str) -> dict[int, str]:
+    """Those that are somebody else's than the page said, or that person's already."""
+    parked = DeadLetter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
+    now = dict(parked.values_list("pk", "assigned_to"))
+    left = {pk: f"it is {_whose(who)} already" for pk, who in now.items() if who == to}
+    return left | {pk: f"since you looked it is {_whose(who)}" for pk, who in now.items() if was.get(pk, "") != who}
+
+
+def _whose(who: str) -> str:
+    return f"assigned to {who}" if who else "nobody's"
+
+
+def _noted(seen: Seen, since: datetime, by: str, reason: str) -> dict[int, str]:
+    """Those that this person said the same of since the page was made: it was sent twice."""
+    twice = Review.objects.filter(act=Act.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
+    return dict.fromkeys(twice.values_list("letter_id", flat=True), "this note of yours is there already")
+
+
+def _act(deed: Deed, letters: Collection[int], by: str, reason: str, arguments: Arguments) -> Reviewed:
     match deed:
         case Deed.RELEASE:
-            return park.release(letters, by=by, reason=reason)
+            due, target = arguments.get("due"), arguments.get("target")
+            when = datetime.fromisoformat(due) if due else None
+            return park.release(letters, by=by, reason=reason, due=when, target=target)
         case Deed.DISCARD:
             return park.discard(letters, by=by, reason=reason)
+        case Deed.RESTORE:
+            return park.restore(letters, by=by, reason=reason)
+        case Deed.ASSIGN:
+            return park.assign(letters, to=arguments.get("to", ""), by=by, reason=reason)
+        case Deed.NOTE:
+            return park.note(letters, by=by, reason=reason)
         case _ as never:
             assert_never(never)
 
 
-def _changed(seen: Seen) -> set[int]:
-    """Those that are parked, but not since the moment that was seen."""
-    parked = DeadLetter.objects.filter(pk__in=seen.keys(), state="parked").values_list("pk", "finished_at")
-    return {letter for letter, since in parked if since is not None and _stamp(since) != seen[letter]}
+def _changed(seen: Seen, state: LetterState) -> set[int]:
+    """Those that are in this state, but not since the moment that was seen."""
+    there = DeadLetter.objects.filter(pk__in=seen.keys(), state=state.value).values_list("pk", "finished_at")
+    return {letter for letter, since in there if since is not None and stamp(since) != seen[letter]}
 
 
-def _stamp(since: datetime | None) -> int:
+def stamp(since: datetime | None) -> int:
+    """A moment, in microseconds since 1970."""
     return 0 if since is None else (since - _EPOCH) // _MICROSECOND
+
+
+def moment(stamped: int) -> datetime:
+    """The moment of a stamp."""
+    return _EPOCH + stamped * _MICROSECOND

@@ -3,71 +3,54 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final
+from uuid import uuid4
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
-from reprocessing.admin.decision import MOST, Decision, Deed, decide, packed
-from reprocessing.admin.letters import Letters, redrive_id
+from reprocessing.admin import exporting, lot
+from reprocessing.admin.asking import Decision, read
+from reprocessing.admin.decision import Deed, assignees, decide, packed, unpacked
+from reprocessing.admin.letters import Letters, deed_of
+from reprocessing.admin.reading import visible
+from reprocessing.domain.errors import FilterIsUnclear
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.models import DeadLetter
+from reprocessing.domain.sieve import Sieve
+from reprocessing.models import DeadLetter, DeadLetterQueue, Operation, Review, lanes, operating, sieves, stops
 from reprocessing.models.letter import ParkedLetter
+from reprocessing.models.operation import OperationAct
+from reprocessing.models.sieves import Kind
 from reprocessing.pipeline.park import Reviewed
 
 _SAMPLE = 20
-_DONE: Final = {Deed.RELEASE: "released: back to their lanes, to be replayed", Deed.DISCARD: "discarded: given up"}
+_DONE: Final = {
+    Deed.RELEASE: "released, to be replayed", Deed.DISCARD: "discarded: given up",
+    Deed.RESTORE: "restored: parked again", Deed.NOTE: "noted",
+}  # fmt: skip
 
 
 @admin.register(ParkedLetter)
 class ParkingLot(Letters):
-    """Parked letters; replaying or discarding them takes a permission, a reason and a second page."""
+    """Parked letters; whatever is done to them takes a permission, a reason and a second page."""
 
-    list_display = ("message_id", "dlq", "why", "key", "age", "attempts", "time_left", "finished_at")
-    list_filter = ("dlq", "reason")
-    ordering = ("-finished_at", "-id")
-    sortable_by = ("age", "attempts", "time_left", "finished_at")
-    actions = ("release_selected", "discard_selected")
-
-    @admin.display(description="reason")
-    def why(self, letter: DeadLetter) -> str:
-        """Why it was parked, in words."""
-        return ParkedReason(letter.reason).sentence
-
-    def named(self, text: str) -> Q:
-        """Those that go by this text; what is parked is few enough to be read through."""
-        return Q(message_id=text) | Q(ordering_key=text) | redrive_id(text)
-
-    def has_release_permission(self, request: HttpRequest) -> bool:
-        """Who may replay them."""
-        return request.user.has_perm("reprocessing.release_parkedletter")
-
-    def has_discard_permission(self, request: HttpRequest) -> bool:
-        """Who may give them up."""
-        return request.user.has_perm("reprocessing.discard_parkedletter")
-
-    @admin.action(permissions=["release"], description="Replay selected letters…")
-    def release_selected(self, request: HttpRequest, letters: QuerySet[DeadLetter]) -> HttpResponse | None:
-        """Ask why, then put them back onto their lanes."""
-        return self._ask(request, Deed.RELEASE, letters)
-
-    @admin.action(permissions=["discard"], description="Discard selected letters…")
-    def discard_selected(self, request: HttpRequest, letters: QuerySet[DeadLetter]) -> HttpResponse | None:
-        """Ask why, then give them up."""
-        return self._ask(request, Deed.DISCARD, letters)
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list, by a filter."""
+        return lot.page(request)
 
     def get_urls(self) -> list[URLPattern]:
-        """Django's, and the deeds."""
+        """Django's, the deeds, and the export."""
         deeds = [
             path(deed.value, self.admin_site.admin_view(self.deed), {"deed": deed}, name=f"parkedletter_{deed}")
             for deed in Deed
         ]
-        return [*deeds, *super().get_urls()]
+        export = path("export", self.admin_site.admin_view(exporting.page), name="parkedletter_export")
+        return [*deeds, export, *super().get_urls()]
 
     def deed(self, request: HttpRequest, deed: Deed) -> HttpResponse:
         """What a page asked for: with a reason it is done, without one the reason is asked for."""
@@ -85,76 +68,208 @@ class ParkingLot(Letters):
         return super().change_view(request, object_id, form_url, extra_context)
 
     def page_of(self, request: HttpRequest, letter: DeadLetter) -> dict[str, Any]:
-        """The deeds that this person may do to it."""
-        allowed = [deed for deed in Deed if self._may(request, deed)]
-        return super().page_of(request, letter) | {
-            "deeds": [(deed.value, f"admin:parkedletter_{deed}") for deed in allowed],
-            "letters": packed([letter]),
-        }
+        """What can be done with it."""
+        offered = [deed_of(request, deed) for deed in Deed if deed.state == letter.state]
+        return super().page_of(request, letter) | {"deeds": offered, "letters": packed([letter])}
 
     def _may(self, request: HttpRequest, deed: Deed) -> bool:
-        able = self.has_release_permission(request) if deed is Deed.RELEASE else self.has_discard_permission(request)
-        return able and self.has_view_permission(request)
+        return request.user.has_perm(deed.permission) and self.has_view_permission(request)
 
     def _deed(self, request: HttpRequest, deed: Deed) -> HttpResponse:
         if not self._may(request, deed):
             raise PermissionDenied
+        how = request.POST.get("how", "")
         if "reason" not in request.POST:
-            return self._page(request, deed, Decision(initial={"letters": request.POST.get("letters", "")}))
-        form = Decision(request.POST)
+            return self._first_page(request, deed, how)
+        form = Decision(deed, how, request.POST)
         if not form.is_valid():
             return self._page(request, deed, form)
+        if form.cleaned_data["letters"]:
+            return self._do(request, deed, form)
+        return self._begin(request, deed, form)
+
+    def _first_page(self, request: HttpRequest, deed: Deed, how: str) -> HttpResponse:
+        """The page that asks why: of the ticked letters, or of all that a filter means."""
+        query = request.POST.get("query", "")
+        asked: dict[str, Any] = {"query": query, "how": how}
+        if request.POST.get("scope") == "all":
+            asked["token"] = uuid4()
+        else:
+            asked["letters"] = request.POST.get("letters") or ",".join(request.POST.getlist("pick"))
+            if not asked["letters"] and "scope" in request.POST:
+                messages.warning(request, "Nothing was done: tick letters first, or choose all that match.")
+                return HttpResponseRedirect(_back(query))
+            asked["assigned"] = assignees(_seen(asked["letters"]))
+        asked["opened"] = lanes.clock().isoformat()
+        return self._page(request, deed, Decision(deed, how, initial=asked))
+
+    def _do(self, request: HttpRequest, deed: Deed, form: Decision) -> HttpResponse:
+        """At once: these letters, as they were seen."""
+        found = form.cleaned_data
+        by = request.user.get_username()
         reviewed = decide(
-            deed, form.cleaned_data["letters"], by=request.user.get_username(), reason=form.cleaned_data["reason"]
+            deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, stood=form.stood
         )
-        _tell(request, deed, reviewed)
-        return HttpResponseRedirect(reverse("admin:reprocessing_parkedletter_changelist"))
+        _tell(request, _done(deed, form, len(reviewed.done)), reviewed)
+        if deed is Deed.RELEASE:
+            _warn(request, DeadLetter.objects.filter(pk__in=reviewed.done).values_list("dlq__name", flat=True))
+        return HttpResponseRedirect(lot.address_of(found["query"]))
 
-    def _ask(self, request: HttpRequest, deed: Deed, letters: QuerySet[DeadLetter]) -> HttpResponse | None:
-        asked = list(letters.order_by("pk")[: MOST + 1])
-        if len(asked) > MOST:
-            messages.error(
+    def _begin(self, request: HttpRequest, deed: Deed, form: Decision) -> HttpResponse:
+        """An operation: all that the filter means now, batch by batch."""
+        found = form.cleaned_data
+        sieve, token = found["query"], found["token"]
+        try:
+            _insist(request, deed, sieve)
+            is_new = operating.begin(
+                token, OperationAct(deed.value), sieve, form.arguments, by=request.user.get_username(),
+                reason=found["reason"],
+            )  # fmt: skip
+        except FilterIsUnclear as error:
+            form.add_error("query", str(error))
+            return self._page(request, deed, form)
+        began = Operation.objects.get(token=token)
+        if not is_new:
+            messages.warning(
                 request,
-                f"Nothing was done: these are more than {MOST:,} letters. Select fewer, "
-                f"or use manage.py {deed}_parked with its filters.",
+                "Nothing new was begun: this page was sent before. This is what was asked for then; for something "
+                "else, begin at the parking lot.",
             )
-            return None
-        if not asked:
-            messages.warning(request, "Nothing was done: none of the letters you selected is parked any longer.")
-            return None
-        return self._page(request, deed, Decision(initial={"letters": packed(asked)}), asked)
+        elif deed is Deed.RELEASE:
+            _warn(request, {one.dlq for one in sieves.kinds(sieve)})
+        return HttpResponseRedirect(reverse("admin:reprocessing_operation_change", args=[began.pk]))
 
-    def _page(
-        self, request: HttpRequest, deed: Deed, form: Decision, letters: list[DeadLetter] | None = None
-    ) -> HttpResponse:
-        """The page that asks why, and shows what it is about as far as it is still parked."""
-        asked = self._carried(request, form) if letters is None else letters
+    def _page(self, request: HttpRequest, deed: Deed, form: Decision) -> HttpResponse:
+        """The page that asks why, and shows what it is about as far as it is still so."""
+        whole = bool(form["token"].value())
+        kind = deed.state.value
+        about = _of_a_filter(request, deed, form) if whole else _of_letters(deed, form)
         context = self.admin_site.each_context(request) | {
-            "title": f"{deed.value.capitalize()} parked letters",
             "deed": deed.value,
+            "button": deed.label,
             "deed_url": f"admin:parkedletter_{deed}",
             "form": form,
             "opts": self.opts,
-            "media": self.media,
-            "count": len(asked),
-            "kinds": sorted(Counter((one.dlq.name, ParkedReason(one.reason).sentence) for one in asked).items()),
-            "sample": [(one, self.key(one)) for one in asked[:_SAMPLE]],
-            "unshown": max(0, len(asked) - _SAMPLE),
+            "whole": whole,
+            "back": _back(str(form["query"].value() or "")),
+            "title": f"{deed.label} a {kind} letter" if about["count"] == 1 else f"{deed.label} {kind} letters",
+            "stopped": list(_stopped(dlq for dlq, _, _ in about.get("kinds", ()))) if deed is Deed.RELEASE else [],
+            **about,
         }
         return TemplateResponse(request, "reprocessing/admin/decision.html", context)
 
-    def _carried(self, request: HttpRequest, form: Decision) -> list[DeadLetter]:
-        text = str(form["letters"].value() or "")
-        ids = [int(one.partition("@")[0]) for one in text.split(",") if one.partition("@")[0].isdecimal()]
-        return list(self.get_queryset(request).select_related("dlq").filter(pk__in=ids[:MOST]).order_by("pk"))
+
+def _of_letters(deed: Deed, form: Decision) -> dict[str, Any]:
+    """The letters that a page carries, as far as they are still where it saw them."""
+    seen = _seen(str(form["letters"].value() or ""))
+    found = DeadLetter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
+    there = list(found.order_by("pk"))
+    kinds = Counter((one.dlq.name, _why(one.state, one.reason)) for one in there)
+    return {
+        "counted": f"{len(there):,}",
+        "count": len(there),
+        "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
+        "strays": sum(one.lane_id is None and one.key_hash is None and one.origin_id is not None for one in there),
+        "sample": [(visible(one.message_id), visible(one.ordering_key or "")) for one in there[:_SAMPLE]],
+        "unshown": max(0, len(there) - _SAMPLE),
+    }
 
 
-def _tell(request: HttpRequest, deed: Deed, reviewed: Reviewed) -> None:
-    """What was done, and which letters were left alone for what they had become."""
+def _seen(letters: str) -> list[int]:
+    """The letters that a page carries; none where it cannot be read."""
+    try:
+        return list(unpacked(letters))
+    except ValidationError:
+        return []
+
+
+def _of_a_filter(request: HttpRequest, deed: Deed, form: Decision) -> dict[str, Any]:
+    """What a filter means now, as far as it is counted."""
+    try:
+        sieve = read(str(form["query"].value() or ""))
+        _insist(request, deed, sieve)
+        kinds, sample = sieves.kinds(sieve), sieves.newest(sieve, limit=_SAMPLE)
+    except FilterIsUnclear as error:
+        return {"refusal": str(error), "count": 0, "counted": "0"}
+    n = sum(one.n for one in kinds)
+    more = n > sieves.COUNTED
+    return {
+        "count": n,
+        "counted": f"{min(n, sieves.COUNTED):,}{'+' if more else ''}",
+        "bounded": sieves.COUNTED if more else 0,
+        "sentence": sieve.sentence(lot.names_of(sieve), single=n == 1),
+        "kinds": [_told(one) for one in kinds],
+        "strays": sum(one.strays for one in kinds),
+        "sample": [(visible(one.message_id), visible(one.key or "")) for one in sample],
+        "unshown": max(0, n - len(sample)),
+    }
+
+
+def _insist(request: HttpRequest, deed: Deed, sieve: Sieve) -> None:
+    """See that a filter means letters that the deed is for, all of which were looked at.
+
+    Raises:
+        FilterIsUnclear: it does not.
+        PermissionDenied: it asks what this person may not see.
+    """
+    lot.allow(sieve, request.user)
+    if sieve.states != (deed.state.value,):
+        raise FilterIsUnclear(f"This is for {deed.state.value} letters alone. Open their list, and select them there.")
+    sieves.insist_on_all(sieve)
+
+
+def _told(one: Kind) -> tuple[str, str, int]:
+    return one.dlq, _why(one.state, one.reason), one.n
+
+
+def _why(state: str, reason: str) -> str:
+    return ParkedReason(reason).sentence if reason else state
+
+
+def _back(query: str) -> str:
+    """The list that a page came from; where its filter cannot be read, the whole lot."""
+    try:
+        return lot.address_of(read(query))
+    except FilterIsUnclear:
+        return reverse("admin:reprocessing_parkedletter_changelist")
+
+
+def _stopped(dlqs: Iterable[str]) -> Iterable[str]:
+    """What holds letters of these dlqs that are replayed now, by whom and why, in sentences."""
+    ends = "what is replayed waits until somebody lets it go on."
+    names = set(dlqs)
+    if names and (all_ := stops.stopped(None)):
+        yield f'Everything is stopped by {all_.by} ("{all_.reason}"): {ends}'
+    for one in DeadLetterQueue.objects.filter(name__in=names, stopped_at__isnull=False).order_by("name"):
+        yield f'{one.name} is stopped by {one.stopped_by} ("{one.stop_reason}"): {ends}'
+
+
+def _warn(request: HttpRequest, dlqs: Iterable[str]) -> None:
+    for one in _stopped(dlqs):
+        messages.warning(request, one)
+
+
+def _done(deed: Deed, form: Decision, n: int) -> str:
+    """What was done to so many letters."""
+    if deed is not Deed.ASSIGN:
+        return f"{n:,} {_DONE[deed]}."
+    to = form.cleaned_data["to"]
+    return f"{n:,} assigned to {to}." if to else f"{n:,} {'is' if n == 1 else 'are'} nobody's now."
+
+
+def _tell(request: HttpRequest, done: str, reviewed: Reviewed) -> None:
+    """What was done, and which letters were left alone for what they had become, and by whom."""
     if reviewed.done:
-        messages.success(request, f"{len(reviewed.done):,} {_DONE[deed]}.")
-    names = dict(DeadLetter.objects.filter(pk__in=list(reviewed.refused)).values_list("pk", "message_id"))
-    for letter, why in list(reviewed.refused.items())[:_SAMPLE]:
-        messages.warning(request, f"Letter {names.get(letter, letter)} was left alone: {why}.")
+        messages.success(request, done)
+    else:
+        messages.warning(request, "Nothing was done.")
+    refused = dict(list(reviewed.refused.items())[:_SAMPLE])
+    names = dict(DeadLetter.objects.filter(pk__in=list(refused)).values_list("pk", "message_id"))
+    last = {one.letter_id: one for one in Review.objects.filter(letter__in=list(refused)).order_by("at", "id")}
+    for letter, why in refused.items():
+        who = (
+            f" Last: {one.act} by {one.by}, {one.at:%H:%M:%S} UTC ({one.reason})." if (one := last.get(letter)) else ""
+        )
+        messages.warning(request, f"Letter {names.get(letter, letter)} was left alone: {why.removesuffix('.')}.{who}")
     if len(reviewed.refused) > _SAMPLE:
         messages.warning(request, f"{len(reviewed.refused) - _SAMPLE:,} more were left alone.")

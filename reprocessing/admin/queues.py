@@ -1,80 +1,90 @@
-"""The dlqs: how each stands, and the part of its policy that can be changed without an examination."""
+"""The dlqs: how each stands, and the ways to what can be done to it; one is changed on its sheet."""
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any, Final
 
-from django import forms
 from django.contrib import admin
-from django.db import transaction
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
 
+from reprocessing.admin import dlq_sheet, stoppages
 from reprocessing.admin.history import History
-from reprocessing.admin.policy import POLICY, Policy, values
-from reprocessing.models import Act, DeadLetterQueue, Review, parking
+from reprocessing.admin.stoppages import Act
+from reprocessing.models import DeadLetterQueue
 
 _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at")
-_COMMANDED = (
-    "ordering_key",
-    "sequence",
-    "idempotency_key",
-    "missing_key",
-    "default_origin",
-    "delete_when",
-    "parking_url",
-    "role_arn",
-)
-_STOP = ("stopped_at", "stopped_by", "stop_reason")
+_POLICY = (
+    "mode", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale",
+    "receive_ceiling", "custody_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
+    "idempotency_key", "missing_key", "default_origin", "delete_when", "parking_url", "role_arn", "open_fields",
+)  # fmt: skip
 _STANDING = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
+#: What the rows of its page are called: as its sheet calls them, and the rest.
+_LABELS: Final = {name: str(field.label) for name, field in dlq_sheet.DlqSheet.base_fields.items()} | {
+    "arn": "ARN", "fifo": "FIFO: it keeps the order of groups", "retention": "It keeps messages for, seconds",
+    "default_origin": "Letters of unknown origin died in",
+    "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
+    "depth_at": "SQS said so at", "next_poll_at": "Looked into again at",
+    "drained_through": "All that was in it before this moment is captured", "trouble": "What ails it",
+}  # fmt: skip
 
 
 @admin.register(DeadLetterQueue)
 class Queues(History):
-    """Watched dlqs. What a change wrote is recorded with who, why, before and after."""
+    """Watched dlqs."""
 
-    form = Policy
     change_list_template = "admin/change_list.html"
+    change_form_template = "reprocessing/admin/queue.html"
     list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble")
     list_filter = ("mode",)
     search_fields = ("name",)
     ordering = ("name",)
     fieldsets = (
         (None, {"fields": _ADDRESS}),
-        ("Policy", {"fields": POLICY}),
-        ("Policy that manage.py add_dlq changes, after an examination", {"fields": _COMMANDED}),
-        ("Stopped (manage.py stop_redrive, resume_redrive)", {"fields": _STOP}),
+        ("Policy", {"fields": _POLICY}),
         ("How it stands", {"fields": _STANDING}),
-        ("Why it is changed", {"fields": ("why", "seen")}),
     )
-    readonly_fields = (*_ADDRESS, *_COMMANDED, *_STOP, *_STANDING)
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Who may change a policy."""
-        return request.user.has_perm("reprocessing.change_deadletterqueue")
+    def get_form(self, request: HttpRequest, obj: Model | None = None, *args: Any, **options: Any) -> Any:  # noqa: ANN401  Django's own
+        """Django's; what its sheet asks for has the same name here."""
+        return super().get_form(request, obj, *args, labels=_LABELS, **options)
 
-    def save_model(
-        self,
-        request: HttpRequest,
-        obj: DeadLetterQueue,
-        form: forms.ModelForm[DeadLetterQueue],
-        change: bool,  # noqa: FBT001 - Django's own
-    ) -> None:
-        """Write what was changed and nothing else: beat and workers write the other columns at the same time."""
-        if not isinstance(form, Policy) or not form.changed_policy:
-            return
-        after, written = values(obj), list(form.changed_policy)
-        if {"interval", "crontab"} & set(written):
-            obj.next_poll_at = None  # the old schedule's next time is none of the new one's
-            written.append("next_poll_at")
-        obj.save(update_fields=written)
-        if "parked_head" in written:
-            transaction.on_commit(partial(parking.let_go, obj.pk))
-        Review.objects.create(
-            act=Act.CHANGED,
-            dlq=obj,
-            by=request.user.get_username(),
-            reason=form.cleaned_data["why"],
-            before={name: form.before[name] for name in form.changed_policy},
-            after={name: after[name] for name in form.changed_policy},
-        )
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Who may have one watched."""
+        return request.user.has_perm(dlq_sheet.ADD)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Django's, the sheet of one that is watched, its stop, and the end of that."""
+        wrap, name = self.admin_site.admin_view, "reprocessing_deadletterqueue"
+        return [
+            path("<int:dlq>/examine", wrap(dlq_sheet.page), name=f"{name}_examine"),
+            *(
+                path(f"<int:dlq>/{act}", wrap(stoppages.page), {"kind": "deadletterqueue", "act": act}, f"{name}_{act}")
+                for act in Act
+            ),
+            *super().get_urls(),
+        ]
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Where one is examined, and added."""
+        return dlq_sheet.page(request)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Its page, and what can be done to it."""
+        row = self.get_object(request, object_id)
+        stopped = row is not None and row.stopped_at is not None
+        act = Act.RESUME if stopped else Act.STOP
+        more = {
+            "stop_words": "Let it go on…" if stopped else "Stop it…",
+            "stop_address": row and reverse(f"admin:reprocessing_deadletterqueue_{act}", args=[row.pk]),
+            "may_stop": request.user.has_perm("reprocessing.stop_deadletterqueue"),
+            "may_examine": request.user.has_perm(dlq_sheet.CHANGE),
+            "may_plan": request.user.has_perm("reprocessing.operate_run"),
+        }
+        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})

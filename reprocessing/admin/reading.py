@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reprocessing.domain import projection
+from reprocessing.domain import dialect, projection
+from reprocessing.domain.dialect import Dialect
+from reprocessing.domain.glyphs import visible
 from reprocessing.domain.projection import Unreadable
+
+__all__ = ["LONGEST", "Readable", "as_spoken", "duration", "laid_out", "readable", "visible"]
 
 #: Characters of a body, or of an attribute, that a page shows; the whole is there to be downloaded.
 LONGEST = 100_000
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Each alternative ends somewhere, with the text if need be: no body makes it start over and over.
+_XML = re.compile(
+    r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
+)
+_DEEPEST = 64
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -44,11 +51,20 @@ def readable(body: bytes) -> Readable:
     return Readable("JSON", visible(shown), len(body), cut=cut)
 
 
-def visible(text: str) -> str:
-    """The text with each character that is not seen, or that turns others around, written as its number."""
-    if text.isprintable():
-        return text
-    return "".join(one if one in "\n\t" or unicodedata.category(one) not in _HIDDEN else _number(one) for one in text)
+def as_spoken(body: bytes, tongue: Dialect) -> Readable:
+    """A body in the form of its dialect: a form by its fields, XML indented, all else as `readable` has it."""
+    if tongue not in {Dialect.FORM, Dialect.XML}:
+        return readable(body)
+    text = body.decode()
+    pieces = _fields(text) if tongue is Dialect.FORM else _nested(text[:LONGEST])
+    shown, cut = _joined(pieces)
+    return Readable(tongue.value, visible(shown), len(body), cut=cut or (tongue is Dialect.XML and len(text) > LONGEST))
+
+
+def laid_out(body: bytes) -> str:
+    """The whole of a text, as it is compared with another: JSON indented, all else as it is."""
+    text = body.decode()
+    return text if isinstance(projection.read(body), Unreadable) else "".join(_indented(text))
 
 
 def duration(length: timedelta | None) -> str:
@@ -66,8 +82,9 @@ def duration(length: timedelta | None) -> str:
     return " ".join(parts[:2])
 
 
-def _number(character: str) -> str:
-    return f"<U+{ord(character):04X}>"
+def past(length: timedelta) -> str:
+    """How long ago something was, in the same units; what was just now was "0 s" ago."""
+    return duration(length) if length >= timedelta(seconds=1) else "0 s"
 
 
 def _hex(body: bytes) -> Readable:
@@ -108,3 +125,27 @@ def _indented(text: str) -> Iterator[str]:
             yield " "
         elif part == ",":
             yield "\n" + _INDENT * depth
+
+
+def _fields(text: str) -> Iterator[str]:
+    for name, value in dialect.form(text):
+        yield f"{name} = {value}\n"
+
+
+def _nested(text: str) -> Iterator[str]:
+    """XML by its tags, an element of plain text in one line; nothing of it is resolved or fetched."""
+    depth = 0
+    before = ""
+    for part in (found.group().strip() for found in _XML.finditer(text)):
+        if not part:
+            continue
+        depth -= part.startswith("</")
+        # What closes a text, and the text behind what opens, stay in the line.
+        joined = (part.startswith("</") and not before.startswith("<")) or (_opens(before) and not part.startswith("<"))
+        yield part if joined or not before else "\n" + _INDENT * min(max(depth, 0), _DEEPEST) + part
+        depth += _opens(part)
+        before = part
+
+
+def _opens(part: str) -> bool:
+    return part.startswith("<") and not part.startswith(("</", "<!", "<?")) and not part.endswith("/>")

@@ -1,4 +1,4 @@
-"""What happened and what stands: runs, lanes, attempts, reviews and the rest, to be looked at."""
+"""What happened and what stands: attempts, reviews and the rest, to be looked at."""
 
 from __future__ import annotations
 
@@ -11,40 +11,13 @@ from reprocessing.admin.letter_page import may_see_payloads
 from reprocessing.models import (
     Attempt,
     Halt,
-    Lane,
     Notice,
     Origin,
     Pulse,
     Report,
     Reporter,
-    Review,
-    Run,
     Sighting,
-    Target,
 )
-
-
-@admin.register(Run)
-class Runs(History):
-    """What was replayed, and who asked for it."""
-
-    list_display = ("name", "dlq", "kind", "state", "asked_by", "created_at", "finished_at")
-    list_filter = ("dlq", "kind", "state")
-    list_select_related = ("dlq",)
-    search_fields = ("name__exact",)
-    ordering = ("-id",)
-
-
-@admin.register(Lane)
-class Lanes(History):
-    """Where each ordering key stands."""
-
-    list_display = ("id", "key", "dlq", "origin", "phase", "due_at", "why")
-    list_filter = ("dlq", "phase")
-    list_select_related = ("dlq", "origin")
-    search_fields = ("key__exact",)
-    ordering = ("-id",)
-    sortable_by = ()
 
 
 @admin.register(Attempt)
@@ -57,28 +30,6 @@ class Attempts(History):
     search_fields = ("sent_message_id__exact",)
     ordering = ("-id",)
     sortable_by = ()
-
-
-@admin.register(Review)
-class Reviews(History):
-    """Who did what, when and why."""
-
-    list_display = ("at", "act", "by", "letter", "dlq", "reason")
-    list_filter = ("act", "dlq")
-    list_select_related = ("letter", "dlq")
-    search_fields = ("by__exact",)
-    ordering = ("-id",)
-    sortable_by = ()
-
-
-@admin.register(Target)
-class Targets(History):
-    """Where letters go back to."""
-
-    list_display = ("__str__", "kind", "region", "fifo", "proof", "advance", "rate", "burst", "watched_by", "refires")
-    list_filter = ("kind",)
-    list_select_related = ("watched_by",)
-    ordering = ("arn",)
 
 
 @admin.register(Origin)

@@ -12,6 +12,8 @@ _PARTS: Final = re.compile(
 )
 #: What people do not say, when they name it; `models.bearings.NAME` drops the same.
 _BEFORE_THE_NAME: Final = re.compile(r"^arn:[^:]*:[^:]*:[^:]*:[^:]*:(?:function:|event-bus/)?")
+_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}")
+_REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
 _WORD: Final = r"[A-Za-z0-9_.$-]{1,256}"
 
 
@@ -63,6 +65,16 @@ def read(text: str) -> Arn | None:
     )
     plain = text.removesuffix(":$LATEST") if named is Named.FUNCTION else text
     return Arn(plain, named, parts["region"], parts["account"])
+
+
+def is_role(text: str) -> bool:
+    """Whether it is the ARN of a role."""
+    return _ROLE.fullmatch(text) is not None
+
+
+def is_region(text: str) -> bool:
+    """Whether it is the name of a region."""
+    return _REGION.fullmatch(text) is not None
 
 
 def name_of(arn: str) -> str:

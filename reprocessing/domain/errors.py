@@ -11,6 +11,10 @@ class QueueIsOutOfReach(RedriveError):
     """A queue could not be used: wrong address, missing right, or SQS did not answer."""
 
 
+class CloudWatchIsOutOfReach(RedriveError):
+    """CloudWatch was not told, or did not tell: wrong region, missing right, or no answer."""
+
+
 class SelectorIsUnclear(RedriveError):
     """A selector, or a set of them, does not say what is to be read from a letter."""
 
@@ -43,6 +47,14 @@ class RunStandsOtherwise(RedriveError):
     """A run was asked for what it cannot do where it stands: it is paused, or it has ended."""
 
 
+class AwsMovesTheMessages(RedriveError):
+    """A dlq is AWS's to empty or ours, never both at once: AWS's own redrive is at work on it, or something of ours."""
+
+
+class BackupIsUnreconciled(RedriveError):
+    """PostgreSQL was restored from a backup, and nobody has said yet what became of what it remembers as unsent."""
+
+
 class DlqIsTaken(RedriveError):
     """A dlq's name or queue was added by somebody else meanwhile."""
 
@@ -53,3 +65,7 @@ class DlqIsNotToBeRead(RedriveError):
 
 class ReporterIsUnclear(RedriveError):
     """Who is to report, or on which targets' letters, was said in a way that nobody can act on."""
+
+
+class FilterIsUnclear(RedriveError):
+    """A filter does not say which letters are meant, or could not be looked through to its end."""

@@ -14,7 +14,7 @@ class How(StrEnum):
     """How it is known what became of a letter."""
 
     ACCEPTED = "accepted"  #: its target took it
-    PRESUMED = "presumed"  #: it has not come back, with evidence
+    PRESUMED = "presumed"  #: it has not come back, with evidence; or a person said so after a restore
     ACKNOWLEDGED = "acknowledged"  #: its consumer said that it worked
     FAILED = "failed"  #: it came back, was refused, or its consumer said that it failed
     SILENT = "silent"  #: its consumer was to say something, and did not
@@ -79,6 +79,9 @@ def known(facts: Facts) -> Knowledge:
     state = LetterState(facts.state)
     if state is LetterState.DUPLICATE:
         return Knowledge(How.UNSENT, "It was not sent: an equal letter was delivered.", facts.finished_at)
+    if state is LetterState.DELIVERED and facts.presumed and facts.outcome in {None, AttemptOutcome.UNKNOWN}:
+        text = "It is presumed to have worked: a person said so after PostgreSQL was restored from a backup."
+        return Knowledge(How.PRESUMED, text, facts.finished_at)
     if facts.sent_at is None:
         end = "" if state is LetterState.WAITING else _ENDS.get(state, "")
         return Knowledge(How.UNSENT, f"It has not been sent.{end}", facts.finished_at)
@@ -124,7 +127,8 @@ def _undelivered(facts: Facts, end: str) -> Knowledge:
             text = f"It is not known: its target took it; its consumer was to say so{_until(facts)}, and has not.{end}"
             return Knowledge(How.SILENT, text, facts.closed_at)
         case _:
-            text = f"It is not known: perhaps it went out, and no answer was heard.{end}"
+            waits = f", and it may come back{_until(facts)}" if facts.closed_at is None and facts.deadline else ""
+            text = f"It is not known: perhaps it went out, and no answer was heard{waits}.{end}"
             return Knowledge(How.UNKNOWN, text, facts.closed_at)
 
 

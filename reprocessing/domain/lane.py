@@ -19,7 +19,9 @@ SORT_KEY_LENGTH = 300
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
 _NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"
 _MAGNITUDES = 16  # digits of a magnitude, moved up by half their range to be positive
+_WRITTEN_OUT = 40  # zeros that a number is told with; with more it has an exponent
 _MIDDLE = 5 * 10 ** (_MAGNITUDES - 1)
+_NUMBER_KEY = re.compile(rf"([{_NEGATIVE}{_POSITIVE}])([0-9]{{{_MAGNITUDES}}})([0-9]+)(~?)")
 _NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
@@ -121,6 +123,31 @@ def sort_key(text: str) -> str | TooLong:
     number = _NUMBER.fullmatch(text)
     key = _number_key(number) if number else _TEXT + text
     return key if len(key) <= SORT_KEY_LENGTH else TooLong(len(text), SORT_KEY_LENGTH)
+
+
+def read_sort_key(key: str) -> str:
+    """What a sort key was made of: a number as its shortest decimal, else the text; what is no sort key, as it is."""
+    if key.startswith(_TEXT):
+        return key[1:]
+    if key == _ZERO:
+        return "0"
+    found = _NUMBER_KEY.fullmatch(key)
+    if found is None or (found[1] == _NEGATIVE) != bool(found[4]):
+        return key
+    turned = found[2] + found[3] if found[1] == _POSITIVE else (found[2] + found[3]).translate(_NINES_COMPLEMENT)
+    digits, magnitude = turned[_MAGNITUDES:], int(turned[:_MAGNITUDES]) - _MIDDLE
+    return ("-" if found[4] else "") + _decimal(digits, magnitude)
+
+
+def _decimal(digits: str, magnitude: int) -> str:
+    """The number 0.`digits` times ten to the `magnitude`."""
+    if len(digits) <= magnitude <= _WRITTEN_OUT:
+        return digits.ljust(magnitude, "0")
+    if 0 < magnitude < len(digits):
+        return f"{digits[:magnitude]}.{digits[magnitude:]}"
+    if -_WRITTEN_OUT < magnitude <= 0:
+        return f"0.{'0' * -magnitude}{digits}"
+    return f"{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e{magnitude - 1}"
 
 
 def _number_key(number: re.Match[str]) -> str:

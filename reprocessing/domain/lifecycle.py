@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import assert_never
 
 
 class LetterState(StrEnum):
@@ -71,11 +72,48 @@ class ParkedReason(StrEnum):
     WAITS_FOR_A_WORD = "waits_for_a_word"
     UNREADABLE_TASK = "unreadable_task"
     UNSUPPORTED_TARGET = "unsupported_target"
+    MOVED_BY_AWS = "moved_by_aws"
+    IN_DOUBT = "in_doubt"
 
     @property
     def sentence(self) -> str:
         """The reason in words, for the person who has to decide."""
         return _SENTENCES[self]
+
+    @property
+    def kills(self) -> bool:
+        """Whether a letter that is parked for this died of it; else it is why we do not send it."""
+        match self:
+            case (
+                ParkedReason.UNSENDABLE  # a fault of its own, which its target finds, too
+                | ParkedReason.UNREADABLE_TASK  # so did the workers that it died at
+            ):
+                return True
+            case (
+                ParkedReason.ATTEMPTS_SPENT  # what was answered to the attempts says why
+                | ParkedReason.REFUSED  # likewise
+                | ParkedReason.NO_ANSWER  # nobody said why
+                | ParkedReason.NO_ORDERING_KEY  # the dlq's settings ask for it, its consumer did not
+                | ParkedReason.NO_SEQUENCE  # likewise
+                | ParkedReason.NO_IDEMPOTENCY_KEY  # likewise
+                | ParkedReason.UNREADABLE_BODY  # likewise: a key was to be read from it
+                | ParkedReason.UNKNOWN_ORIGIN  # we do not know where it died, let alone of what
+                | ParkedReason.UNSUPPORTED_TARGET  # we cannot reach who failed to take it
+                | ParkedReason.TOO_LARGE  # for where it would go from here; it was not where it died
+                | ParkedReason.STALE  # another letter was quicker
+                | ParkedReason.KEY_CONFLICT  # another letter has its key
+                | ParkedReason.TWIN_DISCARDED  # another letter was given up
+                | ParkedReason.POSSIBLE_RETURN  # we do not know whether it is ours
+                | ParkedReason.RECEIVED_TOO_OFTEN  # how often it was tried, not why that failed
+                | ParkedReason.QUARANTINED  # a person's rule says so, whatever it died of
+                | ParkedReason.EXPIRED  # while it lay dead
+                | ParkedReason.IN_DOUBT  # we forgot what became of it
+                | ParkedReason.MOVED_BY_AWS  # where its message is now, not why it died
+                | ParkedReason.WAITS_FOR_A_WORD  # other tasks may have ended what it is a part of
+            ):
+                return False
+            case _ as never:
+                assert_never(never)
 
 
 _SENTENCES = {
@@ -98,5 +136,7 @@ _SENTENCES = {
     ParkedReason.EXPIRED: "It is a task message that has expired: a worker would throw it away.",
     ParkedReason.WAITS_FOR_A_WORD: "It is part of a group or a chord of tasks, which another part may have ended.",
     ParkedReason.UNREADABLE_TASK: "It goes to Celery workers, and is no task message that can be read.",
+    ParkedReason.IN_DOUBT: "PostgreSQL was restored from a backup, and whether it was sent since is not known.",
+    ParkedReason.MOVED_BY_AWS: "AWS was told to move its message out of the dlq, and it has not come back since.",
     ParkedReason.UNSUPPORTED_TARGET: "What failed to take it is of a kind that cannot be reached from here.",
 }

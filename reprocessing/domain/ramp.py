@@ -54,10 +54,10 @@ def step(ramp: Ramp, sends: Sends) -> Pace | None:
     seen = f"{failures} of {len(counted)} letters failed"
     if ill <= ramp.ill + FLAT:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
-        return Pace(share, ill, f"the whole rate: {seen}" if share == 1 else f"rising: {seen}")
+        return Pace(share, ill, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
     if failures == 1:
         return Pace(min(1.0, max(ramp.start, ramp.share)), ramp.ill, f"as before: {seen}")
-    return Pace(max(ramp.start, min(1.0, ramp.share / 2)), ill, f"falling: {seen}, {ramp.ill:.0%} before")
+    return Pace(max(ramp.start, min(1.0, ramp.share / 2)), ill, f"the rate falls: {seen}, {ramp.ill:.0%} before")
 
 
 def anew(ramp: Ramp, why: str) -> Pace:

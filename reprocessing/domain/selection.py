@@ -60,7 +60,7 @@ class Selection:
             f"with the ordering key {self.key}" if self.key is not None else "",
             f"named by message id ({len(self.message_ids)})" if self.message_ids else "",
         ]
-        letters = "all letters" if self.limit is None else f"{self.limit} letters"
+        letters = "all letters" if self.limit is None else f"{self.limit} letter{'' if self.limit == 1 else 's'}"
         return " ".join([letters, " and ".join(filter(None, said))]).strip()
 
 

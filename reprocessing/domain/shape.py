@@ -31,6 +31,12 @@ _QUEUE: Final = re.compile(
 _STATUS: Final = re.compile(r"[0-9]{3}")
 _WORD: Final = re.compile(r"[A-Za-z]{1,64}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:]{0,99}")
+#: What AWS adds to a letter that did not die in a queue; whoever failed to take it was not given these.
+OF_ITS_DEATH: Final = frozenset({
+    "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
+    "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
+    "IS_PAYLOAD_TRUNCATED", "SCHEDULED_TIME",
+})  # fmt: skip
 
 
 class ShapeKind(StrEnum):

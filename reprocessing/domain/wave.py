@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 #: Letters of each wave; None: all.
@@ -12,6 +13,12 @@ TRIES: Final = 3
 #: The last wave is judged by so many letters up to the newest whose outcome is known, and by no fewer than `AT_LEAST`.
 LAST: Final = 100
 AT_LEAST: Final = 20
+
+
+def before_last(letters: int) -> int:
+    """How many waves must be known to have gone well before the last of so many letters goes."""
+    gone = accumulate(size for size in SIZES if size is not None)
+    return sum(1 for n in gone if n < letters)
 
 
 @dataclass(frozen=True, slots=True)

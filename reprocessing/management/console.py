@@ -8,9 +8,9 @@ import math
 import os
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import InterfaceError, OperationalError, ProgrammingError
@@ -18,12 +18,17 @@ from django.db import InterfaceError, OperationalError, ProgrammingError
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import DeadLetterQueue
 
+#: Stands where `report_at_length` puts what it is given in pieces; no text that PostgreSQL holds has a zero byte.
+LATER: Final = "\0later"
 _LARGEST = 2**31 - 1  #: of a column of whole numbers
 _DIGITS = 20  #: of a number that is worth reading
+_INTERRUPTED = 130  #: what a shell reports of a process that Ctrl-C ended
 
 
 class Console(BaseCommand):
     """A command whose answers may be read by a person or, with --json, by a program; its refusals are sentences.
+
+    docs/production.md promises its exit statuses: 0 is done or told, 1 refused, failed or not all of it done.
 
     A reader that goes away (`| head`) ends nothing: the command does what it was told, and nobody is told of it.
     """
@@ -38,6 +43,8 @@ class Console(BaseCommand):
             self.answer(options)
         except RedriveError as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt as error:
+            raise CommandError("Interrupted: what was done by then stays done.", returncode=_INTERRUPTED) from error
         except (OperationalError, InterfaceError) as error:
             raise CommandError(f"PostgreSQL is out of reach: {_first_line(error)}. Check DATABASE_URL.") from error
         except ProgrammingError as error:
@@ -49,10 +56,10 @@ class Console(BaseCommand):
         """Do what the command is for."""
         raise NotImplementedError
 
-    def say(self, text: str = "") -> None:
-        """One line, or several, for whoever reads standard output."""
+    def say(self, text: str = "", *, ending: str = "\n") -> None:
+        """One line, or several, for whoever reads standard output; with another `ending`, a piece of one."""
         try:
-            self.stdout.write(text)
+            self.stdout.write(text, ending=ending)
             self.stdout.flush()
         except BrokenPipeError:
             self.heard = _silence()
@@ -60,6 +67,26 @@ class Console(BaseCommand):
     def report(self, found: object) -> None:
         """One JSON object on one line."""
         self.say(json.dumps(found, default=_in_json))
+
+    def report_at_length(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
+        """One JSON object on one line, of which one member, `LATER` in `found`, is still being read, piece by piece.
+
+        No more than a piece is kept in memory, however many there are; where nobody reads any more, none is read. The
+        first piece, which may be empty, says whether they make up a list or an object.
+        """
+        head, tail = json.dumps(found, default=_in_json).split(json.dumps(LATER))
+        ends, between = "", ""
+        for piece in pieces:
+            text = json.dumps(piece, default=_in_json)
+            if not ends:
+                self.say(head + text[0], ending="")
+                ends = text[-1]
+            if not self.heard:
+                return
+            if piece:
+                self.say(between + text[1:-1], ending="")
+                between = ", "
+        self.say(ends + tail)
 
 
 def refuse_what_is_no_text(options: dict[str, Any]) -> None:
@@ -167,7 +194,7 @@ def moment(text: str) -> datetime:
 
 def when(moment: datetime | None) -> str:
     """A moment, as it is printed."""
-    return "never" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return "never" if moment is None else f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 
 
 def _is_text(text: str) -> bool:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from reprocessing.domain.arn import name_of
+from reprocessing.domain.cost import in_words as cost_in_words
 from reprocessing.domain.forecast import Forecast, in_words
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.selection import ALL, Selection
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, DeleteWhen
 from reprocessing.models.progress import Tally
-from reprocessing.models.prospect import Objection, Prospect, Share
+from reprocessing.models.prospect import Prospect, Share
 from reprocessing.models.run import Run
-from reprocessing.pipeline.verify import Verified
+from reprocessing.pipeline.foresee import Outlook, held_by
 
 #: Letters that are named where many are told of.
 _NAMED = 10
@@ -26,53 +27,6 @@ _ENDS = {
     "closed_as_duplicate": "closed as duplicate",
     "discarded": "discarded",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What a drain of a dlq would do.
-
-    Attributes:
-        under_way: letters of the dlq's running runs, by the run's name; they would go along.
-        parked: letters that wait for a person.
-        run: the plan that its letters are selected for.
-        behind: message ids of letters that were asked for and stand behind others that were not; the first of them.
-        verified: whether what letters point to is still there.
-        paused: of runs that are paused and have letters waiting.
-    """
-
-    dlq: DeadLetterQueue
-    prospect: Prospect
-    objections: list[Objection]
-    shares: list[Share]
-    under_way: dict[str, int]
-    parked: int
-    run: Run
-    behind: list[str]
-    verified: Verified
-    paused: list[str]
-
-    @property
-    def nothing(self) -> bool:
-        """Whether a run would find nothing to do."""
-        ahead = self.prospect
-        return not (ahead.letters or ahead.objected or ahead.returned or self.under_way)
-
-    @property
-    def seconds(self) -> float:
-        """The least time that it takes, if nothing fails."""
-        return max((_forecast(one).seconds for one in self.shares), default=0.0)
-
-    @property
-    def late(self) -> list[Share]:
-        """The targets to which letters would go too slowly: SQS expires them before it is their turn."""
-        if self.dlq.delete_when == DeleteWhen.CAPTURED:
-            return []  # SQS has nothing left to expire
-        return [one for one in self.shares if one.late]
-
-
-def _forecast(one: Share) -> Forecast:
-    return Forecast.of(letters=one.letters, rate=one.rate, longest_lane=one.longest, round_trip=one.round_trip)
 
 
 def hiding(dlq: DeadLetterQueue) -> str:
@@ -96,8 +50,10 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         ids = ", ".join(outlook.behind)
         number = outlook.run.behind or len(outlook.behind)
         yield f"  behind          {number:,}: letters before them in their lanes are not part of this run. {ids}"
+    for one in outlook.plans:
+        yield f"  planned         {counted(one.selected or 0, 'letter')}: {held_by(one)} (show_runs {outlook.dlq.name})"
     for one in outlook.paused:
-        yield f"  paused          {one}"
+        yield f"  paused          {waits_for(one)}"
     if gone := outlook.verified.gone:
         ids = ", ".join(gone[:_NAMED])
         some = f"{len(gone):,} of {outlook.verified.asked:,} that lie in S3"
@@ -105,6 +61,11 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
     if outlook.parked:
         decide = "manage.py release_parked, discard_parked, or the parking lot in the admin"
         yield f"  parked          {counted(outlook.parked, 'letter')} {_verb(outlook.parked)} for a person: {decide}"
+
+
+def waits_for(run: Run) -> str:
+    """What a paused run holds up."""
+    return f"{run.name} is paused, and letters behind its own wait for it (show_runs {run.dlq.name})."
 
 
 def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
@@ -118,23 +79,27 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
     for one in outlook.objections:
         yield f"  not eligible    {one.letters:,}: {_why(one.reason)} A run parks them at once."
     for share in outlook.shares:
-        yield from _target(share)
+        yield from _target(share, outlook.forecast(share))
+    if outlook.shares:
+        yield f"  reckoned with   {'; '.join(outlook.assumed)}"
+        yield f"  costs           {cost_in_words(outlook.cost)}; looks for outcomes come on top, one a second or so"
     if ahead.expires_at and outlook.dlq.delete_when == DeleteWhen.TERMINAL:
         yield f"  the dlq drops the oldest message {_until(ahead)}; PostgreSQL keeps its letter"
     if outlook.run.waves:
-        yield "  waves           one letter first, then 10, then 100, then all; a wave that fails stops the run"
+        wait = f"; {outlook.waves_wait_for}" if outlook.waves_wait_for else ""
+        yield f"  waves           one letter first, then 10, then 100, then all{wait}; a wave that fails stops the run"
     for name, letters in outlook.under_way.items():
         yield f"  under way       {counted(letters, 'letter')} of the run {name} (replayed along, to its end)"
 
 
-def _target(one: Share) -> Iterable[str]:
+def _target(one: Share, forecast: Forecast) -> Iterable[str]:
     rate = "no limit of rate" if one.rate is None else f"{one.rate:g} letters/s"
     window = f", a window of {one.window:g} s" if one.proof == "absence" else ""
     yield f"  to {name_of(one.name)}: {counted(one.letters, 'letter')}, {rate}"
     if one.refires is not None:
         yield f"      {refired(one.refires)}"
     yield f"      outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
-    yield f"      {forecasts(one)}"
+    yield f"      {forecasts(one, forecast)}"
 
 
 def refired(others: int) -> str:
@@ -142,18 +107,21 @@ def refired(others: int) -> str:
     return f"each letter goes to {counted(others, 'subscriber')} again that had it already"
 
 
-def forecasts(one: Share) -> str:
+def forecasts(one: Share, forecast: Forecast) -> str:
     """Both forecasts of a target."""
-    by_rate = f"by rate {in_words(one.letters / one.rate)}" if one.rate else "by rate no time"
+    by_rate = f"by rate {in_words(forecast.by_rate) if forecast.by_rate else 'no time'}"
     if not one.round_trip:
         return f"{by_rate}; by the longest lane no time: none waits for an outcome"
-    trip = f"{one.longest:,} x {one.round_trip:g} s"
-    return f"{by_rate}; by the longest lane {in_words(one.longest * one.round_trip)} ({trip})"
+    trip = f"{one.longest:,} x {one.round_trip:g} s{', the first one sooner' if one.tail < one.round_trip else ''}"
+    return f"{by_rate}; by the longest lane {in_words(forecast.by_lane)} ({trip})"
 
 
 def too_slow(outlook: Outlook) -> str:
     """Why it is refused, and the cures."""
-    told = "; ".join(f"{counted(one.late, 'letter')} to {name_of(one.name)} ({forecasts(one)})" for one in outlook.late)
+    told = "; ".join(
+        f"{counted(one.late, 'letter')} to {name_of(one.name)} ({forecasts(one, outlook.forecast(one))})"
+        for one in outlook.late
+    )
     name = outlook.dlq.name
     return (
         f"{name}: its lanes are too long for their window. Before it is their turn, SQS drops {told}; "
@@ -192,7 +160,10 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
         "returned": ahead.returned,
         "forecast_seconds": outlook.seconds,
         "expires": ahead.expires_at,
-        "targets": [_target_in_json(one) for one in outlook.shares],
+        "forecast_assumes": outlook.assumed,
+        "aws_requests": asdict(outlook.cost),
+        "targets": [_target_in_json(one, outlook.forecast(one)) for one in outlook.shares],
+        "in_other_plans": {one.name: one.selected for one in outlook.plans},
         "behind": outlook.run.behind or 0,
         "behind_ids": outlook.behind,
         "bodies_in_s3": {"asked": outlook.verified.asked, "gone": outlook.verified.gone},
@@ -201,7 +172,7 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
     }
 
 
-def _target_in_json(one: Share) -> dict[str, Any]:
+def _target_in_json(one: Share, forecast: Forecast) -> dict[str, Any]:
     return {
         "target": one.name,
         "letters": one.letters,
@@ -212,8 +183,9 @@ def _target_in_json(one: Share) -> dict[str, Any]:
         "outcome": one.proof,
         "advance": one.advance,
         "window": one.window,
-        "seconds_by_rate": one.letters / one.rate if one.rate else 0.0,
-        "seconds_by_lane": one.longest * one.round_trip,
+        "captured_every": one.every or None,
+        "seconds_by_rate": forecast.by_rate,
+        "seconds_by_lane": forecast.by_lane,
         "late": one.late,
     }
 
@@ -267,7 +239,7 @@ def end(run: str, dlq: str, own: Tally, along: Mapping[str, Tally]) -> Iterable[
         held = f"{counted(tally.held, 'letter')} of them {_verb(tally.held)}"
         yield f"{held} behind a parked one or a rule, until a person decides about that: see redrive_status {dlq}."
     if tally.parked:
-        yield f"Parked letters wait for a person: release_parked {dlq}, discard_parked {dlq}, or the parking lot."
+        yield f"Parked letters wait for a person: manage.py release_parked {dlq} or discard_parked, or the parking lot."
 
 
 def together(tallies: Iterable[Tally]) -> Tally:

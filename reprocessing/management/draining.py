@@ -21,19 +21,20 @@ from django.db import Error as DatabaseError
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LanePhase
+from reprocessing.highwater import HighWater
 from reprocessing.management import drain_words
 from reprocessing.management.console import Console, when
 from reprocessing.management.drain_words import together
 from reprocessing.management.reaching import refuse_unreachable
-from reprocessing.models import DeadLetterQueue, Run, Target, expectation, progress, standing, stops
+from reprocessing.models import DeadLetterQueue, Run, Target, expectation, native, progress, standing, stops
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.expectation import Expectation
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import drain
+from reprocessing.pipeline import drain, foresee, hand_over, watch
 from reprocessing.pipeline.drain import Hands
 from reprocessing.rate import Rates
-from reprocessing.sqs import QueueAddress, depth, moves
+from reprocessing.sqs import QueueAddress, depth
 
 #: Seconds between two lines of progress: for a person who watches, and for a log.
 _WATCHED, _LOGGED = 1.0, 10.0
@@ -87,6 +88,7 @@ class Telling:
 
     def line(self, text: str) -> None:
         """One line, now."""
+        self._next = time.monotonic() + self._every
         with suppress(BrokenPipeError):
             self._out.write(text, lambda plain: plain)
             self._out.flush()
@@ -94,7 +96,6 @@ class Telling:
     def seldom(self, text: Callable[[], str]) -> None:
         """One line, unless there has just been one."""
         if time.monotonic() >= self._next:
-            self._next = time.monotonic() + self._every
             self.line(text())
 
 
@@ -109,8 +110,8 @@ def command(*words: object) -> str:
     return shlex.join(["manage.py", *map(str, words)])
 
 
-def refuse(dlq: DeadLetterQueue) -> None:
-    """Refuse a dlq that nothing may be sent from.
+def refuse(dlq: DeadLetterQueue, *, acts: bool) -> str:
+    """Refuse a dlq that nothing may be sent from; who only looks is told what stops its sends, empty: nothing.
 
     Raises:
         CommandError: it says why, since when and by whom, and the cure.
@@ -120,22 +121,27 @@ def refuse(dlq: DeadLetterQueue) -> None:
             f"{dlq.name} is in mode observe: nothing is received from it. Allow it with "
             f"{command('add_dlq', dlq.name, '--mode', 'manual', '--confirm')}."
         )
-    if stopped := stop_of(dlq):
+    stopped, held = stop_of(dlq), stops.stopped(None)
+    if stopped and (acts or (held and held.restored)):
         raise CommandError(stopped)
+    return stopped
 
 
 def stop_of(dlq: DeadLetterQueue) -> str:
-    """What stops the dlq's sends, in words; empty when nothing does."""
-    for stop, what, which in (
-        (stops.stopped(None), "Everything", "--all"),
-        (stops.stopped(dlq.pk), dlq.name, dlq.name),
-    ):
-        if stop:
-            return (
-                f'{what} is stopped since {when(stop.since)} by {stop.by} ("{stop.reason}"): nothing is sent until '
-                f"{command('resume_redrive', which, '--reason', 'WHY', '--confirm')}"
-            )
-    return ""
+    """Each stop that keeps the dlq from sending, in words: which, since when, by whom, why, how it ends; or nothing."""
+    found = ((stops.stopped(None), "Everything", "--all"), (stops.stopped(dlq.pk), dlq.name, dlq.name))
+    return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)
+
+
+def _in_words(stop: stops.Stop, what: str, which: str) -> str:
+    since = f'since {when(stop.since)} by {stop.by} ("{stop.reason}")'
+    if stop.restored:
+        return (
+            f"{what} is held {since}: PostgreSQL was restored from a backup, and nothing is sent until somebody has "
+            f"decided (after_restore resolve) and ended it (release): {command('after_restore', 'report')}"
+        )
+    resume = command("resume_redrive", which, "--reason", "WHY", "--confirm")
+    return f"{what} is stopped {since}: nothing is sent until {resume}"
 
 
 def refuse_moves(dlq: DeadLetterQueue, telling: Telling) -> None:
@@ -145,16 +151,12 @@ def refuse_moves(dlq: DeadLetterQueue, telling: Telling) -> None:
         CommandError: one is under way.
     """
     try:
-        found = moves(dlq.arn)
+        hand_over.look(dlq)
     except QueueIsOutOfReach as error:
         telling.line(f"Whether AWS's own redrive is at work is not known: {error}")
-        return
-    if found:
-        raise CommandError(
-            f"AWS's own redrive is moving messages out of {dlq.name} ({found[0].moved:,} so far), without order or "
-            f"record. Let it end, or cancel it: aws sqs list-message-move-tasks --source-arn {dlq.arn}, "
-            "aws sqs cancel-message-move-task."
-        )
+    if moved := native.of(dlq.pk):
+        cancel = command("native_redrive", "cancel", dlq.name, "--reason", "WHY", "--confirm")
+        raise CommandError(f"{dlq.name}: {native.in_words(moved)} Let it end, or cancel it: {cancel}")
 
 
 class Drainer(Console):
@@ -164,9 +166,12 @@ class Drainer(Console):
         """Work on the run, and on those `along`, until their letters have come to an end, and tell of it.
 
         Raises:
-            CommandError: interrupted, paused, aborted, or Postgres failed; it says what is left and how to go on.
+            BackupIsUnreconciled: PostgreSQL was restored, and is held; nothing was sent.
+            CommandError: interrupted, one paused or aborted, or Postgres failed; it says what is left and how to go on.
         """
         refuse_unreachable(run.dlq)
+        watch.look(HighWater.at(settings.REDIS_URL))
+        stops.refuse_while_held()
         telling = Telling(self.stderr)
         go_on = _going_on(run, along)
         try:
@@ -178,9 +183,7 @@ class Drainer(Console):
             telling.line(f"Nothing is lost; the run goes on with: {go_on}")
             raise
         self.tell(run, options, tally, tallies(along))
-        run.refresh_from_db()
-        if run.state in {RunState.PAUSED, RunState.ABORTED}:
-            raise CommandError(drain.standing_still(run))
+        refuse_success([run, *along])
         every = together([tally, *tallies(along).values()])
         if interruption() and every.under_way:
             stop = command("stop_redrive", run.dlq.name, "--reason", "WHY", "--confirm")
@@ -194,7 +197,7 @@ class Drainer(Console):
 
     def tell_of_others(self, run: Run, along: Sequence[Run]) -> None:
         """What of the dlq's other running runs is left, and how to go on with it."""
-        for one in others(run.dlq, run, *along):
+        for one in foresee.others(run.dlq, run, *along):
             left = drain_words.unfinished(progress.tally(one.pk))
             standing_one = one.kind == RunKind.STANDING  # beat's, which no longer feeds it
             go_on = ("drain_dlq", run.dlq.name) if standing_one else ("rerun", one.name)
@@ -219,12 +222,17 @@ class Drainer(Console):
             self.say("\n".join(drain_words.end(run.name, run.dlq.name, tally, along or {})))
 
 
-def others(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
-    """The dlq's running runs, but for these, that have letters under way; where beat feeds one, not that one."""
-    found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[one.pk for one in but]).order_by("pk")
-    if dlq.mode == Mode.AUTOMATIC:
-        found = found.exclude(kind=RunKind.STANDING)
-    return [one for one in found if progress.tally(one.pk).under_way]
+def refuse_success(runs: Sequence[Run]) -> None:
+    """Fail where runs that were followed stand still: their letters have not come to an end, and will not by waiting.
+
+    Raises:
+        CommandError: who paused or aborted which of them, why, and how to go on.
+    """
+    for one in runs:
+        one.refresh_from_db()
+    stand = [one for one in runs if one.state in {RunState.PAUSED, RunState.ABORTED}]
+    if stand:
+        raise CommandError("\n".join(map(drain.standing_still, stand)))
 
 
 def tallies(runs: Sequence[Run]) -> dict[str, Tally]:
@@ -243,7 +251,7 @@ def line(dlq: DeadLetterQueue, tally: Tally) -> str:
     """A line of progress, and why nothing moves where nothing can."""
     reasons: Sequence[str] = [stop_of(dlq)]
     if tally.waiting:
-        reasons = [*reasons, _next_attempt(dlq), *paused(dlq), *_held_back(dlq)]
+        reasons = [*reasons, _next_attempt(dlq), *map(drain_words.waits_for, foresee.paused(dlq)), *_held_back(dlq)]
     if tally.awaiting:
         lag = conf.current().count_lag.total_seconds()
         waits = {_wait(one) for one in expectation.of_targets(dlq.pk, count_lag=lag)}
@@ -255,16 +263,6 @@ def _held_back(dlq: DeadLetterQueue) -> list[str]:
     """What holds lanes back now: a wave, a breaker, a target's health, a rule, a rate."""
     found = [one for one in standing.lanes(dlq.pk) if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}]
     return [f"{drain_words.counted(one.n, 'lane')}: {one.why}." for one in found]
-
-
-def paused(dlq: DeadLetterQueue) -> list[str]:
-    """The dlq's paused runs that have letters waiting: others' letters may stand behind those."""
-    found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
-    return [
-        f"{one.name} is paused, and letters behind its own wait for it (show_runs {dlq.name})."
-        for one in found
-        if progress.tally(one.pk).waiting
-    ]
 
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:
@@ -285,12 +283,9 @@ def _wait(one: Expectation) -> str:
     name = str(target)
     if awaited.startswith("nothing"):
         return f"Outcomes of letters sent to {name} wait for {awaited}. The wait has no end by itself."
-    if not awaited.startswith("it has not been seen empty"):
+    if not expectation.is_never_empty(one):
         return f"Outcomes of letters sent to {name} wait for: {awaited}."
-    return (
-        f"Outcomes wait: {name}{awaited.removeprefix('it')}: {_visible(target)}is its consumer running? "
-        "The wait has no end by itself."
-    )
+    return f"Outcomes wait: {awaited}; {_visible(target)}is its consumer running? The wait has no end by itself."
 
 
 def _visible(target: Target) -> str:

@@ -1,4 +1,4 @@
-"""What release_parked and discard_parked share: which letters are meant, exactly, and what becomes of them."""
+"""What release_parked, discard_parked and restore_discarded share: which letters are meant, exactly, and their fate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Count
 
-from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.management.console import (
     Console,
     add_confirm,
@@ -27,8 +27,7 @@ from reprocessing.management.console import (
     whoever_is_here,
     whole,
 )
-from reprocessing.models import DeadLetterQueue, lanes
-from reprocessing.models.letter import ParkedLetter
+from reprocessing.models import DeadLetter, DeadLetterQueue, lanes
 from reprocessing.pipeline.park import Reviewed
 
 #: Letters that are decided about in one transaction.
@@ -45,7 +44,7 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A parked letter, as it was seen; none of its bytes."""
+    """A parked letter, or one that was, as it was seen; none of its bytes. `reason`: empty once it is discarded."""
 
     id: int
     message_id: str
@@ -67,21 +66,25 @@ class ParkingCommand(Console):
 
     deed: ClassVar[str]  #: as in "12 letters are released"
     act: ClassVar[Callable[..., Reviewed]]
+    state: ClassVar[LetterState] = LetterState.PARKED  #: of the letters that it is about
 
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
         add_name(parser)
-        parser.add_argument(
-            "--parked-for", action="append", choices=[one.value for one in ParkedReason], metavar="CODE",
-            help="parked for this; may be given several times: " + ", ".join(ParkedReason),
-        )  # fmt: skip
+        if self.state is LetterState.PARKED:
+            parser.add_argument(
+                "--parked-for", action="append", choices=[one.value for one in ParkedReason], metavar="CODE",
+                help="parked for this; may be given several times: " + ", ".join(ParkedReason),
+            )  # fmt: skip
         parser.add_argument("--key", metavar="K", help="of this ordering key")
         parser.add_argument(
             "--message-id", action="append", metavar="ID", help="this letter; may be given several times"
         )
         parser.add_argument(
-            "--older-than", type=length, metavar="AGE", help="parked for longer than this: 90s, 30m, 12h, 7d"
+            "--older-than", type=length, metavar="AGE", help=f"{self.state} for longer than this: 90s, 30m, 12h, 7d"
         )
-        parser.add_argument("--limit", type=whole(1), metavar="N", help="so many at most, the longest parked first")
+        parser.add_argument(
+            "--limit", type=whole(1), metavar="N", help=f"so many at most, the longest {self.state} first"
+        )
         parser.add_argument(
             "--selection", type=selection, metavar="MARK", help="exactly the letters of a dry run, which tells the mark"
         )
@@ -91,27 +94,40 @@ class ParkingCommand(Console):
 
     def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
         dlq = find(options["name"])
-        chosen = select(dlq, options)
+        how = self.how(options)
+        chosen = select(dlq, self.state, options)
         mark = mark_of(chosen)
         if options["selection"] not in {None, mark}:
             raise CommandError(
-                "Nothing was done: of the letters that were shown, some are no longer parked, or are so anew. "
+                f"Nothing was done: of the letters that were shown, some are no longer {self.state}, or are so anew. "
                 "Leave out --confirm and --selection, and look again."
             )
-        decided = self.decide(chosen, options) if options["confirm"] else Decided()
+        decided = self.decide(chosen, options, how) if options["confirm"] else Decided()
         if options["json"]:
             self.report(self.in_json(dlq, chosen, decided, options, mark))
         else:
-            self.say("\n".join([*shown(dlq, chosen), *self.told(chosen, decided, options, mark)]))
+            self.say("\n".join([*shown(dlq, self.state, chosen), *self.told(chosen, decided, options, mark)]))
         if not chosen and filters(options):
-            raise CommandError(missed(dlq, options))
+            raise CommandError(missed(dlq, self.state, options))
+        if decided.refused:
+            raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.deed}: see above why.")
 
-    def decide(self, chosen: Sequence[Parked], options: dict[str, Any]) -> Decided:
+    def how(self, options: dict[str, Any]) -> dict[str, Any]:
+        """What the deed is done with beside who and why, by the names of its arguments."""
+        del options
+        return {}
+
+    def how_said(self, options: dict[str, Any]) -> list[str]:
+        """The same, as it is said on the command line."""
+        del options
+        return []
+
+    def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decided:
         """Act on these letters, group by group; each group is done or not done as a whole."""
         decided = Decided()
         for first in range(0, len(chosen), GROUP):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP]}
-            reviewed = type(self).act(list(ids), by=options["by"], reason=options["reason"])
+            reviewed = type(self).act(list(ids), by=options["by"], reason=options["reason"], **how)
             decided.done += reviewed.done
             decided.refused |= {ids[letter]: why for letter, why in reviewed.refused.items()}
         return decided
@@ -139,7 +155,8 @@ class ParkingCommand(Console):
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]
         given += ["--by", options["by"]] if options["by"] != whoever_is_here() else []
-        return shlex.join([*given, f"--reason={options['reason']}", "--selection", mark, "--confirm"])
+        given += self.how_said(options)
+        return in_shell([*given, f"--reason={options['reason']}", "--selection", mark, "--confirm"])
 
     def in_json(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decided, options: dict[str, Any], mark: str
@@ -156,10 +173,10 @@ class ParkingCommand(Console):
         }
 
 
-def select(dlq: DeadLetterQueue, options: dict[str, Any]) -> list[Parked]:
-    """The parked letters that are meant, as they are now; the longest parked first."""
-    found = ParkedLetter.objects.filter(dlq=dlq)
-    if options["parked_for"]:
+def select(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> list[Parked]:
+    """The letters of this state that are meant, as they are now; the longest so first."""
+    found = DeadLetter.objects.filter(dlq=dlq, state=state.value)
+    if options.get("parked_for"):
         found = found.filter(reason__in=options["parked_for"])
     if options["key"] is not None:
         found = found.filter(ordering_key=options["key"])
@@ -178,7 +195,7 @@ def filters(options: dict[str, Any]) -> list[str]:
     """What narrows the choice, as it is said on the command line."""
     given: list[str] = []
     for name in ("parked_for", "message_id"):
-        given += [part for value in options[name] or () for part in (f"--{name.replace('_', '-')}", value)]
+        given += [part for value in options.get(name) or () for part in (f"--{name.replace('_', '-')}", value)]
     if options["key"] is not None:
         given.append(f"--key={options['key']}")
     if options["older_than"] is not None:
@@ -186,13 +203,26 @@ def filters(options: dict[str, Any]) -> list[str]:
     return given
 
 
-def missed(dlq: DeadLetterQueue, options: dict[str, Any]) -> str:
+def in_shell(given: Iterable[str]) -> str:
+    """Words as a shell reads them; of what cannot be seen, which might act on a terminal, the bytes as numbers."""
+    return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_numbered(one)}'" for one in given)
+
+
+def _numbered(text: str) -> str:
+    known = {"\\": r"\\", "'": r"\'"}
+    return "".join(
+        known.get(one, one) if one.isprintable() else "".join(f"\\x{byte:02x}" for byte in one.encode()) for one in text
+    )
+
+
+def missed(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
     """That the filters meant no letter, and what to check."""
-    reasons = ParkedLetter.objects.filter(dlq=dlq).order_by("reason").values_list("reason").annotate(n=Count("pk"))
-    parked = ", ".join(f"{count:,} {reason}" for reason, count in reasons) or "no letter at all"
+    there = DeadLetter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
+    kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no letter at all"
     return (
-        f"No parked letter of {dlq.name} has all of: {shlex.join(filters(options))}. Parked there: {parked}. Keys and "
-        "message ids are compared letter by letter; leave a filter out, and a dry run shows which letters there are."
+        f"No {state} letter of {dlq.name} has all of: {in_shell(filters(options))}. {state.capitalize()} there: "
+        f"{kinds}. Keys and message ids are compared letter by letter; leave a filter out, and a dry run shows which "
+        "letters there are."
     )
 
 
@@ -210,12 +240,13 @@ def selection(text: str) -> str:
     return text
 
 
-def shown(dlq: DeadLetterQueue, chosen: Sequence[Parked]) -> Iterable[str]:
+def shown(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
     """How many they are, why they were parked, and some of each."""
     meant = "letter is" if len(chosen) == 1 else "letters are"
-    yield f"{dlq.name}: {len(chosen):,} parked {meant} meant{':' if chosen else '.'}"
+    yield f"{dlq.name}: {len(chosen):,} {state} {meant} meant{':' if chosen else '.'}"
     for reason, count in Counter(one.reason for one in chosen).most_common():
-        yield f"  {count:,} {reason}: {ParkedReason(reason).sentence}"
+        if reason:
+            yield f"  {count:,} {reason}: {ParkedReason(reason).sentence}"
         of_reason = [one for one in chosen if one.reason == reason]
         for one in of_reason[:_SHOWN]:
             key = f", key {_short(one.key)}" if one.key is not None else ""

@@ -117,4 +117,5 @@ def standing(rule: Mapping[str, Any]) -> Iterable[str]:
         word = "ERRS" if rule["errs_too_often"] else "errs"
         of = f"{rule['errs']:,} of {counted(rule['asked'] or 0, 'letter')}, which it holds"
         yield f"  {word}: it could not be asked about {of}: {rule['trouble']}"
-        yield f"  correct it with add_rule {rule['name']}, or disable_rule {rule['name']}"
+        name = rule["name"]
+        yield f"  correct it with manage.py add_rule {name}, or manage.py disable_rule {name} --reason WHY --confirm"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from reprocessing.domain.arn import name_of
+from reprocessing.domain.cost import Cost, Prices
+from reprocessing.domain.cost import in_words as cost_in_words
 from reprocessing.domain.forecast import in_words
 from reprocessing.management import drain_words
 from reprocessing.management.console import when
 from reprocessing.management.drain_words import counted
-from reprocessing.models import BreakerState, Run, Wave, progress
+from reprocessing.models import BreakerState, Run, Wave, charges, expectation, latecomers, progress
+from reprocessing.models.expectation import Expectation
 from reprocessing.models.progress import Left, Tally
 from reprocessing.models.run import RunKind, RunState
 
@@ -24,7 +28,9 @@ class Seen:
 
     Attributes:
         waves: its last waves, the oldest first.
-        left: what is still to be sent, by target.
+        left: what has not come to an end, by target.
+        awaited: what its sent letters wait for, by target.
+        spent: what SQS has charged for its sends and deletes, without the captures.
         arrived: letters captured in its dlq since it began; None for one that beat feeds, which takes them.
     """
 
@@ -32,17 +38,23 @@ class Seen:
     tally: Tally
     waves: list[Wave]
     left: list[Left]
+    awaited: list[Expectation]
+    spent: Cost
     arrived: int | None
 
     @classmethod
-    def look(cls, run: Run, *, count_lag: float) -> Seen:
+    def look(cls, run: Run, *, count_lag: float, prices: Prices) -> Seen:
         """Ask Postgres."""
+        awaited = expectation.of_run(run.pk, run.dlq_id, count_lag=count_lag)
+        known = expectation.known_in(awaited, count_lag=count_lag)
         return cls(
             run=run,
             tally=progress.tally(run.pk),
+            awaited=awaited,
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
-            left=progress.left(run.pk, count_lag=count_lag),
-            arrived=None if run.kind == RunKind.STANDING else progress.arrived(run.pk),
+            left=progress.left(run.pk, count_lag=count_lag, known_in=known),
+            spent=charges.of(run.pk, prices) or Cost(),
+            arrived=None if run.kind == RunKind.STANDING else latecomers.since(run.pk),
         )
 
     @property
@@ -52,8 +64,11 @@ class Seen:
 
     @property
     def seconds(self) -> float | None:
-        """The least time until it ends; None when that is not known: it does not run, or a breaker lets nothing go."""
-        shut = any(one.breaker != BreakerState.CLOSED for one in self.left)
+        """The least time until it ends; None when that is not known.
+
+        So it is where it does not run, a breaker lets nothing go, or nothing by itself ends the wait for an outcome.
+        """
+        shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
         if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
             return None
         return max((one.seconds for one in self.left), default=0.0)
@@ -70,15 +85,19 @@ def lines(seen: Seen) -> Iterable[str]:
     yield f"{run.name}  ({run.dlq.name}, {run.kind}, {run.state})"
     if run.why:
         yield f"  {run.state:9} at {when(run.changed_at)} by {run.stopped_by}: {run.why}"
+    if run.state == RunState.PAUSED:
+        yield f"  to go on  manage.py resume_run {run.name} --reason WHY --confirm"
     begun = f", started {when(run.started_at)}" if run.started_at else ""
     yield f"  asked     by {run.asked_by or 'nobody'}{begun}"
     if run.selected is not None:
         behind = f", {counted(run.behind or 0, 'letter')} behind" if run.behind else ""
         yield f"  selected  {counted(run.selected, 'letter')}{behind}"
-    yield f"  letters   {drain_words.progress(tally)} ({seen.done:.0%} at an end)"
+    yield f"  letters   {drain_words.progress(tally)} ({seen.tally.percent} % at an end)"
     if seen.waves:
         yield "  waves     " + "; ".join(map(_wave, seen.waves))
     yield from _forecast(seen)
+    if seen.spent.most:
+        yield f"  cost      so far {cost_in_words(seen.spent)}, for sends and deletes; captures serve all of the dlq"
     if seen.arrived:
         yield f"  meanwhile {counted(seen.arrived, 'letter')} more captured in {run.dlq.name}; not part of this run"
 
@@ -92,11 +111,20 @@ def _wave(one: Wave) -> str:
 
 def _forecast(seen: Seen) -> Iterable[str]:
     for one in seen.left:
+        if not one.letters:
+            continue
         rate = "no limit of rate" if one.rate is None else f"{one.rate * one.ramp:g} of {one.rate:g} letters/s now"
         shut = "" if one.breaker == BreakerState.CLOSED else f", its breaker is {one.breaker}"
         yield f"  to {one.name.rpartition(':')[2]}: {counted(one.letters, 'letter')} to be sent, {rate}{shut}"
-    if seen.seconds is not None and seen.tally.under_way:
-        yield f"  ends      in {in_words(seen.seconds)}, at the rate of this moment"
+    for sent in seen.awaited:
+        letters = f"{counted(sent.unsettled, 'letter')} sent to {name_of(sent.target)}"
+        yield f"  awaits    {letters}: {expectation.in_words(sent)}"
+    if seen.seconds is None or not seen.tally.under_way:
+        return
+    if seen.tally.waiting:
+        yield f"  ends      in {in_words(seen.seconds)}, if nothing fails and its rate goes on climbing"
+    else:
+        yield f"  ends      all are sent; what became of the last is known in {in_words(seen.seconds)} at the earliest"
 
 
 def in_json(seen: Seen) -> dict[str, Any]:
@@ -128,8 +156,10 @@ def in_json(seen: Seen) -> dict[str, Any]:
         "forecast_seconds": seen.seconds,
         "targets": [
             {"target": one.name, "letters": one.letters, "longest_lane": one.longest, "rate": one.rate,
-             "rate_now": None if one.rate is None else one.rate * one.ramp, "breaker": one.breaker}
+             "rate_now": None if one.rate is None else one.rate * one.ramp, "breaker": one.breaker,
+             "known_in": one.known_in}
             for one in seen.left
         ],
+        "aws_requests": asdict(seen.spent),
         "arrived": seen.arrived,
     }  # fmt: skip

@@ -7,7 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from reprocessing.domain.arn import name_of
+from reprocessing.domain.cost import Cost
+from reprocessing.domain.cost import in_words as cost_in_words
 from reprocessing.domain.forecast import in_words
+from reprocessing.domain.glyphs import visible
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.management import brake_words, rule_words
 from reprocessing.management.console import when
@@ -20,13 +23,19 @@ Told = dict[str, Any]
 def screen(found: Told) -> Iterable[str]:
     """The same for people, line by line."""
     yield f"{when(found['now'])}"
-    if found["stopped"]:
+    if found["held_after_restore"]:
+        yield f"EVERYTHING IS HELD {_stopped(found['stopped'])}: PostgreSQL was restored from a backup."
+        yield "  nothing is sent; after_restore report tells what is known, resolve and release end it"
+    elif found["stopped"]:
         yield f"EVERYTHING IS STOPPED {_stopped(found['stopped'])}: nothing is sent. resume_redrive --all lifts it."
     if not found["dlqs"]:
         yield "No dlq has been added yet: see add_dlq."
     for dlq in found["dlqs"]:
         yield ""
         yield from _dlq(dlq, found["now"])
+    if found["polling"] and found["dlqs"]:
+        yield ""
+        yield f"Waiting alone costs about {_waiting(found['polling'])}"
     if found["rules"]:
         yield ""
     for rule in found["rules"]:
@@ -39,8 +48,7 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
     if dlq["stopped"]:
         yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. resume_redrive {dlq['name']} lifts it."
-    if dlq["trouble"]:
-        yield f"  trouble   {dlq['trouble']}"
+    yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  letters   {_counts(dlq['letters'])}"
     if dlq["known"]:
@@ -51,7 +59,7 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
         expiry = f"; the dlq drops its first copy {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
         yield f"  oldest    unfinished, sent first {in_words(dlq['oldest_age_seconds'])} ago{expiry}"
     for waiting in dlq["waiting"]:
-        due = f" (from {when(waiting['due_at'])} on)" if waiting["due_at"] else ""
+        due = f" (from {when(due_at)} on)" if (due_at := waiting["due_at"]) and due_at > now else ""
         yield f"  waiting   {counted(waiting['lanes'], 'lane')}: {waiting['why']}{due}"
     for target in dlq["targets"]:
         yield from _target(target, now)
@@ -62,6 +70,8 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
         yield f"  run       {which} is {run['state']}: {left} unfinished{_wave(run['wave'])}"
         if run["why"]:
             yield f"            {run['why']}"
+        if (asked := run["aws_requests"]) and asked["most"]:  # of a large run show_runs tells it
+            yield f"            so far {cost_in_words(Cost(**asked))}, for its sends and deletes"
     yield f"  capture   {_capture(dlq['capture'])}"
 
 
@@ -89,6 +99,12 @@ def _wave(wave: Told | None) -> str:
     if wave["size"] is None:
         return f"; in its last wave, {counted(wave['touched'], 'letter')} sent"
     return f"; in a wave of {wave['size']:,}, {counted(wave['touched'], 'letter')} sent"
+
+
+def _waiting(polling: Told) -> str:
+    day = polling["a_day"]
+    price = f"${day['least_price']:,.2f}"
+    return f"{polling['requests_a_second']:.1f} AWS requests a second, {day['least']:,} a day, {price}."
 
 
 def _stopped(stop: Told) -> str:
@@ -127,6 +143,8 @@ def letter(found: Told) -> Iterable[str]:
     yield f"{found['message_id']}  of {found['dlq']}: {found['state']}"
     yield f"  {found['sentence']} ({found['how']}{since})"
     yield f"  redrive id  {found['redrive_id']}, {counted(found['attempts'], 'attempt')}"
+    if found["sequence"]:
+        yield f"  sequence    {visible(found['sequence'])}"
     for said in found["said"]:
         who = said["by"] or "a consumer in this database"
         why = ", ".join(one for one in (said["type"], said["fingerprint"]) if one)

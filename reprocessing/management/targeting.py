@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain import answers as meanings
+from reprocessing.domain import arn
 from reprocessing.domain.errors import AnswersAreUnclear, QueueIsOutOfReach
 from reprocessing.domain.webhook import is_media_type
 from reprocessing.management.console import number, whole
@@ -29,7 +29,6 @@ WITHOUT = {
     "secret": "", "role_arn": "",
 }  # fmt: skip
 
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}")
 _SHORTEST_ANSWER = 0.1
 
 
@@ -144,13 +143,13 @@ def content_type(text: str) -> str:
 
 def role(text: str) -> str:
     """The type of a role's ARN."""
-    if not _ROLE.fullmatch(text):
+    if not arn.is_role(text):
         raise ArgumentTypeError(f"{text!r} is no role's ARN; arn:aws:iam::111122223333:role/redrive is one")
     return text
 
 
 def region(text: str) -> str:
     """The type of a region's name."""
-    if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-[0-9]+", text):
+    if not arn.is_region(text):
         raise ArgumentTypeError(f"{text!r} is no region; eu-west-1 is one")
     return text

@@ -6,16 +6,23 @@ from reprocessing.models.claim import Claim, ClaimState
 from reprocessing.models.custody import Custody, CustodyState
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.dispatch import Dispatch
+from reprocessing.models.doubt import Doubt, Word
+from reprocessing.models.group import GroupStatus, LetterGroup
 from reprocessing.models.health import CheckKind, Health, HealthCheck
 from reprocessing.models.lane import Lane
 from reprocessing.models.letter import DeadLetter, Payload
+from reprocessing.models.metric import Metric
 from reprocessing.models.notice import News, Notice
+from reprocessing.models.operation import Operation, OperationAct, OperationState
 from reprocessing.models.pulse import Pulse
 from reprocessing.models.report import Report, Reporter
 from reprocessing.models.review import Act, Halt, Review
+from reprocessing.models.revision import Revision
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run
+from reprocessing.models.tally import Flow, FlowDelta, Tally, TallyDelta
 from reprocessing.models.target import Sighting, Target
+from reprocessing.models.tide import Tide
 from reprocessing.models.wave import Wave
 
 __all__ = [
@@ -31,12 +38,21 @@ __all__ = [
     "DeadLetter",
     "DeadLetterQueue",
     "Dispatch",
+    "Doubt",
+    "Flow",
+    "FlowDelta",
+    "GroupStatus",
     "Halt",
     "Health",
     "HealthCheck",
     "Lane",
+    "LetterGroup",
+    "Metric",
     "News",
     "Notice",
+    "Operation",
+    "OperationAct",
+    "OperationState",
     "Origin",
     "Payload",
     "Pulse",
@@ -44,10 +60,15 @@ __all__ = [
     "Report",
     "Reporter",
     "Review",
+    "Revision",
     "Rule",
     "Rulebook",
     "Run",
     "Sighting",
+    "Tally",
+    "TallyDelta",
     "Target",
+    "Tide",
     "Wave",
+    "Word",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH
+from reprocessing.models.aftermath import AFTERMATH, LEFT_BEHIND
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.reports import LATELY, SAID
 from reprocessing.models.rule import BACKOFF
@@ -63,12 +63,12 @@ WITH asked AS (
        AND CASE WHEN l.state IN ('sending', 'awaiting', 'delivered') THEN true
                 WHEN c.failed THEN l.state IN ('waiting', 'parked', 'discarded')
                 WHEN l.state = 'parked' THEN (c.was = 'silent' AND l.reason = 'no_answer')
-                                          OR (c.was = 'unknown' AND l.reason = 'attempts_spent')
+                                          OR (coalesce(c.was, 'unknown') = 'unknown' AND l.reason = 'attempts_spent')
                 ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.forgiven < l.attempts END
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END
               AS claim, NULL::timestamptz AS until
-), {AFTERMATH}
+), {LEFT_BEHIND}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
@@ -99,12 +99,35 @@ WITH closed AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
+# The last attempts of parked letters, of unknown end, that can come back no more, where nothing shows whether they did.
+_OUTLASTED = """
+SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
+  FROM redrive_target t LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
+  JOIN redrive_attempt a ON a.target_id = t.id
+ WHERE (w.id IS NULL OR w.mode = 'observe')
+   AND a.closed_at IS NULL AND a.taken_at IS NULL AND a.deadline <= redrive_now()
+ ORDER BY a.lane_id LIMIT %(limit)b
+"""
+
+_GIVE_UP = f"""
+WITH closed AS (
+    UPDATE redrive_attempt a SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false
+     WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at, a.taken_at) = 0
+    RETURNING a.letter_id
+), moved AS (
+    SELECT l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
+           NULL::timestamptz AS until
+      FROM closed c JOIN redrive_letter l ON l.id = c.letter_id WHERE l.state = 'parked'
+), {LEFT_BEHIND}, {AFTERMATH}
+SELECT * FROM copies
+"""  # noqa: S608  # as above
+
 # Letters whose outcome somebody has to look for: in the evidence, in what their consumers said, or in their silence.
 _AWAITED = """
 SELECT EXISTS (SELECT FROM redrive_target t
                 WHERE (t.watched_by_id IS NOT NULL OR t.proof = 'acknowledged')
                   AND EXISTS (SELECT FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL
-                                 AND a.taken_at IS NOT NULL))
+                                 AND num_nonnulls(a.taken_at, a.deadline) > 0))
     OR EXISTS (SELECT FROM redrive_report WHERE received_at > redrive_now() - make_interval(secs => %(lately)b::float8))
     AS found
 """
@@ -163,6 +186,16 @@ def overdue(*, limit: int) -> list[Ripe]:
 def silence(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts as silent and park their letters; the lanes are locked."""
     return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
+
+
+def outlasted(*, limit: int) -> list[Ripe]:
+    """Letters' last attempts, of unknown end, that have had their time, where no dlq is watched: by lane."""
+    return rows.fetch(Ripe, _OUTLASTED, {"limit": limit})
+
+
+def give_up(attempts: Sequence[int]) -> list[Deletable]:
+    """Close attempts as unknown, whose letters are parked: their lanes go on, and their keys are free; locked."""
+    return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 
 
 def is_awaited() -> bool:

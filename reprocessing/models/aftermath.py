@@ -23,6 +23,22 @@ claims AS (
 )
 """
 
+# To be put behind a `closed` of: letter_id. What was claimed for an attempt whose letter goes elsewhere by now, or
+# under another key, since a person said so while it was out.
+LEFT_BEHIND: Final[LiteralString] = """
+left_behind AS (
+    UPDATE redrive_claim c SET state = 'free', until = NULL
+      FROM closed x JOIN redrive_letter l ON l.id = x.letter_id
+     WHERE c.letter_id = x.letter_id AND c.state = 'held'
+       AND (c.target_id <> l.target_id
+            OR c.key_hash <> sha256(convert_to(coalesce(l.idempotency_key, ''), 'UTF8')))
+)
+"""
+
+#: Of a target t: what it was sent, and perhaps has, may still be on its way when a letter's last attempt has ended
+#: unknown, and the next letter of the lane waits for that.
+OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
+
 #: Of an attempt a: its consumer said that it failed, while it was open or after it had been closed as something else.
 DENIED: Final[LiteralString] = """
 coalesce(a.outcome = 'failed' OR (a.ill AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent')), false)

@@ -95,7 +95,8 @@ RETURNING c.message_id, c.state
 
 # By the id the target gave it, else by the marks we gave it and the same bytes; of several attempts the newest.
 # Marks travel along when a consumer hands a letter on: they tell a return only where it died in the attempt's target.
-# Celery workers hand nothing on, and what they are given may differ from the letter's bytes.
+# Celery workers hand nothing on, and what they are given may differ from the letter's bytes. What was sent before a
+# person edited the letter may come back, too.
 # A copy that does not name the queue it died in may have died there when this dlq is one that the target's go to.
 _RETURNS = f"""
 WITH seen AS (
@@ -109,7 +110,9 @@ WITH seen AS (
       FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id
                   JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no
                   JOIN redrive_target t ON t.id = a.target_id
-     WHERE (l.body_hash = s.body_hash OR t.kind = 'celery')
+     WHERE (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
+                SELECT FROM redrive_revision v
+                 WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.former_hash)))
        AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
                 ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
                   OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
@@ -122,10 +125,14 @@ SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.le
 """  # noqa: S608  # the inserted text is a constant
 
 _TWINS = """
-SELECT DISTINCT l.body_hash
-  FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id
- WHERE l.body_hash = ANY(%(hashes)b::bytea[])
-   AND (a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL))
+SELECT DISTINCT k.body_hash
+  FROM (SELECT id, body_hash FROM redrive_letter WHERE body_hash = ANY(%(hashes)b::bytea[])
+        UNION ALL
+        SELECT letter_id, body_hash FROM redrive_revision WHERE body_hash = ANY(%(hashes)b::bytea[])
+        UNION ALL
+        SELECT letter_id, former_hash FROM redrive_revision WHERE former_hash = ANY(%(hashes)b::bytea[])) k
+  JOIN redrive_attempt a ON a.letter_id = k.id
+ WHERE a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL)
 """
 
 _ADMIT = """

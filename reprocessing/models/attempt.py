@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.db import models
 from django.db.models import F, Q
 
@@ -13,6 +15,9 @@ from reprocessing.models.run import Run
 from reprocessing.models.target import Target
 from reprocessing.models.wave import Wave
 
+#: Of attempts: what became of them is looked for, also of a letter's last one whose end was lost.
+OUTCOME_IS_OPEN: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
+
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
@@ -20,9 +25,10 @@ class Attempt(models.Model):
     """One attempt; every column is written once (a trigger sees to it), `holds_lane` falls once, and `ill` may rise.
 
     An attempt whose letter comes back after it was closed keeps its outcome and says so in `returned_at`.
-    `deadline`: until when it may come back; `taken_at`: when the target took it. `breaker_epoch`: that of its breaker
-    when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing follows. It
-    rises when its consumer says of an attempt that was closed as another that it failed.
+    `deadline`: until when it may come back; `taken_at`: when the target took it. With the one and without the other it
+    was its letter's last, nobody knows whether it went out, and it holds its lane until then. `breaker_epoch`: that of
+    its breaker when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing
+    follows. It rises when its consumer says of an attempt that was closed as another that it failed.
     `wave`: on the first attempt of a letter in its run, where that goes in waves.
     """
 

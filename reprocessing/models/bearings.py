@@ -18,7 +18,8 @@ NAME: Final[LiteralString] = (
 #: What a bearing is read from: the columns, and those of these targets, or of one class of letters there.
 COLUMNS: Final[LiteralString] = f"""
 b.id AS breaker_id, b.target_id, {NAME} AS name, c.name AS rate_class, b.state, b.since, b.why, b.epoch, b.cooldown,
-b.retry_at, b.canary_until, b.ramp, b.ramp_why, t.rate, c.rate AS class_rate
+b.retry_at, b.canary_until, b.ramp, CASE WHEN b.ramp_from < 1 THEN b.ramp_why ELSE '' END AS ramp_why, t.rate,
+c.rate AS class_rate
 """
 WHICH: Final[LiteralString] = """
   JOIN redrive_target t ON t.id = b.target_id
@@ -37,6 +38,7 @@ class Bearing:
         retry_at: when an open one lets its next canary go.
         canary_until: until when the slot of a half-open one is taken.
         ramp: the share of the rate that is allowed while it is closed.
+        ramp_why: why that is so; empty where there is no ramp, whatever was said while there was one.
         rate: letters a second that its target takes at the most, and `class_rate` of this class at all targets; None:
             there is no limit.
     """

@@ -8,11 +8,12 @@ from reprocessing.models import rows
 
 # A pointer of the extended clients has some hundred bytes; what is large is not read for it.
 _POINTING = """
-SELECT l.message_id, p.body, p.attributes
-  FROM (SELECT id, message_id FROM redrive_letter
+SELECT l.message_id, coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes
+  FROM (SELECT id, message_id, revision_id FROM redrive_letter
          WHERE run_id = %(run)b AND state IN ('captured', 'waiting') ORDER BY id LIMIT %(among)b) l
   JOIN redrive_payload p ON p.letter_id = l.id
- WHERE octet_length(p.body) <= 8192 AND position('S3Pointer'::bytea IN p.body) > 0
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id
+ WHERE octet_length(coalesce(v.body, p.body)) <= 8192 AND position('S3Pointer'::bytea IN coalesce(v.body, p.body)) > 0
  ORDER BY l.id LIMIT %(most)b
 """
 

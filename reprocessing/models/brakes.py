@@ -42,6 +42,34 @@ MAY_GO: Final[LiteralString] = f"""
 (breaker_id IS NULL OR breaker_id NOT IN ({_SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({_UNTOLD}))
 """  # the inserted text is constant
 
+#: What OBSTACLE asks of lanes n. A lane whose head's breaker nobody has looked up most likely goes by its origin's.
+BESIDE: Final[LiteralString] = """
+  JOIN redrive_dlq d ON d.id = n.dlq_id
+  JOIN redrive_origin o ON o.id = n.origin_id
+  LEFT JOIN redrive_run r ON r.id = n.run_id
+  LEFT JOIN redrive_breaker own ON own.target_id = o.target_id AND own.rate_class_id IS NULL
+  LEFT JOIN redrive_breaker b ON b.id = coalesce(n.breaker_id, own.id)
+"""
+
+#: Why nobody may lease a lane, in words for whoever looks; empty: it goes when it is due. What a lane was told when it
+#: was handed back may be old: what holds it back now is said by the stops, its run, its wave, its breaker and target.
+OBSTACLE: Final[LiteralString] = f"""
+CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' || n.stop_reason
+     WHEN n.phase <> 'ready' THEN ''
+     WHEN EXISTS (SELECT FROM redrive_halt)
+     THEN (SELECT 'everything is stopped by ' || by || ': ' || reason FROM redrive_halt LIMIT 1)
+     WHEN d.stopped_at IS NOT NULL THEN 'the dlq is stopped by ' || d.stopped_by || ': ' || d.stop_reason
+     WHEN d.native_at IS NOT NULL THEN 'AWS moves the dlq''s messages by itself, as ' || d.native_by || ' asked'
+     WHEN d.mode = 'observe' THEN 'the dlq is in mode observe'
+     WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
+     WHEN r.id IN ({FULL}) AND n.id NOT IN ({_UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
+     WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be well'
+     WHEN b.state = 'open' THEN 'the breaker is open'
+     WHEN b.state = 'half_open' AND b.canary_until > redrive_now()
+     THEN 'the breaker is half open, and a canary is out'
+     ELSE '' END
+"""  # noqa: S608  # the inserted texts are constants
+
 # Taken before an intent, in an earlier statement than its counting: what must not be overtaken is counted by one at a
 # time. That is all that goes to a target whose letters come back, or that is on trial, and to a run's small waves. The
 # lanes, after those: whoever puts a letter before the head of one has committed it, and the intent sees it, or waits.
@@ -80,7 +108,8 @@ WITH target AS (
 SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, t.unwell, t.unsettled, b.ramp,
        coalesce(extract(epoch FROM coalesce(b.retry_at, b.canary_until) - redrive_now()), 0)::float8 AS rest,
        b.ramp_from < 1 AND b.ramp_at + make_interval(secs => b.ramp_every) <= redrive_now() AS step_due,
-       c.rate AS class_rate, c.burst AS class_burst
+       c.rate AS class_rate, c.burst AS class_burst,
+       coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) AS rules
   FROM target t JOIN redrive_breaker b ON b.target_id = t.id
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
 """  # noqa: S608  # the inserted text is a constant
@@ -108,6 +137,7 @@ class Brake:
         ramp: the share of the rate that is allowed.
         rest: seconds until a canary may go; 0 or less: now.
         step_due: the ramp may take its next step.
+        rules: the rulebook's version, asked along.
     """
 
     breaker_id: int
@@ -121,6 +151,7 @@ class Brake:
     step_due: bool
     class_rate: float | None
     class_burst: float | None
+    rules: int
 
     @property
     def on_trial(self) -> bool:

@@ -96,6 +96,7 @@ class Breaker(models.Model):
 
     class Meta:
         db_table = "redrive_breaker"
+        permissions = [("reset_breaker", "Can open, close and half-open breakers by hand")]
         constraints = [
             models.UniqueConstraint(
                 fields=["target", "rate_class"], nulls_distinct=False, name="a_class_has_one_breaker_a_target"

@@ -94,7 +94,7 @@ UPDATE redrive_breaker
    AND extract(epoch FROM redrive_now() - ramp_at) >= greatest(%(idle)b::float8, 2 * ramp_every)
 """
 
-_IDLE_WHY = f"from its start: nothing was settled for {ramp.IDLE / 60:g} minutes"
+_IDLE_WHY = f"from its start: nothing had been settled for {ramp.IDLE / 60:g} minutes before"
 
 _WATCHED = "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id"
 

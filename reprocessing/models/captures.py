@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reprocessing.models import rows
+from reprocessing.models import native, rows
+from reprocessing.models.doubt import UNSEEN
 from reprocessing.models.settlement import Deletable
 
 
@@ -31,7 +32,7 @@ UPDATE redrive_dlq d
        unclean_until = greatest(d.unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
   FROM (SELECT id, unclean_until, coalesce(unclean_until <= redrive_now(), true) AS clean FROM redrive_dlq
          WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(leased_until <= redrive_now(), true)
-           FOR UPDATE SKIP LOCKED) free
+           AND native_at IS NULL FOR UPDATE SKIP LOCKED) free
  WHERE d.id = free.id
 RETURNING d.id AS dlq_id, d.fence, redrive_now() AS began_at, free.clean, free.unclean_until
 """
@@ -58,16 +59,17 @@ _HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND st
 
 # What was deleted a moment ago may still be counted by SQS as in flight. What is to be deleted and has come to sight
 # again is not: it was deleted by one who did not live to note that, or another reader has it. What is held may be
-# hidden for longer than is known here: SQS was asked, and whoever asked did not live to note it.
-_OUT_OF_SIGHT = """
-SELECT (SELECT count(*) FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held')
+# hidden for longer than is known here: SQS was asked, and whoever asked did not live to note it. What a backup says is
+# held proves nothing until it was seen again.
+_OUT_OF_SIGHT = f"""
+SELECT (SELECT count(*) FROM redrive_custody c WHERE dlq_id = %(dlq)b AND state = 'held' AND NOT {UNSEEN})
      + (SELECT count(*) FROM redrive_custody
          WHERE dlq_id = %(dlq)b AND state = 'delete'
            AND visible_until > redrive_now() - make_interval(secs => %(count_lag)b::float8))
      + (SELECT count(*) FROM redrive_custody
          WHERE dlq_id = %(dlq)b AND state = 'gone'
            AND gone_at > redrive_now() - make_interval(secs => %(count_lag)b::float8)) AS n
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 # A copy may be out of sight for longer than is known here, and its handle good: SQS was asked to hide it, and the
 # answer was lost. A FIFO queue refuses a handle that is past its time; a standard one says yes, and a copy that is
@@ -83,15 +85,18 @@ UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
  WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.state NOT IN ('held', 'gone')
 """
 
-# Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each.
-_TO_EXTEND = """
+# Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each. What
+# is asked of the letter is asked for each copy found: joined, the planner might read all copies for each letter.
+_TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
-  JOIN redrive_letter l ON l.id = c.letter_id JOIN redrive_run r ON r.id = l.run_id
- WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended AND r.state IN ('running', 'paused')
-   AND l.state IN ('waiting', 'sending', 'awaiting')
-   AND c.visible_until BETWEEN redrive_now() AND redrive_now() + make_interval(secs => %(within)b::float8)
+ WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended
+   AND c.visible_until BETWEEN (SELECT redrive_now())
+                           AND (SELECT redrive_now() + make_interval(secs => %(within)b::float8))
+   AND (SELECT l.state IN ('waiting', 'sending', 'awaiting') AND r.state IN ('running', 'paused')
+          FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id WHERE l.id = c.letter_id)
+   AND NOT {UNSEEN}
  LIMIT %(limit)b
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _EXTENDED = """
 UPDATE redrive_custody c
@@ -115,7 +120,7 @@ class _Count:
 
 
 def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
-    """Take the dlq for a capture; None while another captures it, or when it is only observed.
+    """Take the dlq for a capture; None while another captures it, AWS moves its messages, or it is only observed.
 
     Args:
         dlq: its id.
@@ -187,18 +192,24 @@ def sweep(dlq: int) -> int:
 
 _DEPTH = """
 UPDATE redrive_dlq
-   SET depth_visible = %(visible)b, depth_in_flight = %(in_flight)b, depth_at = redrive_now(), trouble = ''
+   SET depth_visible = %(visible)b, depth_in_flight = %(in_flight)b, depth_at = redrive_now(),
+       trouble = CASE WHEN starts_with(trouble, %(native)b::text) THEN trouble ELSE '' END
  WHERE id = %(dlq)b
 """
 
-_TROUBLE = "UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b"
+_TROUBLE = """
+UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_with(trouble, %(native)b::text)
+"""
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Remember how many messages the dlq was said to hold, and when; it could be asked, so trouble is over."""
-    rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight})
+    """Remember how many messages the dlq was said to hold, and when; it could be asked, so trouble is over.
+
+    But for what AWS's own redrive left: the next capture ends that, or the next such redrive.
+    """
+    rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": native.TROUBLE})
 
 
 def note_trouble(dlq: int, trouble: str) -> None:
     """Remember why the dlq could not be asked."""
-    rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble})
+    rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": native.TROUBLE})

@@ -73,7 +73,10 @@ class DeadLetterQueue(models.Model):
 
     Durations are seconds. `quiet_for` null: the visibility timeout of the letter's origin. `receive_ceiling` null: off.
     `message_type` and `tenant` are selectors that rules ask, empty: letters have none. `wave_success`: the share of a
-    wave that has to go well before the next one.
+    wave that has to go well before the next one. `open_fields`: JMESPath expressions of what people may read in a body
+    who may not see payloads. `native_at`: since when AWS was told to move its messages by itself, to `native_to`
+    (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet); `native_after` is
+    when the newest such task before that had begun, by AWS's clock, and `native_asked_at` when AWS was asked last.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -106,6 +109,7 @@ class DeadLetterQueue(models.Model):
     tenant = models.TextField(default="", blank=True)
     waves = models.BooleanField(default=True)
     wave_success = models.FloatField(default=0.8)
+    open_fields = models.JSONField(default=list, blank=True)
     custody_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
 
@@ -116,6 +120,14 @@ class DeadLetterQueue(models.Model):
     stopped_at = models.DateTimeField(null=True, blank=True)
     stopped_by = models.TextField(default="", blank=True)
     stop_reason = models.TextField(default="", blank=True)
+
+    native_at = models.DateTimeField(null=True, blank=True)
+    native_by = models.TextField(db_default="", default="", blank=True)
+    native_reason = models.TextField(db_default="", default="", blank=True)
+    native_to = models.TextField(db_default="", default="", blank=True)
+    native_handle = models.TextField(db_default="", default="", blank=True)
+    native_after = models.DateTimeField(null=True, blank=True)
+    native_asked_at = models.DateTimeField(null=True, blank=True)
 
     next_poll_at = models.DateTimeField(null=True, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
@@ -131,6 +143,7 @@ class DeadLetterQueue(models.Model):
     class Meta:
         db_table = "redrive_dlq"
         verbose_name = "dead-letter queue"
+        permissions = [("stop_deadletterqueue", "Can stop a dlq's sends, and let them go on")]
         constraints = [
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="a_dlq_allows_one_attempt"),
             models.CheckConstraint(
@@ -153,6 +166,14 @@ class DeadLetterQueue(models.Model):
                 condition=Q(stopped_at=None, stopped_by="", stop_reason="")
                 | (Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")),
                 name="a_stop_says_who_and_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(native_at=None, native_by="", native_reason="", native_to="", native_handle="")
+                | (Q(native_at__isnull=False) & ~Q(native_by="") & ~Q(native_reason="")),
+                name="a_native_redrive_says_who_and_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(native_at=None) | Q(leased_until=None), name="nobody_captures_what_aws_moves"
             ),
         ]
 

@@ -86,17 +86,23 @@ UPDATE redrive_letter l SET origin_id = o.id, target_id = o.target_id
 _PLACE = """
 UPDATE redrive_letter l
    SET planned = true, objection = s.objection, detail = s.detail, ordering_key = s.ordering_key,
-       key_hash = s.key_hash, single = s.single, sequence = s.sequence, idempotency_key = s.idempotency_key
+       key_hash = s.key_hash, single = s.single, sequence = s.sequence,
+       idempotency_key = CASE WHEN l.revision_id IS NULL THEN s.idempotency_key ELSE coalesce((
+            SELECT v.idempotency_key FROM redrive_revision v
+             WHERE v.letter_id = l.id AND v.idempotency_key IS NOT NULL ORDER BY v.no DESC LIMIT 1),
+            s.idempotency_key) END
   FROM unnest(%(letters)b::bigint[], %(objections)b::text[], %(details)b::text[], %(keys)b::text[],
               %(hashes)b::bytea[], %(singles)b::bool[], %(sequences)b::text[], %(idems)b::text[])
        AS s(letter_id, objection, detail, ordering_key, key_hash, single, sequence, idempotency_key)
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# Parked before they had a place; the dlq may say by now where their keys are.
+# Parked before they had a place; the dlq may say by now where their keys are, or a person has added them.
 _STRAYS = f"""
-SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system, p.attributes, p.body, {_OF_TARGET}
+SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
+       coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.key_hash IS NULL
    AND l.origin_id IS NOT NULL
  ORDER BY l.id
@@ -114,7 +120,8 @@ UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND
 # What nobody has begun to replay is placed again, by what the dlq says now.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, objection = '', detail = ''
- WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned AND objection <> 'possible_return'
+ WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
+   AND objection NOT IN ('possible_return', 'moved_by_aws')
 """
 
 # They go where their origin leads by now; what is under way, or parked, keeps its target.
@@ -125,27 +132,37 @@ UPDATE redrive_letter l SET target_id = o.target_id
    AND l.target_id IS DISTINCT FROM o.target_id
 """
 
-_LOCK_LANES = """
+# Each lane is looked up by its key, in a query of its own: joined by a planner that knows nothing of this dlq yet, all
+# lanes of the dlq would be read for each letter.
+_LANE_OF_LETTER: Final[LiteralString] = """(
+       SELECT n.id FROM redrive_lane n
+        WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
+
+_LOCK_LANES = f"""
 SELECT count(*) AS n FROM (
     SELECT n.id FROM redrive_lane n
-     WHERE (n.dlq_id, n.origin_id, n.key_hash) IN (
-           SELECT dlq_id, origin_id, key_hash FROM redrive_letter
-            WHERE dlq_id = %(dlq)b AND run_id = %(run)b AND state = 'captured' AND objection = '')
-        OR n.run_id IN (SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state IN ('finished', 'aborted'))
+     WHERE n.id = ANY (ARRAY (
+           SELECT {_LANE_OF_LETTER} FROM redrive_letter l
+            WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+              AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+           UNION ALL
+           SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
+            WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted')))
      ORDER BY n.id FOR UPDATE) locked
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 # What came back to a run that has ended stands at the head of its lane: it goes along, or nobody behind it would.
-_ADOPT = """
+ADOPTION: Final[LiteralString] = """
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
       FROM redrive_run r
      WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND l.run_id = r.id
-       AND l.state IN ('waiting', 'sending', 'awaiting')
+       AND l.state IN ('waiting', 'sending', 'awaiting') AND {letters}
 )
 UPDATE redrive_lane n SET run_id = %(run)b
-  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND n.run_id = r.id
+  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND n.run_id = r.id AND {lanes}
 """
+_ADOPT = ADOPTION.format(letters="true", lanes="true")
 
 # A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.
 _LANES = """
@@ -156,6 +173,7 @@ SELECT l.dlq_id, l.origin_id, l.key_hash, min(l.ordering_key), bool_and(l.single
                           + make_interval(secs => coalesce(max(d.quiet_for), max(t.visibility)::float8))) END
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
  WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+   AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
  GROUP BY l.dlq_id, l.origin_id, l.key_hash
  ORDER BY min(l.died_at), l.key_hash
 ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
@@ -164,18 +182,18 @@ ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
 """
 
-_ENLIST = """
-UPDATE redrive_letter l SET lane_id = n.id, state = 'waiting', due_at = NULL
-  FROM redrive_lane n
+_ENLIST = f"""
+UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
  WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-   AND n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash
-"""
+   AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+"""  # noqa: S608  # the inserted text is a constant
 
 _OBJECT = f"""
 WITH moved AS (
     UPDATE redrive_letter l
        SET state = 'parked', reason = l.objection, objection = '', finished_at = redrive_now()
      WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection <> ''
+       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
               NULL::timestamptz AS until
 ), {AFTERMATH}
@@ -235,15 +253,16 @@ def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED
     rows.execute(_PLACE, values)
 
 
-def enlist(dlq: int, run: int) -> Enlisted:
+def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
     """Put the letters that were selected for a run onto their lanes, and those that are left of runs that have ended.
 
-    In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one.
+    In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one. `letters`:
+    these alone, where all that stand before them in their lanes are enlisted.
     """
-    values = {"dlq": dlq, "run": run}
+    values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
     rows.fetch(_Count, _LOCK_LANES, values)
     rows.execute(_ADOPT, values)
     lanes = rows.execute(_LANES, values)
-    letters = rows.execute(_ENLIST, values)
+    found = rows.execute(_ENLIST, values)
     parked = rows.fetch(_Count, _OBJECT, values)[0].n
-    return Enlisted(letters=letters, lanes=lanes, parked=parked)
+    return Enlisted(letters=found, lanes=lanes, parked=parked)

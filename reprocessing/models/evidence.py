@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, LiteralString
 
 from reprocessing.models import rows
 
@@ -11,8 +12,9 @@ from reprocessing.models import rows
 # that was clean and ran dry. What failed was in flight at s, or dead by then. The second look says that it lies there
 # no more, and only a capture that began after that is sure to meet it: its consumer may have paused, and buried it only
 # just. A gap is a window, and no less than what a message in flight takes to be visible, and to be counted as such.
-GAP = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
-_RIPE = f"""
+# What was taken is counted from then on; an attempt of unknown end, which was its letter's last, from when it was lost.
+GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
+_SETTLED: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT t.id AS target_id, d.drained_through,
            (SELECT max(s.seen_at) FROM redrive_sighting s
@@ -23,18 +25,29 @@ WITH seen AS (
      WHERE d.drained_through IS NOT NULL AND again.seen_at IS NOT NULL AND d.mode <> 'observe'
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
-  FROM redrive_attempt a JOIN seen ON seen.target_id = a.target_id
- WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND a.deadline <= seen.drained_through
+  FROM redrive_attempt a JOIN seen ON seen.target_id = a.target_id JOIN redrive_target t ON t.id = a.target_id
+ WHERE a.closed_at IS NULL AND a.deadline <= seen.drained_through
+"""  # noqa: S608  # the inserted text is a constant
+
+_RIPE = f"""
+{_SETTLED}
    AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
  ORDER BY a.lane_id LIMIT %(limit)b
-"""  # noqa: S608  # the inserted text is a constant
+"""
+
+_OUTLASTED = f"""
+{_SETTLED}
+   AND a.taken_at IS NULL
+   AND a.deadline + make_interval(secs => %(count_lag)b::float8 - t.window) <= seen.seen_at
+ ORDER BY a.lane_id LIMIT %(limit)b
+"""
 
 _WATCHED = """
 SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id AS dlq_id
   FROM redrive_target t
  WHERE t.watched_by_id IS NOT NULL
    AND EXISTS (SELECT FROM redrive_attempt a
-                WHERE a.target_id = t.id AND a.closed_at IS NULL AND a.taken_at IS NOT NULL)
+                WHERE a.target_id = t.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0)
 """
 
 # Kept as long as a letter may wait for it: the newest of each second is enough.
@@ -72,6 +85,11 @@ class Watched:
 def ripe(*, count_lag: float, limit: int) -> list[Ripe]:
     """Attempts that may be closed as absent, by lane. `count_lag`: seconds by which SQS's counts may lag behind."""
     return rows.fetch(Ripe, _RIPE, {"count_lag": count_lag, "limit": limit})
+
+
+def outlasted(*, count_lag: float, limit: int) -> list[Ripe]:
+    """Open attempts of unknown end that have not come back: they may be closed, and their lanes go on. As `ripe`."""
+    return rows.fetch(Ripe, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
 
 def watched() -> list[Watched]:

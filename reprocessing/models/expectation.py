@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final, LiteralString
 
-from reprocessing.models import rows
+from reprocessing.domain.arn import name_of
+from reprocessing.domain.forecast import in_words as lasting
+from reprocessing.models import rows, schedule
 from reprocessing.models.evidence import GAP
+
+#: After so long without a look at it that found it empty it is said that nobody may consume a target.
+_LONG: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,15 +22,19 @@ class Expectation:
     """A target of a dlq, and what presuming its sent letters delivered still waits for.
 
     Attributes:
-        unsettled: letters that are sent and not settled; of all dlqs that it is the target of.
-        oldest_at: when the target took the oldest of them.
+        which: the letter that is told of, "oldest" or "newest".
+        watched_next_at: when beat gives the watched dlq its next turn.
+        unsettled: letters that are sent and not settled; of all dlqs that it is the target of, or of one run.
+        taken_at: when the target took that one of them.
         until: until when that one may come back.
+        gap: the least seconds between two looks at the target.
         seen_at: the first moment, late enough after it, at which the target had nothing visible.
         again_from: when it has to be looked at again: what failed would lie there, or be dead.
         again_at: the first moment from then on at which it had nothing visible.
         needed_from: a clean capture of the watched dlq that runs dry proves it when it began then or later.
     """
 
+    which: str
     dlq_id: int
     origin: str
     target_id: int
@@ -34,12 +46,15 @@ class Expectation:
     rate: float | None
     burst: float | None
     window: float
+    watched_by_id: int | None
     watched_by: str | None
     watched_mode: str | None
+    watched_next_at: datetime | None
     drained_through: datetime | None
     unsettled: int
-    oldest_at: datetime | None
+    taken_at: datetime | None
     until: datetime | None
+    gap: float
     seen_at: datetime | None
     again_from: datetime | None
     again_at: datetime | None
@@ -47,25 +62,26 @@ class Expectation:
     now: datetime
 
 
-# The oldest unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
-_EXPECTATIONS = f"""
+# An unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
+_STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
-    SELECT a.target_id, count(*) AS unsettled, min(a.taken_at) AS oldest_at, min(a.deadline) AS until
-      FROM redrive_attempt a WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL GROUP BY a.target_id
+    SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until
+      FROM redrive_attempt a WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND {{of}} GROUP BY a.target_id
 )
-SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn AS target, t.kind, t.refires, t.proof,
+SELECT {{which}} AS which, o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn AS target, t.kind, t.refires, t.proof,
        t.advance, t.rate, t.burst, t.window,
-       w.name AS watched_by, w.mode AS watched_mode, w.drained_through,
-       coalesce(open.unsettled, 0) AS unsettled, open.oldest_at, open.until, s.seen_at,
+       w.id AS watched_by_id, w.name AS watched_by, w.mode AS watched_mode, w.next_poll_at AS watched_next_at,
+       w.drained_through, coalesce(open.unsettled, 0) AS unsettled, open.taken_at, open.until,
+       extract(epoch FROM {GAP})::float8 AS gap, s.seen_at,
        s.seen_at + {GAP} AS again_from, again.at AS again_at, greatest(open.until, again.at) AS needed_from,
        redrive_now() AS now
-  FROM redrive_origin o
+  FROM {{origins}} o
   JOIN redrive_target t ON t.id = o.target_id
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
   LEFT JOIN open ON open.target_id = t.id
   LEFT JOIN LATERAL (
         SELECT min(seen_at) AS seen_at FROM redrive_sighting
-         WHERE target_id = t.id AND seen_at >= open.oldest_at + make_interval(secs => %(count_lag)b::float8)) s ON true
+         WHERE target_id = t.id AND seen_at >= open.taken_at + make_interval(secs => %(count_lag)b::float8)) s ON true
   LEFT JOIN LATERAL (
         SELECT min(g.seen_at) AS at FROM redrive_sighting g
          WHERE g.target_id = t.id AND g.seen_at >= s.seen_at + {GAP}) again ON true
@@ -73,38 +89,95 @@ SELECT o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn AS target, t.kind, t.
  ORDER BY o.dlq_id, o.arn
 """  # noqa: S608  # the inserted text is a constant
 
+_OLDEST = _STATEMENT.format(bound="min", of="true", which="'oldest'", origins="redrive_origin")
+# A rule may send letters of a run elsewhere than their origin's.
+_NEWEST = _STATEMENT.format(
+    bound="max", of="a.run_id = %(run)b", which="'newest'",
+    origins="(SELECT %(dlq)b::bigint AS dlq_id, '' AS arn, target_id FROM open)",
+)  # fmt: skip
+
 
 def of_targets(dlq: int | None = None, *, count_lag: float) -> list[Expectation]:
     """The targets of this dlq, or of every one. `count_lag`: seconds by which SQS's counts may lag behind."""
-    return rows.fetch(Expectation, _EXPECTATIONS, {"dlq": dlq, "count_lag": count_lag})
+    return rows.fetch(Expectation, _OLDEST, {"dlq": dlq, "count_lag": count_lag})
+
+
+def of_run(run: int, dlq: int, *, count_lag: float) -> list[Expectation]:
+    """The targets that have unsettled letters of this run, which is of this dlq, and the newest of them."""
+    return rows.fetch(Expectation, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
+
+
+def known_in(found: Collection[Expectation], *, count_lag: float) -> dict[int, float | None]:
+    """Seconds until these letters are known at the earliest, where none comes back, by target; None: nobody can say."""
+    cadences = schedule.cadences([one.watched_by_id for one in found if one.watched_by_id])
+    return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0), count_lag) for one in found}
+
+
+def _known_in(one: Expectation, every: float, count_lag: float) -> float | None:
+    if one.taken_at is None or one.until is None or is_endless(one):
+        return None
+    if one.watched_by is None or one.proof == "acknowledged":
+        return max((one.until - one.now).total_seconds(), 0.0)
+    seen = one.seen_at or max(one.now, one.taken_at + timedelta(seconds=count_lag))
+    needed = max(one.until, one.again_at or max(one.now, seen + timedelta(seconds=one.gap)))
+    if one.drained_through and one.drained_through >= needed:
+        return 0.0
+    turn = one.watched_next_at
+    if turn is None or turn <= one.now or not every:
+        return max((needed - one.now).total_seconds(), 0.0)
+    turns = max(math.ceil((needed - turn).total_seconds() / every), 0)
+    return (turn - one.now).total_seconds() + turns * every
 
 
 def in_words(one: Expectation) -> str:
-    """What has to happen before the oldest unsettled letter of a target is settled; empty: there is none."""
-    if not one.unsettled or one.oldest_at is None or one.until is None:
+    """What has to happen before the unsettled letter of a target is settled; empty: there is none."""
+    if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
     if one.proof == "acknowledged" and one.now < one.until:
-        return f"its consumer's word on its oldest letter, until {one.until:%H:%M:%S} UTC"
+        return f"its consumer's word on its {one.which} letter, until {one.until:%H:%M:%S} UTC"
     if one.watched_by is None or one.watched_mode == "observe":
         return _unseen(one)
     if one.now < one.until:
-        return f"its oldest letter may still come back, until {one.until:%H:%M:%S} UTC"
+        return f"its {one.which} letter may still come back, until {one.until:%H:%M:%S} UTC"
     return _lacking(one) or "the next promotion: the evidence is there"
+
+
+def is_endless(one: Expectation) -> bool:
+    """Whether nothing here ends that wait: somebody has to do something."""
+    return is_never_empty(one) or in_words(one).startswith("nothing")
+
+
+def is_never_empty(one: Expectation) -> bool:
+    """Whether that wait is for somebody who empties the target."""
+    return in_words(one).startswith(f"{name_of(one.target)} has not been seen empty")
 
 
 def _unseen(one: Expectation) -> str:
     if one.proof == "acknowledged":
-        return "nothing: its consumer's time is over, and the next promotion parks its oldest letter"
+        return f"nothing: its consumer's time is over, and the next promotion parks its {one.which} letter"
     watched = f"{one.watched_by} is in mode observe" if one.watched_by else "no watched dlq lies behind it"
     return f"nothing: {watched}, so it cannot be seen whether its letters come back"
 
 
 def _lacking(one: Expectation) -> str:
     """What of the evidence of absence is not there yet, in the order in which it comes."""
+    name, since = name_of(one.target), one.taken_at
     if one.seen_at is None or one.again_from is None:
-        return f"it has not been seen empty since it took its oldest letter, at {one.oldest_at:%Y-%m-%d %H:%M:%S} UTC"
+        meant = f": nobody seems to consume {name}" if since and one.now - since >= _LONG else ""
+        when = f"at {since:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{name} has not been seen empty since it took its {one.which} letter, {when}{meant}"
+    if one.now < one.again_from:
+        return f"another look at it, at {one.again_from:%H:%M:%S} UTC or later: what failed may still lie there"
     if one.again_at is None or one.needed_from is None:
-        return f"it has not been seen empty again since {one.again_from:%H:%M:%S} UTC: what failed may still lie there"
+        return (
+            f"{name} has not been seen empty again since {one.again_from:%H:%M:%S} UTC: what failed may still lie there"
+        )
     if one.drained_through is None or one.drained_through < one.needed_from:
-        return f"a capture of {one.watched_by} that begins after {one.needed_from:%H:%M:%S} UTC and runs dry"
+        begins = f"begins after {one.needed_from:%H:%M:%S} UTC"
+        return f"a capture of {one.watched_by} that {begins} and shows that nothing came back; {_next_capture(one)}"
     return ""
+
+
+def _next_capture(one: Expectation) -> str:
+    left = (one.watched_next_at - one.now).total_seconds() if one.watched_next_at else 0.0
+    return f"the next is due in {lasting(left)}" if left > 0 else "the next is due now"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, DENIED
+from reprocessing.models.aftermath import AFTERMATH, DENIED, LEFT_BEHIND
 from reprocessing.models.settlement import Deletable
 
 # Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
@@ -50,7 +50,7 @@ WITH back AS (
        AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, NULL::timestamptz AS until
-), {AFTERMATH}
+), {LEFT_BEHIND}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 

@@ -6,21 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH
+from reprocessing.models.aftermath import AFTERMATH, OUTLASTS
 
 # Whoever sent these is gone: what became of them is not known, and they are sent again under the same key and epoch.
-_INHERIT_CLOSE = """
-UPDATE redrive_attempt a SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
-       detail = 'its worker was lost before the outcome was recorded'
-  FROM redrive_lane n
+# One that was the last of its letter holds the lane until it can come back no more, where that is waited for.
+_INHERIT_CLOSE = f"""
+UPDATE redrive_attempt a
+   SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
+       holds_lane = w.lasts, detail = 'its worker was lost before the outcome was recorded',
+       deadline = CASE WHEN w.lasts THEN redrive_now() + make_interval(secs => t.window) END
+  FROM redrive_lane n, redrive_letter l, redrive_dlq d, redrive_target t
+ CROSS JOIN LATERAL (SELECT l.attempts - l.forgiven >= d.max_attempts AND {OUTLASTS} AS lasts) w
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
-   AND a.lane_id = n.id AND a.closed_at IS NULL AND a.taken_at IS NULL AND a.fence < n.fence
+   AND a.lane_id = n.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) = 0 AND a.fence < n.fence
+   AND l.id = a.letter_id AND d.id = l.dlq_id AND t.id = a.target_id
 RETURNING a.breaker_id, a.run_id
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _INHERIT_WAIT = f"""
 WITH found AS (
-    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven >= d.max_attempts AS spent
+    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven >= d.max_attempts AS spent,
+           (SELECT a.deadline FROM redrive_attempt a WHERE a.letter_id = l.id AND a.holds_lane) AS until
       FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
      WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'
 ), passed AS (
@@ -34,7 +40,7 @@ WITH found AS (
            finished_at = CASE WHEN f.spent THEN redrive_now() END
       FROM found f WHERE l.id = f.id AND l.state = 'sending'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
-              CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, NULL::timestamptz AS until
+              CASE WHEN f.spent AND f.until IS NULL THEN 'free' ELSE 'held' END AS claim, f.until
 ), {AFTERMATH}
 SELECT count(*) FROM moved
 """  # noqa: S608  # the inserted text is the constant of settlement.py

@@ -15,15 +15,18 @@ from reprocessing.models.rule import BACKOFF
 
 # Lanes still mine with enough lease left, and heads that are heads still: what came back, was captured or was released
 # before one of them since goes first; what brakes let go; claims won (from the past by a person's word alone); letters
-# to sending, counted; attempts opened. Whether the run is active is asked after the lanes were found: asked with them,
-# the planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its slot. Towards
-# a wave's size count the letters that were never sent in their run before. Whatever delayed a letter is over.
+# to sending, counted; attempts opened. What a person made of a letter goes in the place of what it was. Whether the run
+# is active is asked after the lanes were found: asked with them, the planner would read every due lane of the run. Of a
+# breaker on trial one letter goes, which takes its slot. Towards a wave's size count the letters that were never sent
+# in their run before. Whatever delayed a letter is over. What holds a lane is looked up for each, and what a target has
+# open is counted once: a planner whose statistics are older than the flood would read all of them for each letter.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id
       FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(letters)b::bigint[]) AS a(lane_id, fence, letter_id)
       JOIN redrive_lane n ON n.id = a.lane_id
      WHERE n.fence = a.fence AND n.phase = 'leased'
+       AND n.stopped_at IS NULL
        AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)
      ORDER BY n.id FOR UPDATE OF n
 ), wanted AS (
@@ -32,12 +35,12 @@ WITH mine AS (
        AND l.id = (SELECT h.id FROM redrive_letter h
                     WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.lets_pass
                     ORDER BY h.sequence, h.message_id LIMIT 1)
-       AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane)
+       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL
        AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNWELL})
      ORDER BY l.id FOR UPDATE OF l
 ), asked AS (
-    SELECT w.*, b.id AS breaker_id, b.state AS breaker_state, b.epoch AS breaker_epoch, v.id AS wave_id, v.size,
-           v.id IS NOT NULL AND NOT EXISTS (
+    SELECT w.*, b.id AS breaker_id, b.state AS breaker_state, b.epoch AS breaker_epoch,
+           v.id AS wave_id, v.size AS wave_size, v.id IS NOT NULL AND NOT EXISTS (
                 SELECT FROM redrive_attempt a WHERE a.letter_id = w.id AND a.run_id = w.run_id) AS fresh,
            row_number() OVER (PARTITION BY b.id ORDER BY w.id) AS of_breaker,
            row_number() OVER (PARTITION BY w.target_id ORDER BY w.id) AS of_target
@@ -46,11 +49,11 @@ WITH mine AS (
       LEFT JOIN redrive_wave v ON v.run_id = w.run_id AND v.settled_at IS NULL
      WHERE b.state = 'closed' OR b.retry_at <= redrive_now()
         OR (b.state = 'half_open' AND (b.canary_until IS NULL OR b.canary_until <= redrive_now()))
-), rooms AS (
+), rooms AS MATERIALIZED (
     SELECT t.id AS target_id, CASE WHEN t.proof <> 'accepted' THEN %(most)b::int - (
                 SELECT count(*) FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL) END AS room
       FROM redrive_target t WHERE t.id IN (SELECT target_id FROM asked)
-), waves AS (
+), waves AS MATERIALIZED (
     SELECT v.id, v.size - (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = v.id) AS room
       FROM redrive_wave v WHERE v.size IS NOT NULL AND v.id IN (SELECT wave_id FROM asked)
 ), admitted AS (
@@ -92,9 +95,9 @@ WITH mine AS (
      WHERE l.id = r.id AND l.state = 'waiting' AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
     RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence,
               l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, l.rule_id, l.rate_class_id,
-              l.released_by IS NOT NULL AS released,
+              l.released_by IS NOT NULL AS released, l.revision_id,
               r.fence, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
-              CASE WHEN r.fresh THEN r.wave_id END AS wave_id
+              CASE WHEN r.fresh THEN r.wave_id END AS wave_id, r.wave_size
 ), opened AS (
     INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane,
                                  breaker_id, breaker_epoch, wave_id)
@@ -105,9 +108,11 @@ WITH mine AS (
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.forgiven AS attempts, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
-       m.idempotency_key, m.released, p.body, p.attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
-       m.wave_id, {BACKOFF}
+       m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
+       m.wave_id, m.wave_size, {BACKOFF}
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
+  LEFT JOIN redrive_revision v ON v.id = m.revision_id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
   LEFT JOIN redrive_rule u ON u.id = m.rule_id LEFT JOIN redrive_rate_class c ON c.id = m.rate_class_id
  ORDER BY o.id
@@ -116,7 +121,10 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """One letter that may now be sent: the attempt is committed, and `attempts` counts it against the limit."""
+    """One letter that may now be sent: the attempt is committed, and `attempts` counts it against the limit.
+
+    `wave_size` is that of its run's open wave; None where all may go.
+    """
 
     attempt_id: int
     no: int
@@ -141,6 +149,7 @@ class Intended:
     run_id: int | None
     breaker_id: int
     wave_id: int | None
+    wave_size: int | None
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None

@@ -20,6 +20,7 @@ class Lane(models.Model):
     `due_at` is when a ready lane may be leased, and until when a leased one is: a dead worker's lane is due again.
     `fence` rises with every lease; only its owner moves a leased lane. `passed_sequence` is the highest that was
     delivered, or sent with an unknown fate. `breaker`: its head's, as it was last looked up; null: nobody has looked.
+    `stopped_at`: a person stopped it; nobody leases it until somebody lets it go on.
     """
 
     # No index of their own: the planner would take one for the unique key's, and read a whole dlq for every lane.
@@ -39,6 +40,9 @@ class Lane(models.Model):
     breaker = models.ForeignKey(
         Breaker, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    stopped_by = models.TextField(db_default="", blank=True)
+    stop_reason = models.TextField(db_default="", blank=True)
 
     class Meta:
         db_table = "redrive_lane"
@@ -48,7 +52,13 @@ class Lane(models.Model):
                 condition=Q(phase__in=_DUE, due_at__isnull=False) | (~Q(phase__in=_DUE) & Q(due_at=None)),
                 name="a_lane_is_due_when_ready_or_leased",
             ),
+            models.CheckConstraint(
+                condition=Q(stopped_at=None, stopped_by="", stop_reason="")
+                | (Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")),
+                name="a_stopped_lane_says_by_whom_and_why",
+            ),
         ]
+        permissions = [("stop_lane", "Can stop lanes, and let them go on")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
             models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),

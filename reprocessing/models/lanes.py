@@ -53,7 +53,7 @@ class Standing:
 
 # A run's lanes are replayed while it runs, its dlq is neither stopped nor observed, and nothing is halted.
 ACTIVE_RUNS = """
-SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
+SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.native_at IS NULL
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
 """
 
@@ -85,7 +85,7 @@ RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 _LEASE = _LEASE_DUE.format(
     due=_DUE.format(
         wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"
-        " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[]))"
+        " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[])) AND stopped_at IS NULL"
     )
 )
 
@@ -93,7 +93,8 @@ _LEASE_THESE = _LEASE_DUE.format(
     due=f"""
 SELECT id, phase FROM redrive_lane
  WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()
-   AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[])) AND (phase = 'leased' OR {MAY_GO})
+   AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
+   AND stopped_at IS NULL AND (phase = 'leased' OR {MAY_GO})
  ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED"""  # noqa: S608  # as above
 )
 
@@ -105,7 +106,7 @@ SELECT n.id AS lane_id FROM redrive_lane n
 """
 
 # The head decides the lane; what may not go now is not kept,
-# unless rules are still to be asked about it. While any letter of it is with the target, and holds it,
+# unless rules are still to be asked about it. While any letter of it is with the target, or may be, and holds it,
 # it awaits that one's outcome: a head may have come back, or been released, in the meantime. With `fence` NULL the
 # caller is no owner, and a leased lane is left to whoever is.
 _NEXT = f"""
@@ -118,10 +119,10 @@ WITH mine AS (
            (d.parked_head = 'hold' AND EXISTS (
                 SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
            OR coalesce(h.route IN ('hold', 'erred') AND h.route_version = coalesce(book.version, 0), false) AS held,
-           b.id AS breaker_id, h.route_version = coalesce(book.version, 0) AS routed,
+           b.id AS breaker_id, h.route_version >= coalesce(book.version, 0) AS routed, o.stopped_at,
            h.state = 'awaiting' OR EXISTS (
                 SELECT FROM redrive_attempt a
-                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.taken_at IS NOT NULL) AS awaits
+                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.deadline IS NOT NULL) AS awaits
       FROM mine m
       JOIN redrive_lane o ON o.id = m.lane_id
       JOIN redrive_dlq d ON d.id = o.dlq_id
@@ -139,7 +140,7 @@ WITH mine AS (
             AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))
 ), judged AS (
     SELECT *, %(keep)b::bool AND my_fence IS NOT NULL AND coalesce(due_at <= redrive_now(), true)
-              AND run_id IN ({ACTIVE_RUNS})
+              AND run_id IN ({ACTIVE_RUNS}) AND stopped_at IS NULL
               AND (SELECT {MAY_GO} FROM (
                     SELECT head.run_id, CASE WHEN head.routed THEN head.breaker_id END AS breaker_id,
                            CASE WHEN NOT head.never_sent THEN head.lane_id END AS id) asked) AS kept
@@ -188,7 +189,7 @@ UPDATE redrive_lane n
 
 _HINT = f"""
 UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
-  FROM ({_DUE.format(wanted="(hinted_until IS NULL OR hinted_until <= redrive_now())")}) due
+  FROM ({_DUE.format(wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL")}) due
  WHERE n.id = due.id
 RETURNING n.id AS lane_id
 """  # noqa: S608  # the inserted text is constant

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from reprocessing.domain.lifecycle import FINISHED, OPEN, LetterState, ParkedReason
 from reprocessing.models.breaker import RateClass
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.group import LetterGroup
 from reprocessing.models.lane import Lane
 from reprocessing.models.rule import ACTIONS, Rule
 from reprocessing.models.run import Run
@@ -22,6 +23,7 @@ REASONS = [(reason.value, reason.sentence) for reason in ParkedReason]
 ROUTES = [*ACTIONS, ("erred", "erred: the rule could not be asked of it")]
 _IN_LANE = [state.value for state in OPEN]
 _FINISHED = [state.value for state in FINISHED]
+_PARKED = LetterState.PARKED.value
 
 
 class DeadLetter(models.Model):
@@ -33,6 +35,9 @@ class DeadLetter(models.Model):
     every known failure. `objection` is why a captured letter could not be enlisted: the reason when a run parks it.
     `lets_pass`: sent, not yet settled, and the next letter of its lane need not wait for that. `route` is what `rule`
     decided when the rulebook had `route_version`; a letter is asked again, as its lane's head, when that has risen.
+    `group` is what it shares its cause with, found at `sorted_at`; what was parked, or reported, since is sorted anew.
+    `revision`: what a person made of its bytes, which is sent instead of them; `body_hash` is then that one's.
+    `assigned_to`: who sees to it, by user name.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -83,9 +88,18 @@ class DeadLetter(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     captured_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True, blank=True)
+    group = models.ForeignKey(
+        LetterGroup, null=True, blank=True, on_delete=models.SET_NULL, related_name="letters", db_index=False
+    )
+    sorted_at = models.DateTimeField(null=True, blank=True)
+    revision = models.ForeignKey(
+        "Revision", null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    assigned_to = models.TextField(db_default="", blank=True)
 
     class Meta:
         db_table = "redrive_letter"
+        permissions = [("export_deadletter", "Can export letters")]
         constraints = [
             models.UniqueConstraint(fields=["dlq", "message_id"], name="a_message_is_one_letter"),
             models.CheckConstraint(
@@ -124,15 +138,44 @@ class DeadLetter(models.Model):
             models.Index(
                 F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="letters_nobody_asked_for"
             ),
-            models.Index(F("run"), F("state"), name="letters_of_a_run"),
+            # Said of letters that have a run, so that no statement that names a state alone walks it.
+            models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_of_a_run"),
+            models.Index(
+                F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_the_parking_lot"
+            ),
+            models.Index(F("finished_at"), F("id"), condition=Q(state=_PARKED), name="letters_in_any_parking_lot"),
+            models.Index(
+                F("assigned_to"),
+                F("finished_at"),
+                F("id"),
+                condition=Q(state=_PARKED) & ~Q(assigned_to=""),
+                name="letters_that_somebody_sees_to",
+            ),
+            # For pages alone: said of `finished_at`, since a condition of states would be met by the statements that
+            # move letters too, and the planner, whose statistics are older than the flood, would walk these instead.
             models.Index(
                 F("dlq"),
-                F("finished_at"),
-                condition=Q(state=LetterState.PARKED.value),
-                name="letters_in_the_parking_lot",
+                F("state"),
+                F("died_at"),
+                condition=Q(finished_at=None) | Q(state=_PARKED),
+                name="letters_by_their_death",
             ),
+            models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="letters_by_their_expiry"),
+            models.Index(
+                F("id"),
+                condition=Q(state__in=[LetterState.CAPTURED.value, LetterState.WAITING.value, _PARKED], planned=True)
+                & (Q(sorted_at=None) | Q(sorted_at__lt=F("finished_at"))),
+                name="letters_to_be_sorted",
+            ),
+            models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="letters_of_a_group"),
             models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="letters_parked_beside_a_lane"),
             models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_that_a_rule_decided"),
+            models.Index(
+                F("dlq"),
+                F("body_hash"),
+                condition=Q(objection=ParkedReason.MOVED_BY_AWS.value) | Q(reason=ParkedReason.MOVED_BY_AWS.value),
+                name="letters_that_aws_moved",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -171,4 +214,4 @@ class ParkedLetter(DeadLetter):
 
     class Meta:
         proxy = True
-        default_permissions = ("view", "release", "discard")
+        default_permissions = ("view", "release", "discard", "edit", "assign")

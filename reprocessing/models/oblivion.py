@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, LiteralString
 
 from django.db import transaction
 
@@ -21,13 +22,18 @@ SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
 """
 
-_FORGET = (
+#: Reviews are written once; until the end of the transaction they may be forgotten with what they are about.
+FORGETS: Final[LiteralString] = "SET LOCAL redrive.forgets = 'on'"
+
+_FORGET: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_claim WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_custody WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_doubt WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_notice WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_review WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_attempt WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[])",
 )
 
@@ -57,6 +63,34 @@ DELETE FROM redrive_report WHERE id IN (
      ORDER BY r.received_at LIMIT %(limit)b)
 """
 
+# Locked first, looked at then: whoever sorts a letter into a group holds it. What people ignore stays ignored.
+_EMPTY_GROUPS = """
+SELECT id FROM redrive_group
+ WHERE last_at < redrive_now() - make_interval(secs => %(history)b::float8) AND status <> 'ignored'
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.group_id = redrive_group.id)
+ ORDER BY last_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
+"""
+
+_STILL_EMPTY = """
+SELECT id FROM unnest(%(ids)b::bigint[]) AS g(id)
+ WHERE NOT EXISTS (SELECT FROM redrive_letter l WHERE l.group_id = g.id)
+"""
+
+_GROUPS: Final[tuple[LiteralString, ...]] = (
+    "DELETE FROM redrive_review WHERE group_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_group WHERE id = ANY(%(ids)b::bigint[])",
+)
+
+
+# Its letters' reviews name it for as long as they are remembered; one that runs has more to write.
+_OPERATIONS = """
+DELETE FROM redrive_operation WHERE id IN (
+    SELECT o.id FROM redrive_operation o
+     WHERE o.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
+       AND NOT EXISTS (SELECT FROM redrive_review r WHERE r.operation_id = o.id)
+     ORDER BY o.finished_at LIMIT %(limit)b)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
@@ -78,6 +112,7 @@ def forget(*, history: float, limit: int) -> int:
                 "SELECT DISTINCT lane_id FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[]) AND lane_id IS NOT NULL",
                 {"ids": ids},
             )
+            rows.execute(FORGETS, {})
             for statement in _FORGET:
                 rows.execute(statement, {"ids": ids})
             rows.execute(_LANES, {"lanes": [one.lane_id for one in lanes]})
@@ -92,3 +127,20 @@ def forget_waves(*, history: float) -> int:
 def forget_reports(*, history: float, limit: int) -> int:
     """Forget up to `limit` reports older than `history` seconds that no letter is left of; how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
+
+
+def forget_operations(*, history: float, limit: int) -> int:
+    """Forget up to `limit` operations that ended so many seconds ago and of whose letters none is left; how many."""
+    return rows.execute(_OPERATIONS, {"history": history, "limit": limit})
+
+
+def forget_groups(*, history: float, limit: int) -> int:
+    """Forget up to `limit` groups whose last letter died so many seconds ago and of which none is left; how many."""
+    with transaction.atomic():
+        chosen = rows.fetch(_Chosen, _EMPTY_GROUPS, {"history": history, "limit": limit})
+        ids = [one.id for one in rows.fetch(_Chosen, _STILL_EMPTY, {"ids": [one.id for one in chosen]})]
+        if ids:
+            rows.execute(FORGETS, {})
+            for statement in _GROUPS:
+                rows.execute(statement, {"ids": ids})
+    return len(ids)

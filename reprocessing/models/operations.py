@@ -1,55 +1,21 @@
-"""The statements that move runs: planned, started, paused, resumed, aborted; each with its review, in one statement.
-
-A run is planned in two steps, each a transaction: its row says what was asked for, then its letters are selected.
-Whoever dies in between leaves a plan without letters, and planning it again finishes it.
-"""
+"""The statements that move runs: started, paused, resumed, aborted; each with its review, in one statement."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, LiteralString
+from typing import Final, LiteralString, TypeVar
 
-from psycopg.types.json import Jsonb
-
-from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import rows, selection, stops, waves
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.domain.errors import AwsMovesTheMessages
+from reprocessing.models import adoption, instalments, native, rows, stops, waves
 from reprocessing.models.enlistment import Enlisted, enlist
 from reprocessing.models.review import Act
-from reprocessing.models.run import Run, RunKind, RunState
-from reprocessing.models.selection import Selected
-from reprocessing.models.waves import THE_SERVICE
+from reprocessing.models.run import Run, RunState
 
-logger = logging.getLogger(__name__)
-
-#: Seconds after which a plan that nobody started is given up: its letters are kept from every other run.
-A_PLAN_LASTS: Final = 86_400.0
-#: In a stored selection: nobody gave the run its id, and the dlq's next plan takes its place.
-UNNAMED: Final[LiteralString] = "unnamed"
+Done = TypeVar("Done")
 
 _ACTS = {RunState.PAUSED: Act.PAUSED, RunState.ABORTED: Act.ABORTED}
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A run as it is asked for.
-
-    Attributes:
-        name: its id.
-        by: who asks.
-        selection: which letters.
-        named: a person gave it the id; else the dlq's next plan takes its place, until it is started.
-        in_waves: one letter goes first, then ten, then a hundred, then all; None: as the dlq says.
-    """
-
-    name: str
-    by: str
-    selection: Selection = ALL
-    named: bool = True
-    in_waves: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +25,6 @@ class Moved:
     state: str
     by: str
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    id: int
-    dlq_id: int
-    selection: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
 
 
 _MOVE = """
@@ -97,89 +51,46 @@ WITH was AS (
 SELECT state, stopped_by AS by, why FROM was
 """
 
-_LOCK_PLAN = """
-SELECT id, dlq_id, selection FROM redrive_run
- WHERE id = %(run)b AND state = 'planned' AND selected IS NULL FOR NO KEY UPDATE
-"""
-
-_SELECTED = """
-WITH found AS (
-    UPDATE redrive_run SET selected = %(selected)b, behind = %(behind)b WHERE id = %(run)b RETURNING id, dlq_id
-)
-INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
-SELECT 'planned', id, dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
-       %(asked)b::jsonb || jsonb_build_object('selected', %(selected)b::int, 'behind', %(behind)b::int)
-  FROM found
-"""
-
-_FREE = "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
-
-_UNNAMED_ONES = """
-SELECT id FROM redrive_run
- WHERE dlq_id = %(dlq)b AND id <> %(but)b AND kind = 'drain' AND state = 'planned' AND selection ? 'unnamed' ORDER BY id
-"""
-
-_OLD_ONES = """
-SELECT id FROM redrive_run
- WHERE kind = 'drain' AND state = 'planned'
-   AND coalesce(changed_at, created_at) < redrive_now() - make_interval(secs => %(lasts)b::float8)
- ORDER BY id
-"""
-
-_LOCK = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'planned' FOR UPDATE"
-
-_FORGET = (
-    _FREE,
-    "DELETE FROM redrive_review WHERE run_id = %(run)b",
-    "DELETE FROM redrive_run WHERE id = %(run)b",
-)
+#: The letters of a run that are captured yet are nobody's again.
+FREE: Final[LiteralString] = "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
 
 
-def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
-    """The row of a run of this name, with what it was asked for; its letters are still to be selected."""
-    selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED: True})
-    in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
-    made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
-    return Run.objects.get_or_create(name=asked.name, defaults=made)[0]
+def stamp(run: Run) -> str:
+    """What a page carries of a run that it showed; it is another as soon as anybody moved it."""
+    return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
-def select(run: int, *, by: str, reason: str) -> Selected | None:
-    """Select the letters of a plan that has none yet, in one transaction; None when it has, or is no plan any more.
+def as_seen(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
+    """Move a run that stands as a page showed it, all in one transaction; None when it stands otherwise by now."""
 
-    Another plan of the dlq, which nobody gave an id, is given up for it.
-    """
-
-    def work() -> Selected | None:
-        for dlq in Run.objects.filter(pk=run).values_list("dlq_id", flat=True):
-            selection.take_turn(dlq)
-        found = rows.fetch(_Plan, _LOCK_PLAN, {"run": run})
-        if not found:
-            return None
-        plan = found[0]
-        for other in rows.fetch(_Id, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
-            give_up(other.id, by=by, reason="The next plan of its dlq took its place.")
-        done = selection.select(plan.dlq_id, run, Selection.read(plan.selection))
-        values = {
-            "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
-            "reason": reason,
-        }  # fmt: skip
-        rows.execute(_SELECTED, values)
-        return done
+    def work() -> Done | None:
+        now = Run.objects.select_for_update(no_key=True, of=("self",)).select_related("dlq").get(pk=run)
+        return move(now) if stamp(now) == seen else None
 
     return rows.whole(work)
 
 
 def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
-    """Enlist what a plan has selected, and have it run; None when it is no plan any more."""
+    """Have a plan run; None when it is no plan any more, or AWS has its dlq.
+
+    What ended runs left it adopts before it begins (see `adoption`). What it has selected is enlisted, or where that is
+    much, comes onto its lanes in `instalments`.
+    """
 
     def work() -> Enlisted | None:
+        native.keep_out(run.dlq_id)
         if move(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
             return None
-        enlisted = enlist(run.dlq_id, run.pk)
+        much = (run.selected or 0) > instalments.SIZE
+        enlisted = Enlisted(0, 0, 0) if much else enlist(run.dlq_id, run.pk)
         waves.begin(run.pk)
         return enlisted
 
-    return rows.whole(work)
+    adoption.adopt(run.dlq_id, run.pk)
+    try:
+        return rows.whole(work)
+    except AwsMovesTheMessages:
+        return None
 
 
 def go_on(run: int, *, by: str, reason: str) -> Moved | None:
@@ -223,6 +134,7 @@ def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> Moved | None:
             return was
         was = move(run.pk, [RunState.RUNNING, RunState.PAUSED], RunState.ABORTED, by=by, reason=reason)
         if was:
+            rows.execute(FREE, {"run": run.pk})
             waves.close(run.pk)
             if stop_dlq:
                 stops.stop(run.dlq_id, by=by, reason=reason)
@@ -235,28 +147,8 @@ def give_up(run: int, *, by: str, reason: str) -> Moved | None:
     """Abort a plan, whose letters are free again; None when it is none. In a transaction of the caller's."""
     was = move(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
-        rows.execute(_FREE, {"run": run})
+        rows.execute(FREE, {"run": run})
     return was
-
-
-def forget(run: int) -> None:
-    """Undo a plan that nobody was told of: its letters are free again, and its id is nobody's."""
-
-    def work() -> None:
-        for statement in _FORGET if rows.fetch(_Id, _LOCK, {"run": run}) else ():
-            rows.execute(statement, {"run": run})
-
-    rows.whole(work)
-
-
-def sweep() -> int:
-    """Give up the plans that nobody has started for a day, and say so; how many."""
-    old = [one.id for one in rows.fetch(_Id, _OLD_ONES, {"lasts": A_PLAN_LASTS})]
-    for run in old:
-        reason = "Nobody started it within a day."
-        if rows.whole(partial(give_up, run, by=THE_SERVICE, reason=reason)):
-            logger.warning("The plan %s was given up: nobody started it within a day.", Run.objects.get(pk=run).name)
-    return len(old)
 
 
 def move(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> Moved | None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, LiteralString
 
-from reprocessing.models import lanes, rows
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import groups, lanes, rows
 from reprocessing.models.review import Act
+from reprocessing.models.routes import BY_HAND
 
 #: Lanes that are moved in one transaction.
 _GROUP = 500
@@ -16,10 +19,15 @@ _GROUP = 500
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A letter somebody wants to move; `refusal` says why it is left alone, empty when it is not."""
+    """A letter somebody wants to move; `refusal` says why it is left alone, empty when it is not.
+
+    What it was before: `reason`, why it is parked; `target_id`, where it would go.
+    """
 
     letter_id: int
     lane_id: int | None
+    reason: str
+    target_id: int | None
     refusal: str
 
 
@@ -64,15 +72,24 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE
 """
 
+# What is FIFO orders by a group that the letter has to bring along; tasks and events are what some targets take alone.
 _ASK = """
-SELECT l.id AS letter_id, l.lane_id,
-       CASE WHEN l.state <> 'parked' THEN 'it is no longer parked: it is ' || l.state
+SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
+       CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
-            THEN 'the queue it goes back to is not known; name it with add_dlq ' || d.name || ' --origin URL --confirm'
+            THEN 'the queue it goes back to is not known; name it as an origin of ' || d.name
+                 || ', on its page in the admin or with add_dlq ' || d.name || ' --origin URL --confirm'
                  || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
+            WHEN t.fifo AND NOT coalesce(p.system ? 'MessageGroupId', false)
+            THEN 'the other target is FIFO, and the letter has no message group to be ordered by there'
+            WHEN t.kind IN ('celery', 'bus') AND h.kind IS DISTINCT FROM t.kind
+            THEN 'the other target takes ' || CASE t.kind WHEN 'bus' THEN 'events' ELSE 'tasks' END
+                 || ' alone, and the letter was sent to something else'
             ELSE '' END AS refusal
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_payload p ON p.letter_id = l.id
+  LEFT JOIN redrive_origin o ON o.id = l.origin_id LEFT JOIN redrive_target h ON h.id = o.target_id
+  LEFT JOIN redrive_target t ON t.id = %(target)b::bigint
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
@@ -92,16 +109,28 @@ SELECT DISTINCT l.dlq_id FROM redrive_letter l
 """
 
 # A letter whose run has ended goes to the dlq's newest running one; in one that is paused it waits with the others.
-_RELEASE = """
+# Where a person named a target, no rule is asked: until somebody releases it without one. A time that a person said is
+# not a rule's delay, which ends with the rule.
+_RELEASE = f"""
 UPDATE redrive_letter l
-   SET state = 'waiting', reason = '', detail = '', due_at = NULL, finished_at = NULL, released_by = %(by)b,
-       forgiven = l.attempts,
+   SET state = 'waiting', reason = '', detail = '', due_at = %(due)b::timestamptz, finished_at = NULL,
+       released_by = %(by)b, forgiven = l.attempts,
+       target_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN %(target)b::bigint
+                        WHEN l.route_version = {BY_HAND}
+                        THEN coalesce((SELECT o.target_id FROM redrive_origin o WHERE o.id = l.origin_id), l.target_id)
+                        ELSE l.target_id END,
+       route_version = CASE WHEN %(target)b::bigint IS NOT NULL THEN {BY_HAND}
+                            WHEN l.route_version = {BY_HAND} THEN 0 ELSE l.route_version END,
+       rule_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN NULL ELSE l.rule_id END,
+       rate_class_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN NULL ELSE l.rate_class_id END,
+       route = CASE WHEN %(target)b::bigint IS NOT NULL OR (%(due)b::timestamptz IS NOT NULL AND l.route = 'delay')
+                    THEN 'replay' ELSE l.route END,
        run_id = coalesce((SELECT r.id FROM redrive_run r WHERE r.id = l.run_id AND r.state IN ('running', 'paused')),
                          (SELECT r.id FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running'
                            ORDER BY r.id DESC LIMIT 1), l.run_id)
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NOT NULL
 RETURNING l.lane_id
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _DISCARD = """
 WITH moved AS (
@@ -117,7 +146,7 @@ WITH moved AS (
      ORDER BY target_id, dlq_id, idempotency_key, id
     ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
        SET state = 'discarded', letter_id = excluded.letter_id, body_hash = excluded.body_hash
-     WHERE c.state = 'free'
+     WHERE c.state = 'free' OR (c.state = 'held' AND c.letter_id = excluded.letter_id)
 )
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
@@ -130,10 +159,21 @@ SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
 """
 
 _RECORD = """
-INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after)
+INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after, operation_id)
 SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
-       jsonb_build_object('state', 'parked'), jsonb_build_object('state', l.state)
-  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[])
+       jsonb_build_object('state', %(was)b::text)
+       || CASE WHEN a.reason = '' THEN '{}'::jsonb ELSE jsonb_build_object('reason', a.reason) END
+       || CASE WHEN a.target_id IS NOT DISTINCT FROM l.target_id THEN '{}'::jsonb
+               ELSE jsonb_build_object('target', (SELECT arn FROM redrive_target WHERE id = a.target_id)) END,
+       jsonb_build_object('state', l.state)
+       || CASE WHEN l.reason = '' THEN '{}'::jsonb ELSE jsonb_build_object('reason', l.reason) END
+       || CASE WHEN a.target_id IS NOT DISTINCT FROM l.target_id THEN '{}'::jsonb
+               ELSE jsonb_build_object('target', (SELECT arn FROM redrive_target WHERE id = l.target_id)) END
+       || CASE WHEN l.due_at IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('due', l.due_at) END,
+       %(operation)b::bigint
+  FROM unnest(%(letters)b::bigint[], %(reasons)b::text[], %(targets)b::bigint[]) AS a(letter_id, reason, target_id)
+  JOIN redrive_letter l ON l.id = a.letter_id
+ ORDER BY l.id
 """
 
 
@@ -156,9 +196,22 @@ def nameless(letters: Collection[int]) -> Iterator[list[Nameless]]:
         values["above"] = found[-1].id
 
 
-def lock(letters: Collection[int], *, need_lane: bool) -> list[Asked]:
-    """Lock these letters, their lanes first; which can be moved, and why others cannot."""
-    values = {"letters": list(letters), "need_lane": need_lane}
+def lock(
+    letters: Collection[int],
+    *,
+    need_lane: bool,
+    state: LetterState = LetterState.PARKED,
+    target: int | None = None,
+) -> list[Asked]:
+    """Lock these letters, their lanes first; which can be moved, and why others cannot.
+
+    Args:
+        letters: ids.
+        need_lane: they go back to their lanes.
+        state: where they are to be moved from.
+        target: where they are to go instead; None: where they would go.
+    """
+    values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
     if need_lane:
         rows.execute(_LANES, values)
         rows.execute(_SETTLE_DOWN, values)
@@ -166,9 +219,15 @@ def lock(letters: Collection[int], *, need_lane: bool) -> list[Asked]:
     return rows.fetch(Asked, _ASK, values)
 
 
-def release(letters: Sequence[int], *, by: str) -> set[int]:
-    """Parked letters wait again on their lanes, whose ids are returned."""
-    return {row.lane_id for row in rows.fetch(_Lane, _RELEASE, {"letters": list(letters), "by": by})}
+def release(letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None) -> set[int]:
+    """Parked letters wait again on their lanes, whose ids are returned; until `due`, for `target`, where that is said.
+
+    One that goes where a person said is asked about by no rule.
+    """
+    values = {"letters": list(letters), "by": by, "due": due, "target": target}
+    touched = {row.lane_id for row in rows.fetch(_Lane, _RELEASE, values)}
+    groups.replayed(letters)
+    return touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +261,18 @@ def _go_on(some: list[int]) -> None:
     lanes.advance(some, [None] * len(some))
 
 
-def record(letters: Sequence[int], act: Act, *, by: str, reason: str) -> None:
-    """Who did it, why, and what it was before."""
-    rows.execute(_RECORD, {"letters": list(letters), "act": act.value, "by": by, "reason": reason})
+def record(  # noqa: PLR0913  # each by its name
+    asked: Sequence[Asked], act: Act, *, was: LetterState, by: str, reason: str, operation: int | None = None
+) -> None:
+    """Who did it, why, and what each letter was before; as part of which operation."""
+    values = {
+        "letters": [one.letter_id for one in asked],
+        "reasons": [one.reason for one in asked],
+        "targets": [one.target_id for one in asked],
+        "act": act.value,
+        "was": was.value,
+        "by": by,
+        "reason": reason,
+        "operation": operation,
+    }
+    rows.execute(_RECORD, values)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
-from reprocessing.domain.forecast import Forecast
+from reprocessing.domain.forecast import Climb, Forecast
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import rows, waves
 from reprocessing.models.aftermath import DENIED
+
+#: Letters of a run that are counted one by one, and of more, how many of each state: by an index, in milliseconds.
+EXACT: Final = 20_000
+CAP: Final = 50_000
+
+_UNSENT: Final = ("captured", "waiting", "sending")
 
 # A drain has ended when none of its letters is under way, or still to be enlisted.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
@@ -29,9 +38,11 @@ SELECT count(*) AS letters,
        count(*) FILTER (WHERE state = 'duplicate') AS closed_as_duplicate,
        count(*) FILTER (WHERE state = 'discarded') AS discarded,
        count(*) FILTER (WHERE state IN ('captured', 'waiting', 'sending')) AS waiting,
+       count(*) FILTER (WHERE state = 'captured') AS captured,
+       count(*) FILTER (WHERE state = 'sending') AS sending,
        count(*) FILTER (WHERE state = 'awaiting') AS awaiting,
-       count(*) FILTER (WHERE state = 'waiting' AND EXISTS (
-           SELECT FROM redrive_lane n WHERE n.id = lane_id AND n.phase = 'held')) AS held,
+       count(*) FILTER (WHERE state = 'waiting' AND lane_id IN (
+           SELECT n.id FROM redrive_lane n WHERE n.phase = 'held' OR n.stopped_at IS NOT NULL)) AS held,
        (SELECT count(*) FROM redrive_attempt a
          WHERE a.run_id = %(run)b
            AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {DENIED}))
@@ -39,10 +50,20 @@ SELECT count(*) AS letters,
   FROM redrive_letter WHERE run_id = %(run)b
 """  # noqa: S608  # the inserted text is a constant
 
+# By the index of a run's letters alone, and no further than so many of each state.
+_STATES = """
+SELECT s.state, (SELECT count(*) FROM (
+            SELECT FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state = s.state
+             LIMIT %(most)b::bigint) few) AS n
+  FROM unnest(%(states)b::text[]) AS s(state)
+"""
+
 # By target: letters still to be sent, and the longest lane, whose letters go one after another. Where an outcome is
 # presumed from absence, the last letter's is known a window after it was sent.
 _LEFT = """
-SELECT t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest, t.rate, coalesce(b.ramp, 1) AS ramp,
+SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest,
+       max(lane.unsent) AS unsent, 0::float8 AS known_in, t.rate, coalesce(b.ramp, 1) AS ramp,
+       coalesce(b.ramp_every, 1) AS ramp_every,
        coalesce(b.state, 'closed') AS breaker, wait.seconds AS tail,
        CASE WHEN t.advance = 'settled' THEN wait.seconds ELSE 0 END AS round_trip
   FROM (SELECT target_id, count(*) AS n, count(*) FILTER (WHERE state IN ('captured', 'waiting')) AS unsent
@@ -56,14 +77,6 @@ SELECT t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longes
  GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
 """
 
-# Since it was started; where it is not yet, since its letters were selected.
-_ARRIVED = """
-SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
- WHERE r.id = %(run)b
-   AND l.captured_at > coalesce(
-       r.started_at, (SELECT max(v.at) FROM redrive_review v WHERE v.run_id = r.id AND v.act = 'planned'), r.created_at)
-"""
-
 _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'running' ORDER BY id"
 
 
@@ -71,7 +84,8 @@ _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'runni
 class Tally:
     """What a run's letters have come to; `delivered` and `presumed` are disjoint.
 
-    `held` of those that are waiting do so behind a parked letter: they go on when a person decides about that one.
+    `captured` of those that are waiting are on no lane yet, `sending` are on the wire, and `held` wait behind a parked
+    letter, or in a stopped lane, until a person decides.
     """
 
     letters: int
@@ -81,6 +95,8 @@ class Tally:
     closed_as_duplicate: int
     discarded: int
     waiting: int
+    captured: int
+    sending: int
     awaiting: int
     held: int
     failed_attempts: int
@@ -95,6 +111,35 @@ class Tally:
         """Letters that come to an end without a person."""
         return self.open - self.held
 
+    @property
+    def is_least(self) -> bool:
+        """More may have come to an end than is counted."""
+        return False
+
+    @property
+    def percent(self) -> int:
+        """Of its letters that have come to an end, at the least: 100 when all have."""
+        ended = self.letters - self.open
+        if self.is_least:
+            ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
+        return 100 * ended // self.letters if self.letters else 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rough(Tally):
+    """The same of a run of more letters than are counted one by one.
+
+    `capped`: the fields of which there are as many or more; presumed ones are among the delivered ones. Neither held
+    letters nor failed attempts are counted.
+    """
+
+    capped: frozenset[str]
+
+    @property
+    def is_least(self) -> bool:
+        """Those that are left are not all counted."""
+        return not self.capped.isdisjoint({"waiting", "awaiting"})
+
 
 @dataclass(frozen=True, slots=True)
 class Left:
@@ -103,32 +148,42 @@ class Left:
     Attributes:
         letters: still to be sent.
         longest: letters of the longest lane.
+        unsent: those that are still to be sent of the lane that has most of them.
+        known_in: seconds until the outcomes of those that are sent are known, at the earliest; None: nobody can say.
         rate: the target's, letters a second; None: no limit.
-        ramp: the share of it that is allowed now.
+        ramp: the share of it that is allowed now; it takes a step every `ramp_every` seconds.
         breaker: the state of the target's breaker.
         tail: seconds from a letter's sending to its outcome.
         round_trip: seconds from one letter of a lane to its next.
     """
 
+    target_id: int
     name: str
     letters: int
     longest: int
+    unsent: int
+    known_in: float | None
     rate: float | None
     ramp: float
+    ramp_every: float
     breaker: str
     tail: float
     round_trip: float
 
     @property
     def seconds(self) -> float:
-        """The least time until the last of them has come to its end, if nothing fails and the ramp stays."""
-        rate = None if self.rate is None else self.rate * self.ramp
-        found = Forecast.of(letters=self.letters, rate=rate, longest_lane=self.longest, round_trip=self.round_trip)
-        return max(found.seconds, (self.letters / rate if rate else 0.0) + self.tail)
+        """The least time until the last of them has come to its end, if nothing fails and the ramp goes on."""
+        climb = Climb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
+        found = Forecast.of(
+            letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
+        )
+        sent = self.known_in or 0.0
+        return max(sent, found.seconds, found.by_rate + self.tail) if self.letters else sent
 
 
 @dataclass(frozen=True, slots=True)
-class _Count:
+class _States:
+    state: str
     n: int
 
 
@@ -147,6 +202,36 @@ def tally(run: int) -> Tally:
     return rows.fetch(Tally, _TALLY, {"run": run})[0]
 
 
+def at_a_glance(run: int, *, selected: int | None) -> Tally:
+    """Count what a run's letters have come to, at a cost that has an end, however many they are.
+
+    Args:
+        run: its id.
+        selected: how many letters its plan found: what is not counted is told from that, where it can be.
+    """
+    found = _states(run, most=EXACT + 1)
+    if sum(found.values()) <= EXACT:
+        return tally(run)
+    found = _states(run, most=CAP)
+    capped = [state for state, n in found.items() if n == CAP]
+    if len(capped) == 1 and selected:
+        (one,) = capped
+        found[one] = max(CAP, selected - sum(found.values()) + CAP)
+        capped = []
+    named = {"duplicate": "closed_as_duplicate"}
+    waiting = sum(found[state] for state in _UNSENT)
+    ends = {named.get(state, state): n for state, n in found.items() if state != "waiting"}
+    return Rough(
+        letters=max(selected or 0, sum(found.values())), waiting=waiting, presumed=0, held=0, failed_attempts=0,
+        capped=frozenset("waiting" if state in _UNSENT else named.get(state, state) for state in capped), **ends,
+    )  # fmt: skip
+
+
+def _states(run: int, *, most: int) -> dict[str, int]:
+    asked = {"run": run, "most": most, "states": [state.value for state in LetterState]}
+    return {row.state: row.n for row in rows.fetch(_States, _STATES, asked)}
+
+
 def running(dlq: int) -> list[int]:
     """The running runs of a dlq: a letter may stand behind another run's."""
     return [row.id for row in rows.fetch(_Id, _RUNNING, {"dlq": dlq})]
@@ -157,14 +242,16 @@ def state(run: int) -> str:
     return rows.fetch(_State, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})[0].state
 
 
-def left(run: int, *, count_lag: float) -> list[Left]:
-    """What of a run is left, by target. `count_lag`: seconds by which SQS's counts may lag behind."""
-    return rows.fetch(Left, _LEFT, {"run": run, "count_lag": count_lag})
+def left(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[Left]:
+    """What of a run is left, by target.
 
-
-def arrived(run: int) -> int:
-    """How many letters were captured in a run's dlq since it was started, or planned where it is not yet."""
-    return rows.fetch(_Count, _ARRIVED, {"run": run})[0].n
+    Args:
+        run: its id.
+        count_lag: seconds by which SQS's counts may lag behind.
+        known_in: when outcomes of its sent letters are known (see `expectation`), by target.
+    """
+    found = rows.fetch(Left, _LEFT, {"run": run, "count_lag": count_lag})
+    return [replace(one, known_in=known_in.get(one.target_id, 0.0)) for one in found]
 
 
 def finish_runs() -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 
+from reprocessing.domain.ramp import IDLE
 from reprocessing.models import rows
 
 
@@ -45,9 +47,14 @@ class Share:
 
     Attributes:
         longest: letters of the longest lane.
+        ramp: the share of the rate that it begins with, and `ramp_every` the seconds between its steps.
+        tail: seconds from a letter's sending to its outcome, at the least.
         round_trip: seconds from one letter of a lane to its next; 0 where the next need not wait for an outcome.
+        watched_by: the dlq whose captures show that nothing came back; None: the outcome does not rest on that.
+        every: seconds from one of these to the next; 0: there is always one under way.
         late: letters that SQS expires before the letters ahead of them can have come to their ends.
         kind: of the target.
+        size: bytes of the letters.
         refires: how many others get each letter again that is published there; None: it is not published.
     """
 
@@ -59,21 +66,27 @@ class Share:
     proof: str
     advance: str
     window: float
+    ramp: float
+    ramp_every: float
+    tail: float
     round_trip: float
+    watched_by_id: int | None
+    watched_by: str | None
+    every: float
     late: int
     kind: str
+    size: int
     refires: int | None
 
 
-# The letters that were selected for a plan; without one, those that nobody has asked for.
-_READY = """
+# The letters that were selected for a plan, by their index; without one, those that nobody has asked for.
+_READY: Final[LiteralString] = """
 ready AS (
-    SELECT * FROM redrive_letter
-     WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NOT DISTINCT FROM %(run)b::bigint
+    SELECT * FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND {whose}
 )
 """
 
-_PROSPECT = f"""
+_PROSPECT: Final[LiteralString] = f"""
 WITH {_READY}, lanes AS (
     SELECT count(*) AS n FROM ready WHERE objection = '' GROUP BY origin_id, key_hash
 )
@@ -87,41 +100,53 @@ SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count
        (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now
 """  # noqa: S608  # the inserted text is the constant above
 
-_OBJECTIONS = f"""
+_OBJECTIONS: Final[LiteralString] = f"""
 WITH {_READY}
 SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
  GROUP BY objection ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
+# Where nothing was settled for long, the ramp begins anew with the first letter (see `breakers.after_rest`).
 # What is presumed from absence is known when the window is over and SQS's counts have caught up, at the earliest.
-_SHARES = f"""
+_SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (
-    SELECT target_id, expires_at,
+    SELECT target_id, expires_at, size,
            row_number() OVER (PARTITION BY origin_id, key_hash ORDER BY sequence, message_id) AS place
       FROM ready WHERE objection = ''
 )
 SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS longest, t.rate, t.proof, t.advance,
-       t.window, trip.seconds AS round_trip,
+       t.window, b.ramp_every, tail.seconds AS tail, trip.seconds AS round_trip,
+       w.id AS watched_by_id, w.name AS watched_by, 0::float8 AS every,
+       CASE WHEN b.ramp_at + make_interval(secs => greatest(%(idle)b::float8, 2 * b.ramp_every)) > redrive_now()
+            THEN b.ramp ELSE b.ramp_from END AS ramp,
        count(*) FILTER (WHERE place > 1 AND expires_at > redrive_now()
                           AND place * trip.seconds > extract(epoch FROM expires_at - redrive_now())) AS late,
-       t.kind, t.refires
+       t.kind, sum(size)::bigint AS size, t.refires
   FROM placed JOIN redrive_target t ON t.id = placed.target_id
- CROSS JOIN LATERAL (SELECT CASE WHEN t.proof = 'absence' AND t.advance = 'settled'
-                                 THEN t.window + %(count_lag)b::float8 ELSE 0 END AS seconds) trip
- GROUP BY t.id, trip.seconds ORDER BY t.id
+  JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
+  LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id AND t.proof = 'absence'
+ CROSS JOIN LATERAL (
+       SELECT CASE WHEN t.proof = 'absence' THEN t.window + %(count_lag)b::float8 ELSE 0 END AS seconds) tail
+ CROSS JOIN LATERAL (SELECT CASE WHEN t.advance = 'settled' THEN tail.seconds ELSE 0 END AS seconds) trip
+ GROUP BY t.id, b.id, w.id, tail.seconds, trip.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is the constant above
 
 
 def prospect(dlq: int, *, run: int | None = None) -> Prospect:
     """What this plan has before it; without one, a run of all that nobody has asked for."""
-    return rows.fetch(Prospect, _PROSPECT, {"dlq": dlq, "run": run})[0]
+    return rows.fetch(Prospect, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
 
 
 def objections(dlq: int, *, run: int | None = None) -> list[Objection]:
     """Why letters of such a run would be parked at once, the most frequent first."""
-    return rows.fetch(Objection, _OBJECTIONS, {"dlq": dlq, "run": run})
+    return rows.fetch(Objection, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
 
 
 def shares(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[Share]:
     """What each target would get. `count_lag`: seconds by which SQS's counts may lag behind."""
-    return rows.fetch(Share, _SHARES, {"dlq": dlq, "run": run, "count_lag": count_lag})
+    asked = {"dlq": dlq, "run": run, "count_lag": count_lag, "idle": IDLE}
+    return rows.fetch(Share, _of(run, _SHARES), asked)
+
+
+def _of(run: int | None, statement: LiteralString) -> LiteralString:
+    return statement.format(whose="run_id IS NULL" if run is None else "run_id = %(run)b::bigint")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -79,14 +79,20 @@ FITTING = ("kind", "strips_expires")
 ASKED = ("message_type", "tenant")
 
 
-def register(proposal: Proposal, *, by: str, reason: str) -> Registered:
+def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
     """Add the dlq, or change what the proposal says otherwise; and write down who did it.
 
+    Args:
+        proposal: what is to be remembered.
+        by: who says so.
+        reason: why.
+        seen: what would change, as a person saw it; anything else is not written. None: whatever would.
+
     Raises:
-        DlqIsTaken: somebody else added it, or another name for its queue, at the same moment.
+        DlqIsTaken: somebody else added it, or another name for its queue, at the same moment; or changed it meanwhile.
     """
     try:
-        registered = _register(proposal, by, reason)
+        registered = _register(proposal, by, reason, seen)
     except IntegrityError as error:
         if not isinstance(error.__cause__, UniqueViolation):
             raise
@@ -99,12 +105,14 @@ def register(proposal: Proposal, *, by: str, reason: str) -> Registered:
     return registered
 
 
-def _register(proposal: Proposal, by: str, reason: str) -> Registered:
+def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Difference] | None) -> Registered:
     with transaction.atomic():
         if asked := any(name in ASKED for name in proposal.dlq):
             rules.lock()
         dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
         changes = differences(proposal)
+        if seen is not None and changes != list(seen):
+            raise DlqIsTaken(f"{proposal.name} was not written: somebody else has changed it since you looked.")
         if not changes:
             return Registered(new=False, differences=[])
         new = dlq is None

@@ -94,7 +94,7 @@ _UNHEARD = f"""
 WITH open AS MATERIALIZED (
     SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id, a.opened_at
       FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
-     WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND t.proof <> 'accepted'
+     WHERE a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0 AND t.proof <> 'accepted'
 ), meant AS (
     SELECT a.id, a.target_id, r.reporter_id
       FROM open a JOIN redrive_report r ON r.message_id = a.sent_message_id

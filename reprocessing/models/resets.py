@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal
 
 from reprocessing.models import rows
 from reprocessing.models.bearings import COLUMNS, WHICH, Bearing
@@ -12,16 +12,20 @@ from reprocessing.models.breaker import BreakerState
 
 logger = logging.getLogger(__name__)
 
+State = Literal["closed", "open", "half_open"]
+_DID: Final = {"closed": "closed", "open": "opened", "half_open": "half opened"}
 
 _RESET = f"""
 WITH clock AS MATERIALIZED (
     SELECT redrive_now() AS now
 ), was AS (
-    SELECT {COLUMNS} FROM redrive_breaker b {WHICH} FOR UPDATE OF b
+    SELECT * FROM (SELECT {COLUMNS} FROM redrive_breaker b {WHICH} FOR UPDATE OF b) b
+     WHERE %(breaker)b::bigint IS NULL
+        OR (b.breaker_id = %(breaker)b::bigint AND b.state = %(was)b::text AND b.epoch = %(epoch)b::bigint)
 ), moved AS (
     UPDATE redrive_breaker b
        SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now, why = %(why)b::text, successes = 0,
-           canary_until = NULL, rest = CASE %(state)b::text WHEN 'open' THEN b.cooldown ELSE 0 END,
+           canary_until = NULL, rest = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.cooldown END,
            retry_at = CASE %(state)b::text WHEN 'open' THEN
                       k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
            ramp = CASE %(state)b::text WHEN 'closed' THEN b.ramp_from ELSE b.ramp END,
@@ -64,16 +68,25 @@ def reset(  # noqa: PLR0913  # each by its name
     Returns:
         Where they stand now.
     """
-    why = f'{"closed" if to == "closed" else "opened"} by {by}: "{reason}"'
-    values = {
-        "targets": sorted(set(targets)),
-        "class": rate_class,
-        "state": to,
-        "by": by,
-        "reason": reason,
-        "seconds": seconds,
-    }
-    done = rows.fetch(Bearing, _RESET, {**values, "why": why})
+    which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
+    return _reset(which, to, by, reason, seconds)
+
+
+def reset_one(seen: Bearing, *, to: State, by: str, reason: str, seconds: float | None = None) -> Bearing | None:
+    """Move one breaker by hand that stands as it was seen; where it stands now, or None: it stands otherwise.
+
+    Half open: the next letter that goes there is a canary, and nothing else goes.
+    """
+    which = {"targets": [seen.target_id], "class": None}
+    it = {"breaker": seen.breaker_id, "was": seen.state, "epoch": seen.epoch}
+    done = _reset({**which, **it}, to, by, reason, seconds)
+    return done[0] if done else None
+
+
+def _reset(which: Mapping[str, Any], to: State, by: str, reason: str, seconds: float | None) -> list[Bearing]:
+    why = f'{_DID[to]} by {by}: "{reason}"'
+    values = {**which, "state": to, "by": by, "reason": reason, "seconds": seconds, "why": why}
+    done = rows.fetch(Bearing, _RESET, values)
     for one in done:
         level = logging.WARNING if one.state == BreakerState.OPEN else logging.INFO
         logger.log(level, "The breaker of %s was %s", one.name, why)

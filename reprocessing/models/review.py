@@ -7,7 +7,9 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.group import LetterGroup
 from reprocessing.models.letter import DeadLetter
+from reprocessing.models.operation import Operation
 from reprocessing.models.rule import Rule
 from reprocessing.models.run import Run
 from reprocessing.models.target import Target
@@ -27,10 +29,19 @@ class Act(models.TextChoices):
     PAUSED = "paused", "paused"
     ABORTED = "aborted", "aborted"
     RESET = "reset", "reset"
+    RESTORED = "restored", "restored: back to the parking lot"
+    EDITED = "edited", "edited"
+    REVEALED = "revealed", "looked at its payload"
+    EXPORTED = "exported", "exported"
+    ASSIGNED = "assigned", "assigned"
+    NOTED = "noted", "noted"
 
 
 class Review(models.Model):
-    """One act of one person on a letter, a dlq, a run, a target or a rule; on none of them: on everything."""
+    """One act of one person on a letter, a group, a dlq, a run, a target or a rule; on none of them: on everything.
+
+    It is written once (a trigger sees to it), and forgotten with what it is about. `operation`: what it was a part of.
+    """
 
     act = models.TextField(choices=Act.choices)
     letter = models.ForeignKey(DeadLetter, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
@@ -38,6 +49,12 @@ class Review(models.Model):
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
     target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
     rule = models.ForeignKey(Rule, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
+    group = models.ForeignKey(
+        LetterGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False
+    )
+    operation = models.ForeignKey(
+        Operation, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False
+    )
     by = models.TextField()
     reason = models.TextField()
     at = models.DateTimeField(db_default=Now())
@@ -49,24 +66,35 @@ class Review(models.Model):
         constraints = [
             models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_review_says_who_and_why"),
         ]
-        indexes = [models.Index(F("letter"), F("at"), name="reviews_of_a_letter")]
+        indexes = [
+            models.Index(F("letter"), F("at"), name="reviews_of_a_letter"),
+            models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="reviews_of_a_group"),
+            models.Index(F("operation"), F("id"), condition=Q(operation__isnull=False), name="reviews_of_an_operation"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.act} by {self.by}"
 
 
 class Halt(models.Model):
-    """The one row that stops every send, fleet-wide; no row, no halt."""
+    """A row that stops every send, fleet-wide; no row, no halt.
+
+    The first is a person's stop. The second holds everything after a restore: `restored_to` is the time of the backup,
+    and `after_restore release` alone lifts it.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     since = models.DateTimeField(db_default=Now())
     by = models.TextField()
     reason = models.TextField()
+    restored_to = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         db_table = "redrive_halt"
         constraints = [
-            models.CheckConstraint(condition=Q(id=1), name="there_is_one_halt"),
+            models.CheckConstraint(
+                condition=Q(id=1, restored_to=None) | Q(id=2, restored_to__isnull=False), name="there_is_one_halt"
+            ),
             models.CheckConstraint(condition=~Q(by="") & ~Q(reason=""), name="a_halt_says_who_and_why"),
         ]
         default_permissions = ("view",)

@@ -25,15 +25,21 @@ class Role:
     may: tuple[str, ...] = ()
 
 
-_OPERATES: Final = ("release_parkedletter", "discard_parkedletter", "stop_sends")
-_READS: Final = (_PAYLOADS,)
-_CONFIGURES: Final = ("change_deadletterqueue", "change_rule")
+_OPERATES: Final = (
+    "release_parkedletter", "discard_parkedletter", "assign_parkedletter", "change_lettergroup", "operate_run",
+    "reset_breaker", "stop_lane", "stop_deadletterqueue", "stop_sends", "export_deadletter",
+)  # fmt: skip
+_READS: Final = (_PAYLOADS, "edit_parkedletter")
+_CONFIGURES: Final = (
+    "add_deadletterqueue", "change_deadletterqueue", "add_target", "change_target", "add_rule", "change_rule",
+    "delete_rule",
+)  # fmt: skip
 
 ROLES: Final = (
     Role("Redrive viewer", "sees everything but payloads"),
-    Role("Redrive operator", "replays and discards what is parked, and stops everything, too", _OPERATES),
-    Role("Redrive editor", "sees payloads, too", (*_OPERATES, *_READS)),
-    Role("Redrive administrator", "configures dlqs and rules, too", (*_OPERATES, *_READS, *_CONFIGURES)),
+    Role("Redrive operator", "settles and exports what is parked, has runs run, and stops what must stop", _OPERATES),
+    Role("Redrive editor", "sees payloads, and edits letters, too", (*_OPERATES, *_READS)),
+    Role("Redrive administrator", "configures dlqs, targets and rules, too", (*_OPERATES, *_READS, *_CONFIGURES)),
 )
 
 

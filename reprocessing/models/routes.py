@@ -15,6 +15,8 @@ from reprocessing.models import rows
 GROUP = 500
 #: Bytes of letters that are loaded at a time: their attributes weigh as much as bodies may.
 CHUNK = 16 * 1024 * 1024
+#: The version that a person's word on where a letter goes is of: no rulebook rises above it, so no rule is asked.
+BY_HAND: Final = 9_000_000_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,7 @@ class Asked:
         origin: ARN of the queue it died in; empty if nobody knows.
         home: the target of its origin, where it goes when no rule says otherwise.
         objection: why it is parked before it is anybody's turn to ask about it; else empty.
-        released: a person released it.
-        size: bytes of its body.
+        released: a person released it; size: bytes of its body.
         body: empty when it was not asked for, or is larger than rules read.
     """
 
@@ -72,19 +73,21 @@ class Decided:
     keeps_place: bool = False
 
 
-# By chunks of bounded bytes; what rules do not read stays where it is.
+# By chunks of bounded bytes; what rules do not read stays where it is. They read what will be sent.
 _COLUMNS: Final[LiteralString] = """
 SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS origin,
        o.target_id AS home, l.route, l.rule_id, l.route_version, l.objection,
-       l.released_by IS NOT NULL AS released, octet_length(p.body) AS size, p.attributes, p.system,
-       CASE WHEN %(bodies)b::bool AND octet_length(p.body) <= %(limit)b::int THEN p.body ELSE ''::bytea END AS body
+       l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system,
+       CASE WHEN %(bodies)b::bool AND octet_length(coalesce(v.body, p.body)) <= %(limit)b::int
+            THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
 """
 
 _LOAD = f"""
 {_COLUMNS}
   FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
           FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l
-  JOIN redrive_payload p ON p.letter_id = l.id
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
  WHERE l.before < %(chunk)b::int
  ORDER BY l.id
@@ -98,7 +101,7 @@ _CAPTURED = f"""
          WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
            AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
          ORDER BY id DESC LIMIT 1000) l
-  JOIN redrive_payload p ON p.letter_id = l.id
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
   LEFT JOIN redrive_origin o ON o.id = l.origin_id
  WHERE l.captured_at >= %(since)b AND l.before < %(chunk)b::int
  ORDER BY l.id DESC
@@ -189,7 +192,7 @@ UPDATE redrive_lane n SET breaker_id = NULL
          WHERE EXISTS (SELECT FROM redrive_breaker WHERE state <> 'closed')
            AND n.phase = 'ready' AND n.due_at <= redrive_now()
            AND n.breaker_id IN (SELECT id FROM redrive_breaker WHERE state <> 'closed')
-           AND (SELECT l.route_version <> %(version)b AND (%(rules)b::bool OR l.route_version > 0)
+           AND (SELECT l.route_version < %(version)b AND (%(rules)b::bool OR l.route_version > 0)
                   FROM redrive_letter l
                  WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
                  ORDER BY l.sequence, l.message_id LIMIT 1)

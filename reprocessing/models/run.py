@@ -52,6 +52,7 @@ class Run(models.Model):
 
     class Meta:
         db_table = "redrive_run"
+        default_permissions = ("view", "operate")
         constraints = [
             models.UniqueConstraint(
                 fields=["dlq"], condition=Q(kind=RunKind.STANDING), name="a_dlq_has_one_standing_run"
@@ -68,3 +69,8 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_of_released(self) -> bool:
+        """Whether it was begun for letters that people released: nobody selected them."""
+        return "released" in self.selection

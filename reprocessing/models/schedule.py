@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -17,7 +18,8 @@ logger = logging.getLogger(__name__)
 EVERY = timedelta(seconds=60)
 #: When one is looked at again whose schedule names no time (the 30th of February, in a billion days).
 NEVER = timedelta(days=1)
-_NO_TIME = "Its schedule names no time at which it could be polled. Mend it with add_dlq, --every or --crontab."
+_A_DAY = 86_400.0
+_NO_TIME = "Its schedule names no time at which it could be polled. Give it another interval or crontab."
 
 
 def due(*, now: datetime, limit: int) -> list[int]:
@@ -50,6 +52,34 @@ def due(*, now: datetime, limit: int) -> list[int]:
 def at_once(dlq: DeadLetterQueue) -> None:
     """Make the dlq due now."""
     DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.clock())
+
+
+def turns() -> float:
+    """How often a second a dlq has its turn, all of them together, as their schedules say."""
+    every = EVERY.total_seconds()
+    found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
+    return sum(_turns(dlq, every) for dlq in found)
+
+
+def cadences(dlqs: Collection[int]) -> dict[int, float]:
+    """Seconds from one turn of each of these dlqs to its next, as its schedule says; a crontab's on the average."""
+    every = EVERY.total_seconds()
+    found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
+    turns = {dlq.pk: _turns(dlq, every) for dlq in found.only("interval", "crontab")}
+    return {dlq: 1 / often if often else NEVER.total_seconds() for dlq, often in turns.items()}
+
+
+def _turns(dlq: DeadLetterQueue, every: float) -> float:
+    schedule = dlq.interval or dlq.crontab
+    if schedule is None:
+        return 1 / every
+    try:
+        timing = schedule.schedule
+        if dlq.interval is not None:
+            return 1 / max(1.0, float(timing.run_every.total_seconds()))
+        return len(timing.minute) * len(timing.hour) / _A_DAY
+    except Exception:  # noqa: BLE001  # as in `_next`: such a one has no turn
+        return 0.0
 
 
 def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:

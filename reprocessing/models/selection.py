@@ -54,15 +54,17 @@ WITH captured AS (
 )
 """
 
-# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters. What a letter must be
-# when it is taken is asked in a CASE: found by that, and not by their ids, all would be read for each one chosen.
+# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters. The chosen are one array,
+# and what a letter must be when it is taken is asked in a CASE: joined by a planner that takes the table for empty, all
+# letters would be read for each one chosen.
 _SELECT = f"""
 {_LEADING}, chosen AS (
     SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
       FROM placed WHERE wanted AND leads
 ), taken AS (
-    UPDATE redrive_letter l SET run_id = %(run)b FROM chosen c
-     WHERE l.id = c.id AND (%(limit)b::bigint IS NULL OR c.place <= %(limit)b::bigint)
+    UPDATE redrive_letter l SET run_id = %(run)b
+     WHERE l.id = ANY (ARRAY (
+                SELECT id FROM chosen WHERE %(limit)b::bigint IS NULL OR place <= %(limit)b::bigint))
        AND CASE l.state WHEN 'captured' THEN l.run_id IS NULL ELSE false END
     RETURNING l.id
 )

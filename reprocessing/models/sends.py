@@ -26,7 +26,8 @@ _AGAIN = """
 # its epoch, and decides whatever became of its letter before.
 _WINDOWS = f"""
 SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest IS NOT NULL AS sent,
-       c.returned_at IS NOT NULL OR c.ill AS failed, coalesce(c.closed_at IS NOT NULL, false) AS closed,
+       c.returned_at IS NOT NULL OR c.ill AS failed,
+       coalesce(c.closed_at IS NOT NULL OR (c.taken_at IS NULL AND c.deadline IS NOT NULL), false) AS closed,
        CASE WHEN c.taken_at IS NOT NULL THEN c.deadline END AS awaited_until
   FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(sizes)b::int[]) AS a(breaker_id, epoch, size)
  CROSS JOIN LATERAL (

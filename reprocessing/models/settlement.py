@@ -121,6 +121,7 @@ _ABSENT = f"""
 WITH closed AS (
     UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false, ill = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
+       AND NOT EXISTS (SELECT FROM redrive_halt WHERE id = 2)  -- what came back since the backup is forgotten
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l

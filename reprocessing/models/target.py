@@ -118,6 +118,11 @@ class Target(models.Model):
         return self.kind in SLOW
 
     @property
+    def outlasts(self) -> bool:
+        """Whether a lane waits for what may be on its way here though its letter's last attempt ended unknown."""
+        return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
+
+    @property
     def allowed_burst(self) -> float:
         """Letters that may go at once: what was set, else one second of rate, and never less than one."""
         return self.burst if self.burst is not None else max(1.0, self.rate or 1.0)

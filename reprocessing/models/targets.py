@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 
 from reprocessing.domain.arn import name_of
+from reprocessing.domain.errors import TargetIsUnclear
 from reprocessing.models.dead_letter_queue import DeadLetterQueue
 from reprocessing.models.difference import Difference, Fields, differing
 from reprocessing.models.health import CheckKind, HealthCheck
@@ -49,11 +50,19 @@ def write(arn: str, fields: Fields) -> Target:
     return target
 
 
-def put(arn: str, fields: Fields, *, by: str, reason: str) -> list[Difference]:
-    """Make the target, or change what the fields say otherwise; and write down who did it."""
+def put(
+    arn: str, fields: Fields, *, by: str, reason: str, seen: Sequence[Difference] | None = None
+) -> list[Difference]:
+    """Make the target, or change what the fields say otherwise; and write down who did it.
+
+    Raises:
+        TargetIsUnclear: what would change is something else than a person had `seen`.
+    """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
         changes = differences(arn, fields, row)
+        if seen is not None and changes != list(seen):
+            raise TargetIsUnclear(f"{name_of(arn)} was not written: somebody else has changed it since you looked.")
         if changes:
             Review.objects.create(
                 act=Act.CHANGED if row else Act.ADDED,

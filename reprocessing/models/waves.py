@@ -65,7 +65,8 @@ _FATES_OF: Final[LiteralString] = f"""
 SELECT a.id, coalesce(mine.fate, later.fate, CASE
            WHEN l.state IN ('sending', 'awaiting') THEN 'open'
            WHEN l.state <> 'waiting' OR EXISTS (
-                SELECT FROM redrive_lane n WHERE n.id = l.lane_id AND n.phase = 'held') THEN 'silent'
+                SELECT FROM redrive_lane n
+                 WHERE n.id = l.lane_id AND (n.phase = 'held' OR n.stopped_at IS NOT NULL)) THEN 'silent'
            WHEN l.id = (SELECT h.id FROM redrive_letter h
                          WHERE h.lane_id = l.lane_id AND h.state IN ('waiting', 'sending', 'awaiting')
                            AND NOT h.lets_pass
@@ -235,7 +236,7 @@ def _follow(run: int, size: int | None) -> None:
 
 
 def _stop(one: _Open, why: str) -> Stopped:
-    told = f"It stopped itself: {why}. To go on: manage.py resume_run {one.name} --reason WHY --confirm"
+    told = f"It stopped itself: {why}."
     rows.execute(_SETTLE, {"run": one.run_id})
     rows.execute(_PAUSE, {"run": one.run_id, "by": THE_SERVICE, "why": told})
     return Stopped(one.run_id, one.name, told)

@@ -14,7 +14,7 @@ from reprocessing.conf import Conf
 from reprocessing.domain.envelope import Arrival, pack
 from reprocessing.domain.identity import body_hash
 from reprocessing.domain.marks import earlier_attempts, read_mark, size
-from reprocessing.models import DeadLetterQueue, arrival, captures, homecoming, lanes, rows
+from reprocessing.models import DeadLetterQueue, arrival, captures, comebacks, forgotten, homecoming, lanes, rows
 from reprocessing.models.arrival import Marked, NewLetter, ReturnedCopy
 from reprocessing.models.captures import Capturing
 from reprocessing.models.dead_letter_queue import DeleteWhen
@@ -101,6 +101,7 @@ class _Capture:
         self._dlq, self._capturing, self._conf, self._dice, self._dirty = dlq, capturing, conf, dice, dirty
         self._done = Captured()
         self._held = captures.held(dlq.pk)
+        self._moved = comebacks.are_expected(dlq.pk)
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
         self._origins = trace.Origins(dlq)
         self._waiting: list[Arrival] = []
@@ -163,6 +164,7 @@ class _Capture:
         self._waiting.clear()
         deletable = self._refresh(copies)
         deletable += self._take_back(copies)
+        deletable += self._take_back_forgotten(copies)
         deletable += self._admit(copies)
         here = [one for one in deletable if one.dlq_id == self._dlq.pk]  # the next sweep of other dlqs sees to theirs
         if here and clear.copies(self._dlq, here) < len(here):
@@ -171,6 +173,8 @@ class _Capture:
 
     def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
         """Copies received before: their new handles; they are taken out of `copies`."""
+        if self._moved:
+            comebacks.stayed(self._dlq.pk, list(copies))
         known = arrival.refresh(
             self._dlq.pk, list(copies), [one.handle for one in copies.values()],
             visibility=self._conf.receive_visibility, at_capture=self._at_capture,
@@ -201,6 +205,27 @@ class _Capture:
         self._done.returns += len(back)
         return held + [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in back]
 
+    def _take_back_forgotten(self, copies: dict[str, Arrival]) -> list[Deletable]:
+        """Letters of ours, come back from attempts that a restored backup does not know; taken out of `copies`."""
+        found = forgotten.returns(self._dlq.pk, [_marked(one, self._conf) for one in copies.values()])
+        if not found:
+            return []
+        ids = sorted({one.lane_id for one in found if one.lane_id is not None})
+        handles = [copies[one.message_id].handle for one in found]
+
+        def record() -> None:
+            lanes.lock(ids, [None] * len(ids))
+            forgotten.record(self._dlq.pk, found, handles, visibility=self._conf.receive_visibility)
+            lanes.advance(ids, [None] * len(ids))
+
+        rows.whole(record)
+        logger.warning(
+            "%s: %d letters came back from attempts that PostgreSQL does not know: was it restored from a backup? See "
+            "manage.py after_restore.", self._dlq.name, len(found),
+        )  # fmt: skip
+        self._done.returns += len(found)
+        return [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in found]
+
     def _judged(self, one: ReturnedCopy, copy: Arrival) -> homecoming.Return:
         due = self._dlq.rest(one.attempts, self._dice(), one).total_seconds()
         spent = one.attempts >= one.max_attempts
@@ -217,12 +242,22 @@ class _Capture:
         if self._conf.marks.redrive is None:
             doubtful = arrival.in_doubt([body_hash(one.body) for one in copies.values()])
         new = [self._new(one, doubtful) for one in copies.values()]
+        if self._moved:
+            new = self._know_again(new, at_capture=at_capture)
         written = arrival.admit(self._dlq.pk, new, visibility=self._conf.receive_visibility, at_capture=at_capture)
         self._done.letters += written
         if not at_capture:
             self._held += written
             return []
         return [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]
+
+    def _know_again(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
+        """Without those whose letters were captured before AWS moved their messages: these go on."""
+        visibility = self._conf.receive_visibility
+        back = comebacks.came_back(self._dlq.pk, new, visibility=visibility, at_capture=at_capture)
+        self._done.known += len(back)
+        self._held += 0 if at_capture else len(back)
+        return [one for one in new if one.message_id not in back]
 
     def _new(self, one: Arrival, doubtful: set[bytes]) -> NewLetter:
         origin = self._origins.of(one.body, one.attributes, one.system)

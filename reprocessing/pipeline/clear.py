@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from reprocessing.models import DeadLetterQueue, captures
 from reprocessing.models.settlement import Deletable
@@ -21,15 +22,20 @@ def copies(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete =
     return len(gone)
 
 
-def everywhere(deletable: Iterable[Deletable], *, by: Delete = delete) -> None:
+def everywhere(
+    deletable: Iterable[Deletable], *, by: Delete = delete, known: Mapping[int, DeadLetterQueue] = MappingProxyType({})
+) -> None:
     """Delete copies from their dlqs; one that stays is swept up by its dlq's next capture.
 
     Args:
         deletable: the copies.
         by: asks SQS: whoever has leases to renew does that meanwhile.
+        known: dlqs that need not be looked up.
     """
     by_dlq: dict[int, list[Deletable]] = {}
     for copy in deletable:
         by_dlq.setdefault(copy.dlq_id, []).append(copy)
-    for dlq in DeadLetterQueue.objects.filter(pk__in=by_dlq):
-        copies(dlq, by_dlq[dlq.pk], by=by)
+    missing = by_dlq.keys() - known.keys()
+    dlqs = {**known, **(DeadLetterQueue.objects.in_bulk(missing) if missing else {})}
+    for pk, some in by_dlq.items():
+        copies(dlqs[pk], some, by=by)

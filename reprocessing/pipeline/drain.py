@@ -13,14 +13,15 @@ from django.db import connection
 from django.db.models import Q
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
+from reprocessing.domain.errors import AwsMovesTheMessages, QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
+from reprocessing.domain.metric import CAPTURE_ERRORS, CAPTURES
 from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import DeadLetterQueue, Run, Target, operations, progress
-from reprocessing.models.operations import Asked
+from reprocessing.models import DeadLetterQueue, Run, Target, native, operations, plans, progress
+from reprocessing.models.plans import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.waves import THE_SERVICE
-from reprocessing.pipeline import capture, check, gather, linger, plan, promote, recover, replay
+from reprocessing.pipeline import capture, check, count, gather, linger, plan, promote, recover, replay, sort
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.capture import Captured
 from reprocessing.rate import Rates
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 LONG_POLL = 2
 #: Seconds that a drain waits at its end for requests that slow targets have not answered; later they are unknown.
 PATIENCE = 10.0
+#: Batches of letters that a drain sorts by their causes at its end.
+SORTED = 20
 #: Seconds between two looks when nothing was due.
 IDLE = 0.25
 
@@ -54,11 +57,13 @@ def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], N
         QueueIsOutOfReach: the dlq could not be read.
     """
     conf = _brisk(hands.conf)
-    found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
-    captured = capture.letters(
-        dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
-        receivers=gather.receivers(found.visible, conf), alone=gather.is_ours_alone(dlq, found, conf),
-    )  # fmt: skip
+    with count.turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+        found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
+        captured = capture.letters(
+            dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
+            receivers=gather.receivers(found.visible, conf), alone=gather.is_ours_alone(dlq, found, conf),
+        )  # fmt: skip
+        counted.failed, counted.idle = bool(captured.trouble), captured.busy
     if captured.trouble and not captured.received:
         raise QueueIsOutOfReach(captured.trouble)
     plan.places(dlq)
@@ -71,9 +76,9 @@ def prepare(dlq: DeadLetterQueue, asked: Asked) -> Run:
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
     """
-    run = operations.plan(dlq, asked)
+    run = plans.plan(dlq, asked)
     _compare(run, dlq, asked.selection)
-    operations.select(run.pk, by=asked.by, reason=f"{asked.selection} of {dlq.name}")
+    plans.select(run.pk, by=asked.by, reason=asked.reason or f"{asked.selection} of {dlq.name}")
     run.refresh_from_db()
     return run
 
@@ -107,25 +112,28 @@ def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
 
     Raises:
         RunStandsOtherwise: it is paused, or was aborted.
+        AwsMovesTheMessages: out of its dlq.
     """
     match run.state:
         case RunState.PLANNED:
             plan.places(run.dlq)
-            operations.select(run.pk, by=by, reason=reason)  # one whose selection was never committed
+            plans.select(run.pk, by=by, reason=reason)  # one whose selection was never committed
+            run.refresh_from_db()
             operations.start(run, by=by, reason=reason)
         case RunState.FINISHED:
             operations.go_on(run.pk, by=by, reason=reason)
     run.refresh_from_db()
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         raise RunStandsOtherwise(standing_still(run))
+    if moved := native.of(run.dlq_id):
+        raise AwsMovesTheMessages(f"{run.dlq.name}: {native.in_words(moved)}")
     return run
 
 
 def standing_still(run: Run) -> str:
     """Who paused or aborted a run, why, and how to go on."""
-    said = f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
-    if run.stopped_by == THE_SERVICE:
-        return f"{run.name}: {run.why}"  # it says itself how to go on
+    by_itself = run.stopped_by == THE_SERVICE
+    said = f"{run.name}: {run.why}" if by_itself else f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
     if run.state == RunState.PAUSED:
         return f"{said} To go on: manage.py resume_run {run.name} --reason WHY --confirm"
     return f"{said} What it left goes along with the next run: manage.py drain_dlq {run.dlq.name}"
@@ -133,19 +141,19 @@ def standing_still(run: Run) -> str:
 
 def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> None:
     asked = f"{ALL if selection is None else selection} of {dlq.name}"
-    is_drain = run.kind == RunKind.DRAIN and "released" not in run.selection
+    is_drain = run.kind == RunKind.DRAIN and not run.is_of_released
     same = is_drain and selection in {None, Selection.read(run.selection)}
     if run.dlq_id != dlq.pk or not same:
         raise RunIsAnother(
             f"The run {run.name} was asked for {_told(run)}; now it is asked for {asked}. "
-            "A run is repeated as it was (rerun), or another one is begun under another id."
+            "A run is repeated as it was (by starting it again), or another one is begun under another id."
         )
 
 
 def _told(run: Run) -> str:
     if run.kind == RunKind.STANDING:
         return f"whatever {run.dlq.name} holds, by beat"
-    what = "released letters" if "released" in run.selection else Selection.read(run.selection)
+    what = "released letters" if run.is_of_released else Selection.read(run.selection)
     return f"{what} of {run.dlq.name}"
 
 
@@ -188,6 +196,7 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
             one.end()
         linger.wait(PATIENCE)
     recover.sweep(run.dlq, conf=hands.conf)
+    sort.letters(batches=SORTED)
     progress.finish_runs()
     return progress.tally(run.pk)
 
@@ -229,16 +238,19 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Looks at health, rules, breakers, waves; by itself, since a capture may take longer than a verdict holds."""
+    """Looks at health, rules, breakers, waves, instalments; by itself, since a capture may outlast a verdict."""
 
     def __init__(self, run: Run, hands: Hands) -> None:
         super().__init__(run, hands)
         self._book: Book | None = None
+        self._dlq = run.dlq_id
         # Others' targets are others' to look at: this process may not be allowed to, and would call them unknown.
         self._targets = Target.objects.filter(Q(origins__dlq=run.dlq_id) | Q(rules__enabled=True)).distinct()
 
     def _look(self) -> None:
         self._book = recover.fleet(self._book)
+        for run in progress.running(self._dlq):
+            plan.go_on(only=run, stop=self._is_over)
         check.targets(conf=self._hands.conf, of=list(self._targets.values_list("pk", flat=True)))
 
 

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from django.db import transaction
 
 from reprocessing.conf import Conf
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, captures, lanes, waves
+from reprocessing.domain.errors import AwsMovesTheMessages
+from reprocessing.domain.metric import CAPTURE_ERRORS, CAPTURES
+from reprocessing.models import (
+    Attempt,
+    DeadLetter,
+    DeadLetterQueue,
+    Run,
+    captures,
+    hold,
+    lanes,
+    plans,
+    waves,
+)
+from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.enlistment import Enlisted
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import capture, plan
+from reprocessing.pipeline import capture, count, hand_over, plan
 from reprocessing.pipeline.capture import Captured
 from reprocessing.sqs import Depth, QueueAddress, depth
 
@@ -39,10 +53,22 @@ def letters(
     Raises:
         QueueIsOutOfReach: its depth could not be read.
     """
+    with count.turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+        gathered = _letters(dlq, conf, dice, seconds, stop)
+        counted.failed = bool(gathered.captured.trouble)
+        counted.idle = gathered.skipped or gathered.captured.busy
+    return gathered
+
+
+def _letters(
+    dlq: DeadLetterQueue, conf: Conf, dice: Callable[[], float], seconds: float, stop: Callable[[], bool]
+) -> Gathered:
     found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
     if found.visible == 0 and not _is_waited_for(dlq):
         return Gathered(skipped=True)
+    if hand_over.is_aws_s(dlq):
+        return Gathered(Captured(busy=True))
     gathered = Gathered(
         capture.letters(
             dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(found.visible, conf),
@@ -51,26 +77,32 @@ def letters(
     )  # fmt: skip
     if not gathered.captured.busy:
         plan.places(dlq)
+        if gathered.captured.drained:
+            plan.choose(dlq)
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
-            gathered.enlisted = plan.enlist(dlq, standing_run(dlq))
+            with suppress(AwsMovesTheMessages):  # it was handed over a moment ago
+                gathered.enlisted = plan.enlist(dlq, standing_run(dlq))
     return gathered
 
 
 def is_wanted(dlq: DeadLetterQueue) -> bool:
-    """Whether beat may receive from this dlq: it is automatic, or letters await what a capture of it would prove."""
-    if dlq.mode == Mode.OBSERVE or dlq.stopped_at is not None:
+    """Whether beat may receive from this dlq: it is automatic, or somebody waits for what a capture of it brings."""
+    if dlq.mode == Mode.OBSERVE:
         return False
+    if dlq.stopped_at is not None:
+        return _plan_waits(dlq)  # to look sends nothing
     return dlq.mode == Mode.AUTOMATIC or _is_waited_for(dlq)
 
 
-def look(dlq: DeadLetterQueue) -> None:
-    """Note how many messages the dlq is said to hold, and nothing else.
+def look(dlq: DeadLetterQueue) -> bool:
+    """Note how many messages the dlq is said to hold; whether beat is to capture it: it may, and that brings something.
 
     Raises:
         QueueIsOutOfReach: its depth could not be read.
     """
     found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
+    return is_wanted(dlq) and (found.visible > 0 or _is_waited_for(dlq))
 
 
 def receivers(visible: int, conf: Conf) -> int:
@@ -105,8 +137,12 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
-    """Whether letters await its evidence, or such as the standing run would take wait for it to be known as drained."""
-    if Attempt.objects.filter(target__watched_by=dlq, closed_at=None, taken_at__isnull=False).exists():
+    """Whether letters await its evidence, or wait for it to be known as drained: a plan's, or the standing run's."""
+    if hold.standing() is not None:
+        return True
+    if _plan_waits(dlq):
+        return True
+    if Attempt.objects.filter(OUTCOME_IS_OPEN, target__watched_by=dlq).exists():
         return True
     if dlq.mode != Mode.AUTOMATIC:
         return False
@@ -114,3 +150,8 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     ended = (RunState.FINISHED, RunState.ABORTED)
     back = DeadLetter.objects.filter(run__dlq=dlq, run__state__in=ended, state__in=("waiting", "sending", "awaiting"))
     return captured.exists() or back.exists()
+
+
+def _plan_waits(dlq: DeadLetterQueue) -> bool:
+    """Whether somebody plans a run, and the dlq has not been looked into since."""
+    return any(dlq.drained_through is None or dlq.drained_through < one.created_at for one in plans.unselected(dlq.pk))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from reprocessing.domain.report import Said, Unclear, read
-from reprocessing.models import DeadLetterQueue, acknowledgement, lanes, reports, rows
+from reprocessing.models import DeadLetterQueue, acknowledgement, groups, lanes, reports, rows
 from reprocessing.models.acknowledgement import Named
 from reprocessing.models.reports import Found
 from reprocessing.models.settlement import Deletable
@@ -70,6 +70,8 @@ def said(some: Sequence[Said], *, reporter: int | None, dice: Dice) -> Heard:
         kept = reports.keep([some[n] for n in new.values()], reporter)
         meant = {_attempt(found.get(new[digest])) for digest in kept}
         _follow([one for one in about if one.attempt_id in meant], dice)
+        if failed := [digest for digest in kept if some[new[digest]].verdict != "delivered"]:
+            groups.doubt(digests=failed)
         return kept
 
     kept = rows.whole(record)
@@ -90,7 +92,9 @@ def again(*, dice: Dice) -> int:
 
 def _hear(about: Sequence[Named], dice: Dice) -> list[Deletable]:
     _lock(about)
-    return _follow(about, dice)
+    deletable = _follow(about, dice)
+    groups.doubt(attempts=[one.attempt_id for one in about])
+    return deletable
 
 
 def _attempt(found: Found | None) -> int | None:

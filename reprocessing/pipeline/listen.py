@@ -21,7 +21,7 @@ _ASK = 1.0
 _FULL = 10
 #: Polls whose messages may wait to be written; beyond that the receivers wait.
 _AHEAD = 30
-#: Seconds after which a receiver that is done looks whether the others were told to end.
+#: Seconds after which who is done, or iterates, looks whether it is over.
 _PATIENCE = 0.1
 
 
@@ -63,7 +63,7 @@ class Listening:
         self._left_nothing = False
         self._arrived = self._handed_over = self._settled = 0
         self._guard = threading.Condition()
-        self._polling = 0
+        self._polling, self._at_work = 0, receivers
         self._threads = [threading.Thread(target=self._listen, args=(number,)) for number in range(receivers)]
 
     def __enter__(self) -> Self:
@@ -73,16 +73,16 @@ class Listening:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        while any(thread.is_alive() for thread in self._threads):  # a receiver may stand before a full queue
-            self._take(0.05)
         for thread in self._threads:
-            thread.join()
+            while thread.is_alive():
+                self._take(0)  # it may stand before a full queue
+                thread.join(_PATIENCE / 10)
 
     def __iter__(self) -> Iterator[list[Arrival]]:
-        while any(thread.is_alive() for thread in self._threads) or not self._heard.empty():
+        while self._at_work or not self._heard.empty():
             if self._stop() or time.monotonic() > self._end or self._leaves_nothing():
                 self._over.set()
-            arrived = self._take(0.1)
+            arrived = self._take(_PATIENCE)
             self._handed_over += len(arrived)
             yield arrived
         self.silent = not self.trouble and (self._left_nothing or self._all_quiet())
@@ -98,6 +98,14 @@ class Listening:
             return []
 
     def _listen(self, number: int) -> None:
+        try:
+            self._receive(number)
+        finally:
+            with self._guard:
+                self._at_work -= 1
+            self._heard.put([])  # whoever waits for more waits no longer
+
+    def _receive(self, number: int) -> None:
         while self._begins():
             hidden = self._address.fifo and self._settled < self._arrived
             try:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 from reprocessing.domain.envelope import unpack
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetterQueue, Run, enlistment, lanes, parking, rows
+from reprocessing.models import (
+    DeadLetterQueue,
+    Run,
+    assignment,
+    enlistment,
+    lanes,
+    parking,
+    reinstatement,
+    releases,
+    rows,
+)
+from reprocessing.models.parking import Asked
 from reprocessing.models.review import Act
 from reprocessing.models.run import RunState
 from reprocessing.pipeline import place, trace
@@ -22,8 +35,11 @@ class Reviewed:
     refused: dict[int, str]
 
 
-def release(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
-    """Put parked letters back onto their lanes, due at once, with as many attempts as their dlq allows anew.
+def release(  # noqa: PLR0913  # each by its name
+    letters: Collection[int], *, by: str, reason: str, due: datetime | None = None, target: int | None = None,
+    operation: int | None = None,
+) -> Reviewed:  # fmt: skip
+    """Put parked letters back onto their lanes, with as many attempts as their dlq allows anew.
 
     One that was parked because its place was not known gets its place by what the dlq says now, or else goes alone.
     A released letter goes though later ones of its lane were delivered, and though another body was under its key: a
@@ -33,35 +49,103 @@ def release(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
         letters: ids.
         by: who decides.
         reason: why.
+        due: not before then; what is behind it in its lane waits for it. None: as soon as it is its turn.
+        target: the id of the target that it goes to, whatever rules say; None: where it would go.
+        operation: what it is a part of.
     """
-    return _review(letters, Act.RELEASED, by, reason)
+    put = partial(_release, by=by, reason=reason, due=due, target=target)
+    return _review(letters, _Deed(Act.RELEASED, put, target=target), by, reason, operation)
 
 
-def discard(letters: Collection[int], *, by: str, reason: str) -> Reviewed:
-    """Give up parked letters. Letters with the same idempotency key that turn up later are parked."""
-    return _review(letters, Act.DISCARDED, by, reason)
+def discard(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
+    """Give up parked letters. Letters with the same idempotency key that turn up later are parked.
+
+    Until they are forgotten, `restore` takes it back.
+    """
+    return _review(letters, _Deed(Act.DISCARDED, parking.discard), by, reason, operation)
 
 
-def _review(letters: Collection[int], act: Act, by: str, reason: str) -> Reviewed:
+def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
+    """Park discarded letters again, for what they were parked for; what a rule discarded is quarantined."""
+    return _review(letters, _Deed(Act.RESTORED, reinstatement.restore), by, reason, operation)
+
+
+def assign(letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None) -> Reviewed:
+    """Say who sees to parked letters, by user name; empty: nobody."""
+
+    def write(able: list[Asked]) -> None:
+        ids = [one.letter_id for one in able]
+        assignment.assign(ids, to=to, by=by, reason=reason, operation=operation)
+
+    return _mark(letters, write, by, reason)
+
+
+def note(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
+    """Write down what somebody wants others to know of parked letters; nothing else changes."""
+
+    def write(able: list[Asked]) -> None:
+        parking.record(able, Act.NOTED, was=LetterState.PARKED, by=by, reason=reason, operation=operation)
+
+    return _mark(letters, write, by, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Deed:
+    """What moves letters; `do` moves them, and tells the lanes that it touched."""
+
+    act: Act
+    do: Callable[[list[int]], set[int]]
+    target: int | None = None
+
+    @property
+    def moves_out_of(self) -> LetterState:
+        """Where it finds them."""
+        return LetterState.DISCARDED if self.act is Act.RESTORED else LetterState.PARKED
+
+
+def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operation: int | None) -> Reviewed:
+    _insist(by, reason)
+
+    def decide() -> Reviewed:
+        if deed.act is Act.RELEASED:
+            _name(letters)
+            _place(letters)
+        was = deed.moves_out_of
+        asked = parking.lock(letters, need_lane=deed.act is Act.RELEASED, state=was, target=deed.target)
+        able = [one for one in asked if not one.refusal]
+        if able:
+            touched = sorted(deed.do([one.letter_id for one in able]))
+            parking.record(able, deed.act, was=was, by=by, reason=reason, operation=operation)
+            if deed.act is Act.RELEASED:
+                releases.record([one.letter_id for one in able], by=by, reason=reason, operation=operation)
+            lanes.advance(touched, [None] * len(touched))
+        return _reviewed(letters, asked)
+
+    return rows.whole(decide)
+
+
+def _mark(letters: Collection[int], write: Callable[[list[Asked]], None], by: str, reason: str) -> Reviewed:
+    """Letters that stay where they are."""
+    _insist(by, reason)
+    return rows.whole(partial(_marked, letters, write))
+
+
+def _marked(letters: Collection[int], write: Callable[[list[Asked]], None]) -> Reviewed:
+    asked = parking.lock(letters, need_lane=False)
+    if able := [one for one in asked if not one.refusal]:
+        write(able)
+    return _reviewed(letters, asked)
+
+
+def _insist(by: str, reason: str) -> None:
     if not by.strip() or not reason.strip():
         raise ValueError("a review says who decided, and why")
 
-    def decide() -> Reviewed:
-        if act is Act.RELEASED:
-            _name(letters)
-            _place(letters)
-        asked = parking.lock(letters, need_lane=act is Act.RELEASED)
-        refused = {one.letter_id: one.refusal for one in asked if one.refusal}
-        refused |= dict.fromkeys(set(letters) - {one.letter_id for one in asked}, "there is no such letter")
-        able = [one.letter_id for one in asked if not one.refusal]
-        if able:
-            touched = _release(able, by) if act is Act.RELEASED else parking.discard(able)
-            parking.record(able, act, by=by, reason=reason)
-            ids = sorted(touched)
-            lanes.advance(ids, [None] * len(ids))
-        return Reviewed(tuple(able), refused)
 
-    return rows.whole(decide)
+def _reviewed(letters: Collection[int], asked: Sequence[Asked]) -> Reviewed:
+    refused = {one.letter_id: one.refusal for one in asked if one.refusal}
+    refused |= dict.fromkeys(set(letters) - {one.letter_id for one in asked}, "there is no such letter")
+    return Reviewed(tuple(one.letter_id for one in asked if not one.refusal), refused)
 
 
 def _name(letters: Collection[int]) -> None:
@@ -88,7 +172,7 @@ def _place(letters: Collection[int]) -> None:
     enlistment.place(known, state=LetterState.PARKED)
 
 
-def _release(letters: list[int], by: str) -> set[int]:
+def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:
     """Back to their lanes; where their dlq has no running run, one is begun for them."""
     for dlq in parking.without_run(letters):
         name = f"release-{uuid4().hex[:12]}"
@@ -97,7 +181,8 @@ def _release(letters: list[int], by: str) -> set[int]:
             dlq_id=dlq,
             state=RunState.RUNNING,
             asked_by=by,
+            reason=reason,
             started_at=lanes.clock(),
             selection={"released": True},
         )
-    return parking.release(letters, by=by)
+    return parking.release(letters, by=by, due=due, target=target)

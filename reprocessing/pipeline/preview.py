@@ -57,21 +57,25 @@ class Preview:
     """What rules would do to `letters` letters, of which none matches `unmatched`; in the order of the rules.
 
     `older` letters, captured before those and not finished, were not asked about; they will be when it is their turn.
+    `cut`: there are more letters than were asked about.
     """
 
     shares: list[Share]
     letters: int = 0
     unmatched: int = 0
     older: int = 0
+    cut: bool = False
 
 
-def letters(
+def letters(  # noqa: PLR0913  # each by its name
     rules: Sequence[Bound],
     *,
     since: datetime,
     dlq: int | None = None,
     focus: int | None = None,
     told: Callable[[int], None] = lambda _: None,
+    most: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Preview:
     """What these rules, in their order, would do to the letters captured since then.
 
@@ -81,6 +85,8 @@ def letters(
         dlq: letters of this one alone.
         focus: the id of one of the rules: of that alone is told, and what other rules take from it.
         told: how many letters were asked about, again and again.
+        most: so many letters at the most, about, the newest; None: all.
+        stop: asked before each letter whether it is time to end: one letter can take some tenths of a second.
     """
     book = Book(0, rules)
     alone = Book(0, [one for one in rules if one.rule.id == focus]) if focus is not None else None
@@ -90,9 +96,15 @@ def letters(
     below: int | None = None
     while chunk := routes.captured(since=since, dlq=dlq, below=below, bodies=bodies):
         for one in chunk:
+            if stop():
+                preview.cut = True
+                return preview
             _add(preview, shares, one, book.ask(one), None if alone is None else alone.ask(one))
         below = chunk[-1].letter_id
         told(preview.letters)
+        if most is not None and preview.letters >= most:
+            preview.cut = True
+            break
     return preview
 
 

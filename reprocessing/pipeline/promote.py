@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import acknowledgement, evidence, lanes, rows
+from reprocessing.models import acknowledgement, evidence, hold, lanes, rows
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.settlement import Deletable, presume
 from reprocessing.pipeline import clear, hear, tell
@@ -25,19 +25,25 @@ def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     """Look at the targets that letters wait for, and promote what the evidence allows; how many letters.
 
     Before that, reports are heard that came before their attempts were known, with `dice` for the backoff of what
-    failed; after it, letters are parked whose consumers were to answer by now, and where nothing else can be seen.
+    failed; after it, letters are parked whose consumers were to answer by now, and where nothing else can be seen; and
+    lanes go on whose letter was parked after a last attempt of unknown end, once that can come back no more. While
+    everything is held after a restore, that nothing came back is no evidence: it may have, and be forgotten.
     """
     hear.again(dice=dice)
     _look()
+    if hold.standing() is not None:
+        return 0
     promoted = 0
     lag = conf.count_lag.total_seconds()
     while found := evidence.ripe(count_lag=lag, limit=_GROUP):
         _close(found, presume)
         promoted += len(found)
-        if len(found) < _GROUP:
+        if len(found) < _GROUP or hold.standing() is not None:  # then nothing was promoted
             break
     while found := acknowledgement.overdue(limit=_GROUP):
         _close(found, acknowledgement.silence)
+    while found := [*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgement.outlasted(limit=_GROUP)]:
+        _close(found, acknowledgement.give_up)
     return promoted
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reprocessing.conf import Conf
-from reprocessing.models import oblivion
+from reprocessing.models import oblivion, tallies
 
-_GROUP, _REPORTS = 1_000, 100_000
+_GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
 def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
@@ -24,5 +24,8 @@ def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
             break
     history = conf.history.total_seconds()
     oblivion.forget_waves(history=history)
+    oblivion.forget_groups(history=history, limit=_CAUSES)
+    oblivion.forget_operations(history=history, limit=_CAUSES)
+    tallies.forget(history=history)
     oblivion.forget_reports(history=history, limit=_REPORTS)
     return purged

@@ -1,4 +1,4 @@
-"""What dead workers and failed calls left behind: copies to delete or to extend, notices to send, runs to finish."""
+"""What dead workers and failed calls left behind: copies to delete or to extend, notices, letters to sort."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ from reprocessing.models import (
     captures,
     lanes,
     notices,
-    operations,
     parking,
+    plans,
     progress,
+    rescue,
     stops,
+    tallies,
     waves,
 )
 from reprocessing.models.notices import Owed
-from reprocessing.pipeline import clear, notify, route
+from reprocessing.pipeline import clear, hand_over, notify, route, sort
 from reprocessing.sqs import QueueAddress, extend
 
 #: SQS hides a message for twelve hours in all, counted from its receive.
 LONGEST = 43_200
 _GROUP = 500
+_BATCHES = 4  # of letters that a sweep sorts
 
 
 def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
     """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again."""
     fleet()  # first: this needs no queue that answers
-    for dlq in DeadLetterQueue.objects.exclude(mode="observe"):
+    sort.letters(batches=_BATCHES, stop=stop)
+    tallies.fold()
+    for dlq in rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
         if stop():
             return
         sweep(dlq, conf=conf)
+    hand_over.sweep()
 
 
 def fleet(book: route.Book | None = None) -> route.Book:
@@ -45,13 +51,14 @@ def fleet(book: route.Book | None = None) -> route.Book:
     waves.sweep()
     book = route.keep_up(lanes.clock(), book)
     progress.finish_runs()
-    operations.sweep()
+    plans.sweep()
     return book
 
 
 def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
-    """Delete what is to be deleted, hide for longer what is under way, free held lanes, and tell what was parked."""
+    """Delete what is finished or about to expire, extend what is under way, free held lanes, tell what was parked."""
     captures.sweep(dlq.pk)
+    rescue.take(dlq.pk, limit=_GROUP)
     while deletable := captures.to_delete(dlq.pk, limit=_GROUP):
         if clear.copies(dlq, deletable) < len(deletable):
             break

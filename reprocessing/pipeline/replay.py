@@ -13,6 +13,7 @@ from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
 from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.domain.metric import SLICE_ERRORS, SLICES
 from reprocessing.domain.verdict import Wait
 from reprocessing.models import brakes, lanes
 from reprocessing.models.brakes import Brake
@@ -20,7 +21,7 @@ from reprocessing.models.intent import intend
 from reprocessing.models.lanes import HandedBack, Standing
 from reprocessing.models.settlement import Closing
 from reprocessing.models.target import Proof
-from reprocessing.pipeline import gate, meter, route, settle, take
+from reprocessing.pipeline import count, gate, meter, route, settle, take
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.keep import SEND_MARGIN
 from reprocessing.pipeline.meter import Metered
@@ -73,6 +74,7 @@ class Slice:
     report: Report = field(default_factory=Report)
     _standings: dict[int, Standing] = field(default_factory=dict)
     _full: set[int] = field(default_factory=set)  # breakers of targets that this turn found full: enough was asked
+    _has_worked: bool = False
     _wire: Wire = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
@@ -83,6 +85,13 @@ class Slice:
         """
         end = time.monotonic() + seconds
         self._wire = Wire(self.conf, self.dice)
+        with count.turn(SLICES, SLICE_ERRORS) as counted:
+            counted.attempts = self._wire.attempts
+            self._work(end)
+            counted.idle = not self._has_worked
+        return self.report
+
+    def _work(self, end: float) -> None:
         try:
             while time.monotonic() < end and not self.stop() and (self._fill() or self._wire.open):
                 self._rest(self._round(), end)
@@ -92,7 +101,6 @@ class Slice:
             self._wire.leave()
         self._wire.clear()
         self.report.taken, self.report.failed = self._wire.taken, self._wire.failed
-        return self.report
 
     def _fill(self) -> bool:
         """Top up with due lanes, with more of them where targets are slow; whether there is anything to work on."""
@@ -105,6 +113,7 @@ class Slice:
                 strictly=self.strictly,
             )  # fmt: skip
             self.only = None
+            self._has_worked |= bool(leased)
             self._remember(lanes.advance(
                 [one.lane_id for one in leased], [one.fence for one in leased],
                 keep=True, lease=self.conf.lease.total_seconds(),
@@ -172,37 +181,37 @@ class Slice:
 
     def _asked(self) -> list[Standing]:
         """The heads about which the rules as they are now have decided; the next ones are asked in this round."""
-        self.book = Book.load(self.book)
+        self._look_at_brakes()
+        self.book = Book.load(self.book, next((one.rules for one in self._wire.brakes.values()), None))
         if asked := [one for one in self._standings.values() if self._is_new(one)][: self.conf.intent_size]:
             turned = route.heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({one.lane_id for one in asked})
             self._remember(turned.standings)
             self._wire.clear(turned.deletable, least=self.conf.intent_size * 2)
+            self._look_at_brakes()  # other targets, perhaps
         most = max(self.conf.intent_size, GROUP) if self._wire.open else self.conf.intent_size
         return [one for one in self._standings.values() if not self._is_new(one)][:most]
 
     def _is_new(self, one: Standing) -> bool:
         """Whether the rules are to be asked about a head: they have changed since, and there are, or were, some."""
-        if self.book is None or one.route_version == self.book.version:
+        if self.book is None or (one.route_version or 0) >= self.book.version:
             return False
         return bool(self.book.rules) or bool(one.route_version)
 
     def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
         """The heads that may go; the others are closed, or their lanes handed back until they may."""
-        room = self._look_at_brakes()
+        room = Counter({one.target_id: self._room(one) for one in self._wire.brakes.values()})
         judged = gate.heads(heads, brakes=self._wire.brakes, room=room)
         self._full |= judged.full
         self._wait(judged.waiting)
         self._close(judged.closings)
         return judged.going
 
-    def _look_at_brakes(self) -> Counter[int]:
-        """What the heads' targets let go now; the letters that each may still have unsettled."""
+    def _look_at_brakes(self) -> None:
+        """What the heads' targets let go now."""
         targets = {one.target_id for one in self._standings.values() if one.target_id}
         self._wire.learn(targets)
-        found = brakes.sight(targets)
-        self._wire.brakes = {one.breaker_id: one for one in found}
-        return Counter({one.target_id: self._room(one) for one in found})
+        self._wire.brakes = {one.breaker_id: one for one in brakes.sight(targets)}
 
     def _room(self, one: Brake) -> int:
         """Letters that a target may still have unsettled, and open here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,6 +34,7 @@ class Wire:
         dice: a throw for each backoff.
         taken: letters that targets took, so far.
         failed: attempts that ended otherwise.
+        attempts: letters that were sent, or tried to, by target.
         brakes: as they were last seen.
         targets: those that the turn has met.
     """
@@ -41,6 +43,7 @@ class Wire:
     dice: Callable[[], float]
     taken: int = 0
     failed: int = 0
+    attempts: Counter[int] = field(default_factory=Counter)
     brakes: dict[int, Brake] = field(default_factory=dict)
     targets: dict[int, Target] = field(default_factory=dict)
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
@@ -83,6 +86,7 @@ class Wire:
             until: for each target until when its tokens hold, on the monotonic clock.
         """
         owned = Ownership(intended, self.lease, beside=self._renew)
+        self.attempts.update(one.target_id for one in intended)
 
         def may_start(target_id: int) -> bool:
             return time.monotonic() < min(owned.until, until.get(target_id, math.inf))
@@ -128,7 +132,7 @@ class Wire:
         """Delete copies from their dlqs: these, and those of settled letters, as soon as there are `least`."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
-            clear.everywhere(self._deletable, by=delete if self._is_over else self._delete)
+            clear.everywhere(self._deletable, by=delete if self._is_over else self._delete, known=self._dlqs)
             self._deletable.clear()
 
     def _settle(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> list[Standing]:
@@ -152,7 +156,7 @@ class Wire:
             dice=self.dice, lease=0.0, keep=False,
         )  # fmt: skip
         tell.outcomes(of_breakers=[one.breaker_id for one in intended], of_runs=[one.run_id for one in intended])
-        clear.everywhere(settled.deletable, by=self._delete)
+        clear.everywhere(settled.deletable, by=self._delete, known=self._dlqs)
 
     def _delete(self, address: QueueAddress, handles: Mapping[str, str]) -> Deleted:
         """SQS may take long, and leases are shorter."""
@@ -161,11 +165,16 @@ class Wire:
         return meanwhile(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
     def _tell(self, intended: Sequence[Intended], outcomes: Mapping[int, Outcome]) -> None:
-        """Breakers hear of failures and of canaries, ramps when a step is due, waves of first tries and later ones."""
-        failed = {one.breaker_id for one in intended if not isinstance(outcomes.get(one.attempt_id), Taken)}
+        """Breakers hear of failures and of canaries, ramps when a step is due, waves of first tries and later ones.
+
+        The last wave, which only failures can end, hears of those.
+        """
+        ill = [one for one in intended if not isinstance(outcomes.get(one.attempt_id), Taken)]
+        failed = {one.breaker_id for one in ill}
         on_trial = {one.breaker_id for one in self.brakes.values() if one.on_trial}
         sent = {one.breaker_id for one in intended}
-        of_waves = [one.run_id for one in intended if one.wave_id or one.no > 1]
+        telling = intended if any(one.wave_size for one in intended) else ill
+        of_waves = [one.run_id for one in telling if one.wave_id or one.no > 1]
         tell.outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
         tell.ramps([one.breaker_id for one in self.brakes.values() if one.step_due and one.breaker_id in sent])
 

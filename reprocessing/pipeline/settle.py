@@ -92,7 +92,7 @@ def _after_returns(
     back = are_back(taken) if taken else set()
     return [
         replace(
-            _failed(one, Refused("Swallowed", "for a copy that had come back already"), dlqs[one.dlq_id], dice),
+            _failed(one, Refused("Swallowed", "for a copy that had come back already"), dlqs[one.dlq_id], dice, None),
             outcome=AttemptOutcome.RETURNED,
             sent_message_id=taken[one.attempt_id],
             taken=True,
@@ -137,7 +137,7 @@ def _fate(
                 ill=outcome.unreachable or None,
             )  # fmt: skip
         case Unknown() | Refused():
-            return _failed(one, outcome, dlqs[one.dlq_id], dice)
+            return _failed(one, outcome, dlqs[one.dlq_id], dice, targets[one.target_id])
         case _ as never:
             assert_never(never)
 
@@ -164,10 +164,11 @@ def _taken(one: Intended, message_id: str | None, target: Target) -> Fate:
     )  # fmt: skip
 
 
-def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice) -> Fate:
+def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None) -> Fate:
     """Due again after its backoff, or parked: at once when no other attempt could end otherwise, else when spent.
 
-    After an unknown outcome the claim stays held, and the epoch as it is: perhaps the target has the letter.
+    After an unknown outcome the claim stays held, and the epoch as it is: perhaps the target has the letter. When that
+    was the last attempt, the lane waits for as long as it may come back: the letter is parked, its copy on its way.
     """
     known = isinstance(failure, Refused)
     outcome = AttemptOutcome.REFUSED if known else AttemptOutcome.UNKNOWN
@@ -176,6 +177,11 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
     ill = True if reason is None else None  # a target that looks into letters is alive
     if reason is None and one.attempts >= dlq.max_attempts:
         reason = ParkedReason.ATTEMPTS_SPENT
+    if reason is not None and not known and target is not None and target.outlasts:
+        return Fate(
+            one.attempt_id, one.letter_id, None, LetterState.PARKED, "held",
+            deadline=target.window, detail=detail, reason=reason, ill=ill,
+        )  # fmt: skip
     if reason is not None:
         return Fate(
             one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free",

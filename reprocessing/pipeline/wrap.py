@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 from reprocessing.conf import Conf
 from reprocessing.domain import answers, event, marks, notification, secret, shape, signature, webhook
@@ -20,13 +19,6 @@ from reprocessing.domain.verdict import NotSent, Refused
 from reprocessing.models import Target
 from reprocessing.models.intent import Intended
 from reprocessing.models.target import TargetKind
-
-#: What AWS adds to a letter that did not die in a queue; whoever failed to take it was not given these.
-_OF_ITS_DEATH: Final = frozenset({
-    "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
-    "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
-    "IS_PAYLOAD_TRUNCATED", "SCHEDULED_TIME",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +121,7 @@ def _content(one: Intended, target: Target) -> _Content | Refused:
         parcel = shape.parcel(found, body, target.kind)
         if isinstance(parcel, Unreadable):
             return _unsupported(parcel)
-        left = {name: attribute for name, attribute in own.items() if name not in _OF_ITS_DEATH}
+        left = {name: attribute for name, attribute in own.items() if name not in shape.OF_ITS_DEATH}
         return _Content(parcel, left, found.kind)
     if target.kind == TargetKind.CELERY:
         task = leaving(

@@ -15,7 +15,9 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
+from reprocessing.sqs.configuration import readable
 from reprocessing.sqs.roles import Assumed
+from reprocessing.sqs.throttling import listen
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -34,6 +36,12 @@ class CloudWatch(Protocol):
 
     def get_metric_data(self, **asked: object) -> dict[str, Any]:
         """What some metrics were."""
+
+    def put_metric_data(self, **told: object) -> dict[str, Any]:
+        """Values of metrics."""
+
+    def put_metric_alarm(self, **wanted: object) -> dict[str, Any]:
+        """An alarm, made or changed."""
 
 
 class Functions(Protocol):
@@ -102,11 +110,12 @@ class _Clients:
             return known
         with self._lock:  # a session is not made for two threads at a time
             if kind not in self._made:
-                self._made[kind] = self._make(kind)
+                with readable(kind.service):
+                    self._made[kind] = self._make(kind)
             return self._made[kind]
 
     def region(self) -> str | None:
-        with self._lock:
+        with self._lock, readable():
             return self._session("", None).region_name
 
     def _session(self, role: str, region: str | None) -> boto3.session.Session:
@@ -131,6 +140,7 @@ class _Clients:
                 retries={"mode": "standard", "total_max_attempts": 1},
             ),
         )
+        listen(made, kind.service)
         return made
 
 
@@ -146,8 +156,8 @@ def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
         wait: seconds.
 
     Raises:
-        botocore.exceptions.BotoCoreError: the AWS configuration of this process cannot be used. That a role cannot be
-            assumed is said by the calls, as `roles.RoleIsNotAssumed`.
+        AwsConfigurationIsUnclear: the AWS configuration of this process cannot be used. That a role cannot be assumed
+            is said by the calls, as `roles.RoleIsNotAssumed`.
     """
     return cast("SQSClient", _clients.get("sqs", region, role, READ_SECONDS + wait))
 
@@ -178,7 +188,7 @@ def objects(region: str, role: str = "") -> Objects:
 
 
 def configured_region() -> str | None:
-    """The region that the environment or the AWS configuration names, if any."""
+    """The region that the environment or the AWS configuration names, if any. Raises what `client` does."""
     return _clients.region()
 
 

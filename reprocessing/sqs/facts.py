@@ -1,4 +1,4 @@
-"""What SQS tells of a queue without handing anything out: settings, depth, who dies into it, who moves out of it."""
+"""What SQS tells of a queue without handing anything out: settings, depth, who dies into it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.sqs.address import QueueAddress
 from reprocessing.sqs.clients import client
-from reprocessing.sqs.refusals import out_of_reach
+from reprocessing.sqs.refusals import code_of, out_of_reach
 
-if TYPE_CHECKING:
-    from mypy_boto3_sqs.type_defs import ListMessageMoveTasksResultEntryTypeDef
-
-_MOST_TASKS_LISTED = 10
 _PAGE = 1_000
 _PARTS_OF_AN_ARN = 6
+_GONE = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +96,6 @@ class Depth:
         return self.visible + self.in_flight + self.delayed
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """AWS's own redrive out of a queue, under way.
-
-    Attributes:
-        status: RUNNING or CANCELLING.
-        destination_arn: None where each message goes back to the queue it died in.
-        to_move: messages to move; None where AWS does not say.
-    """
-
-    status: str
-    destination_arn: str | None
-    moved: int
-    to_move: int | None
-    started_at: datetime
-
-
 def describe(address: QueueAddress) -> QueueFacts:
     """The settings of a queue.
 
@@ -178,19 +158,6 @@ def origins_of(address: QueueAddress) -> list[str]:
         return [url for page in found for url in page["queueUrls"]]
 
 
-def moves(arn: str, role: str = "") -> list[Move]:
-    """AWS's own redrives out of the queue with this ARN that are under way, asked under `role`.
-
-    Raises:
-        QueueIsOutOfReach: SQS refused or did not answer.
-    """
-    region, _, _ = _parts_of(arn)
-    with _reaching(arn, "ListMessageMoveTasks"):
-        answer = client(region, role=role).list_message_move_tasks(SourceArn=arn, MaxResults=_MOST_TASKS_LISTED)
-    tasks = [_move(task) for task in answer.get("Results", [])]
-    return [task for task in tasks if task.status in {"RUNNING", "CANCELLING"}]
-
-
 def locate(arn: str, role: str = "") -> QueueAddress:
     """The address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
 
@@ -201,6 +168,15 @@ def locate(arn: str, role: str = "") -> QueueAddress:
     with _reaching(arn, "GetQueueUrl"):
         url = client(region, role=role).get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
     return QueueAddress(url, region, role)
+
+
+def is_missing(arn: str, role: str = "") -> bool:
+    """Whether SQS says that there is no queue with this ARN; where it says nothing, it may be there."""
+    try:
+        locate(arn, role)
+    except QueueIsOutOfReach as error:
+        return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
+    return False
 
 
 @contextmanager
@@ -239,13 +215,3 @@ def _redrive_allow(policy: str | None) -> RedriveAllowPolicy:
         return RedriveAllowPolicy("allowAll")  # what holds where nothing was set
     said: dict[str, Any] = json.loads(policy)
     return RedriveAllowPolicy(said.get("redrivePermission", "allowAll"), tuple(said.get("sourceQueueArns", ())))
-
-
-def _move(task: ListMessageMoveTasksResultEntryTypeDef) -> Move:
-    return Move(
-        status=task["Status"],
-        destination_arn=task.get("DestinationArn"),
-        moved=task.get("ApproximateNumberOfMessagesMoved", 0),
-        to_move=task.get("ApproximateNumberOfMessagesToMove"),
-        started_at=datetime.fromtimestamp(task["StartedTimestamp"] / 1000, UTC),
-    )

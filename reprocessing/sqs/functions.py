@@ -17,7 +17,8 @@ from reprocessing.domain.carrier import Invocation
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
 from reprocessing.sqs.clients import functions
-from reprocessing.sqs.refusals import NOTHING_OF_IT, THROTTLED, code_of, in_words, outcome_of, renew, status_of
+from reprocessing.sqs.refusals import NOTHING_OF_IT, code_of, in_words, outcome_of, renew, status_of
+from reprocessing.sqs.throttling import THROTTLED
 
 LIMIT: Final = 200  #: invocations open at a time
 SLACK: Final = 1.0  #: seconds, for the way there and back, that an answer may take beyond the invocation's timeout

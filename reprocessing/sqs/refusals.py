@@ -24,7 +24,9 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
 from reprocessing.sqs.address import QueueAddress
 from reprocessing.sqs.clients import forget
+from reprocessing.sqs.configuration import AwsConfigurationIsUnclear
 from reprocessing.sqs.roles import RoleIsNotAssumed
+from reprocessing.sqs.throttling import THROTTLED, bare
 
 #: Refusals that speak of what one entry carries, of SQS, SNS and EventBridge. They may stand for a batch as a whole.
 _OF_AN_ENTRY: Final = frozenset(
@@ -59,25 +61,12 @@ _OF_ITSELF: Final = frozenset(
         "ServiceUnavailable",
     }
 )
-#: It turned it away before it looked at it, whatever the status.
-THROTTLED: Final = frozenset(
-    {
-        "KMS.ThrottlingException",
-        "KmsThrottled",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "Throttling",
-        "Throttled",
-        "ThrottledException",
-        "ThrottlingException",
-        "TooManyRequestsException",
-    }
-)
 _STALE_CREDENTIALS: Final = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
 )
 #: The connection never came to be, or nothing was ready to be written to it.
 _BEFORE_ANYTHING_WENT_OUT: Final = (
+    AwsConfigurationIsUnclear,
     ConnectTimeoutError,
     CredentialRetrievalError,
     EndpointConnectionError,
@@ -102,16 +91,12 @@ NOTHING_OF_IT: Final = "nothing was sent: "
 def code_of(error: ClientError) -> str:
     """The refusal's name, without the prefix that some of SQS's have."""
     code = str(error.response.get("Error", {}).get("Code", "Unknown"))
-    return _bare(code)
-
-
-def _bare(code: str) -> str:
-    return code.rpartition("AWS.SimpleQueueService.")[2]
+    return bare(code)
 
 
 def code_in_words(code: str) -> str:
     """One failed entry's code, for a reason that people read."""
-    return f"SQS refused it: {_bare(code) or 'it did not say why'}"
+    return f"SQS refused it: {bare(code) or 'it did not say why'}"
 
 
 def is_of_an_entry(error: Exception) -> bool:
@@ -163,7 +148,7 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
     The code decides: SenderFault is true of throttling too. A failure of its own is Unknown, since the same
     letter sent again under its old deduplication id is the cheaper mistake.
     """
-    code = _bare(code)
+    code = bare(code)
     if code in _OF_ITSELF:
         return Unknown(f"{service} failed: {code}")
     return Refused(code, message[:_LONGEST_MESSAGE], poison=code in _OF_AN_ENTRY)
@@ -182,13 +167,14 @@ def in_words(error: Exception) -> str:
         return f"{code_of(error)} ({_message(error)})" if _message(error) else code_of(error)
     if isinstance(error, ParamValidationError) or not isinstance(error, BotoCoreError):
         return type(error).__name__
-    return str(error)[:_LONGEST_MESSAGE].rstrip(".")
+    said = error.what if isinstance(error, AwsConfigurationIsUnclear) else str(error)
+    return said[:_LONGEST_MESSAGE].rstrip(".")
 
 
 def _cure(action: str, error: Exception) -> str:
     if not isinstance(error, ClientError):
         own = "Check the endpoint, the network and the credentials of this process."
-        return error.cure if isinstance(error, RoleIsNotAssumed) else own
+        return error.cure if isinstance(error, RoleIsNotAssumed | AwsConfigurationIsUnclear) else own
     code = code_of(error)
     if "AccessDenied" in code:
         return f"Allow {action} on it, and on its KMS key what the action needs, to the role of this process."

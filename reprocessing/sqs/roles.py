@@ -10,8 +10,11 @@ from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
+from reprocessing.domain.rights import SESSION
+from reprocessing.sqs.configuration import AwsConfigurationIsUnclear, readable
+
 #: Under which every assumed session stands in CloudTrail.
-SESSION_NAME: Final = "redrive"
+SESSION_NAME: Final = SESSION
 _SECONDS: Final = 5.0  #: to connect, and to answer; a repeated AssumeRole does no harm
 _LONGEST_REASON: Final = 300
 
@@ -55,7 +58,7 @@ class Assumed:
             if own is None:
                 raise NoCredentialsError
             fetcher = AssumeRoleCredentialFetcher(
-                partial(core.create_client, region_name=self._region, config=_CONFIG),
+                partial(_client, core, region_name=self._region, config=_CONFIG),
                 own,
                 self._role,
                 extra_args={"RoleSessionName": SESSION_NAME},
@@ -65,9 +68,16 @@ class Assumed:
             said = error.response.get("Error", {})
             code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))[:_LONGEST_REASON].rstrip(".")
             raise RoleIsNotAssumed(self._role, f"{code} ({message})" if message else code, code) from error
+        except AwsConfigurationIsUnclear:
+            raise  # of the process, not of the role
         except BotoCoreError as error:
             raise RoleIsNotAssumed(self._role, str(error)[:_LONGEST_REASON].rstrip(".")) from error
         return found
+
+
+def _client(core: Any, service: str, **options: Any) -> Any:  # noqa: ANN401 - botocore's own
+    with readable(service):
+        return core.create_client(service, **options)
 
 
 _CONFIG: Final = Config(

@@ -96,6 +96,10 @@ class LocalSqs:
         calls: list[dict[str, Kombus]] = self._control("GET", f"calls?action={action}&queue={queue}")["calls"]
         return calls
 
+    def asked(self, queue: str) -> set[str]:
+        """The actions that anybody has asked of one queue so far."""
+        return {call["action"] for call in self._control("GET", f"calls?queue={queue}")["calls"]}
+
     def _control(self, method: str, path: str, body: Sequence[object] | None = None) -> Kombus:
         request = urllib.request.Request(
             f"{self.endpoint}/_sandbox/{path}",

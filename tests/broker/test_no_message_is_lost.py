@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reprocessing.domain.rights import CALLS, Purpose
 from tests.broker.local_sqs import LocalSqs
 from tests.broker.workers import START, Worker
 from tests.conditions import eventually
@@ -50,12 +51,15 @@ def test_a_worker_told_to_stop_finishes_what_runs_and_shows_the_rest_again(
 ) -> None:
     with Worker(sqs=sqs, folder=tmp_path, name="stopping", pool=pool, prefetch=HELD, visibility=600) as worker:
         worker.consumes(within=START)
+        asked = sqs.asked(worker.name)
         for number in range(HELD):
             worker.send("tiny.linger", f"task {number}", 1.5)
         eventually(lambda: sqs.in_flight(worker.url) == HELD, within=20)
         worker.stop(signal.SIGTERM)
         begun = worker.marks()[1:]
         assert [mark.split()[-1] for mark in begun] == ["begun", "ended"]
+        asked |= sqs.asked(worker.name) - {"GetQueueAttributes"}  # this test asks for those, too
+        assert {f"sqs:{one}" for one in asked - {"CreateQueue"}} == set(CALLS[Purpose.OWN])
         assert (sqs.visible(worker.url), sqs.in_flight(worker.url)) == (HELD - 1, 0)
 
 

@@ -14,7 +14,8 @@ from tests.broker.local_sqs import LocalSqs
 from tests.broker.workers import START, Worker
 from tests.conditions import eventually
 
-pytestmark = pytest.mark.soak  # ten workers at a time, and a version of kombu that is pinned
+# Ten workers at a time, and a version of kombu that is pinned: whoever raises it runs these.
+pytestmark = [pytest.mark.soak, pytest.mark.long]
 
 POOLS = ("prefork", "threads")
 FATAL_FAULTS = {

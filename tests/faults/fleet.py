@@ -27,8 +27,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "DATABASE_URL": urlunsplit(database), "PYTHONPATH": str(ROOT)}
 
 
+#: Ends a worker whose test was killed, and itself as soon as that worker is gone.
+_MINDER = (
+    'while kill -0 "$1" 2>/dev/null; do kill -0 "$2" 2>/dev/null || exit 0; sleep 1; done; kill -9 "-$2" 2>/dev/null'
+)
+
+
 class Worker:
-    """One worker with its children, killed as one."""
+    """One worker with its children, killed as one; also when this process is killed."""
 
     def __init__(self, folder: Path, name: str, *, concurrency: int = 2, **more: str) -> None:
         self.log = folder / f"{name}.log"
@@ -38,6 +44,9 @@ class Worker:
             self.process = subprocess.Popen(
                 command, cwd=ROOT, env={**environment(), **more}, stdout=out, stderr=out, start_new_session=True
             )
+        self._minder = subprocess.Popen(
+            ["/bin/sh", "-c", _MINDER, "sh", str(os.getpid()), str(self.process.pid)], start_new_session=True
+        )
 
     def await_ready(self) -> None:
         eventually(lambda: b" ready." in self.log.read_bytes(), within=60)
@@ -61,6 +70,9 @@ class Worker:
         """See that it is gone."""
         if self.process.poll() is None:
             self.kill()
+        if self._minder.poll() is None:
+            self._minder.kill()
+        self._minder.wait()
 
 
 class Beat(Beside):

@@ -224,7 +224,7 @@ def _dies_back(bench: Workbench) -> None:
     """Judged by absence; what its consumer fails is in the dlq with the next receive."""
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
-    bench.judge_by_absence(window=1)
+    bench.judge_by_absence(window=1, visibility=1)
 
 
 def _canaries(*, after: int, **which: object) -> list[Attempt]:

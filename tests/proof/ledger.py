@@ -39,9 +39,11 @@ class Ledger:
 
     def __init__(self, file: Path = HOME / "ledger.jsonl") -> None:
         self._file = file
+        self.noted = 0  #: by this process
 
     def note(self, layer: str, name: str, *, passed: bool, why: str = "", **figures: float) -> None:
         """Add an entry, in one write."""
+        self.noted += 1
         self._file.parent.mkdir(parents=True, exist_ok=True)
         at = datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251  a diary
         told = {"layer": layer, "name": name, "passed": passed, "why": why, "figures": figures, "at": at}
@@ -69,3 +71,8 @@ class Ledger:
         for entry in self.entries(layer):
             found[entry.name] = found.get(entry.name, 0) + entry.passed
         return found
+
+    def failing(self, layer: str) -> list[str]:
+        """Those cases of a layer that did not pass when they were tried last."""
+        latest = {entry.name: entry.passed for entry in self.entries(layer)}
+        return [name for name, passed in latest.items() if not passed]

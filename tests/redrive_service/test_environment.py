@@ -106,6 +106,15 @@ UNUSABLE = [
         for option in ("engine=sqlite3", "conn_max_age=0", "SSLMODE=require", "sslmode=require&pool=true", "pool=")
     ],
     *[
+        (
+            "DATABASE_URL",
+            f"postgres://user@db/redrive?{name}={value}",
+            f"DATABASE_URL has a {name} that is no whole number",
+        )
+        for name in ("connect_timeout", "keepalives", "keepalives_idle", "tcp_user_timeout")
+        for value in ("abc", "", "1.5", "9" * 10)
+    ],
+    *[
         (name, COMPLETE[name].replace("e", hidden + "e"), f"{name} holds {INVISIBLE}")
         for name in ("DATABASE_URL", "REDIS_URL", "REDRIVE_REPLAY_QUEUE_URL", "ALLOWED_HOSTS")
         for hidden in ("\n", "\t", "\x1b", "\u2028", "\udcff")

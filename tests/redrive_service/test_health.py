@@ -13,7 +13,9 @@ import psycopg
 import pytest
 from django.db import connection, models
 from django.db.models.functions import Now
-from django.test import Client
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from redrive_service import health
@@ -82,6 +84,25 @@ def test_health_is_asked_and_not_told(client: Client, question: str) -> None:
     told = client.post(f"/health/{question}")
 
     assert (told.status_code, told.headers["Allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("question", ["/healthz", "/readyz", "/health/work"])
+def test_who_asks_for_the_head_alone_is_told_what_would_follow_and_nothing_follows(question: str) -> None:
+    def asked(request: HttpRequest) -> HttpResponse:
+        return JsonResponse({"method": request.method}, status=503)
+
+    told: dict[str, HttpResponseBase] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(health.QUESTIONS, question, asked)
+        for method in ("GET", "HEAD"):
+            # Not Django's client: it drops the body by itself, as gunicorn does with a warning.
+            told[method] = health.HealthMiddleware(missing)(RequestFactory().generic(method, question))
+    assert (told["HEAD"].status_code, told["HEAD"].headers["Content-Length"]) == (503, "18")
+    assert (told["HEAD"].getvalue(), told["GET"].getvalue()) == (b"", b'{"method": "GET"}')
+
+
+def missing(_request: HttpRequest) -> HttpResponse:
+    return HttpResponse(status=404)
 
 
 WITHOUT_POSTGRES = [

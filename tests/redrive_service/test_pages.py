@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from reprocessing.models import Breaker, stops
+from reprocessing.models import Breaker, Review, stops
 from tests.reprocessing.admin.lot import dlq, parked
 
 pytestmark = pytest.mark.django_db
@@ -69,3 +70,8 @@ def test_every_page_says_where_it_is(root: Client, settings: object) -> None:
 def test_who_is_not_logged_in_is_not_told_where_it_is(client: Client, settings: object) -> None:
     settings.REDRIVE = {"PLACE": "orders, eu-west-1"}  # type: ignore[attr-defined]
     assert 'class="place' not in client.get("/admin/login/").content.decode()
+
+
+def test_moments_are_told_in_seconds_of_utc(root: Client) -> None:
+    Review.objects.create(act="noted", by="ann", reason="why", at=datetime(2026, 2, 1, 15, 4, 5, tzinfo=UTC))
+    assert "2026-02-01 15:04:05 UTC" in root.get("/admin/reprocessing/review/").content.decode()

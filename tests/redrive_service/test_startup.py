@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from django.core.management import get_commands
 
 PROJECT = Path(__file__).parents[2]
 CELERY = ["-m", "celery", "-A", "redrive_service"]
@@ -20,6 +21,13 @@ ENTRIES = {
     "beat": [*CELERY, "beat"],
     "web": ["-m", "gunicorn", "redrive_service.wsgi", "--bind", "127.0.0.1:0"],
 }
+
+
+def start_as(words: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **variables}
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, env=environment, cwd=PROJECT, check=False, timeout=60
+    )
 
 
 def launch(entry: str, **variables: str) -> subprocess.Popen[str]:
@@ -71,6 +79,42 @@ def test_without_an_environment_nothing_starts_and_everything_missing_is_named(e
     assert done.stderr.count("  - DATABASE_URL is not set. ") == 1
 
 
+HELP = """
+import django
+from django.core.management import get_commands, load_command_class
+django.setup()
+for name, app in sorted(get_commands().items()):
+    help = load_command_class(app, name).create_parser("manage.py", name).format_help()
+    print(name, help.startswith(f"usage: manage.py {name} "))
+"""
+
+
+def test_without_an_environment_every_command_says_what_it_is_for() -> None:
+    done = start_as(["-c", HELP], DJANGO_SETTINGS_MODULE="redrive_service.handbook")
+
+    ours = sorted(name for name, app in get_commands().items() if app != "redrive_service.sandbox")
+    assert (done.stderr, done.stdout.splitlines()) == ("", [f"{name} True" for name in ours])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["help"], "    drain_dlq\n"), (["help", "sandbox"], "usage: manage.py sandbox "),
+        (["drain_dlq", "orders", "--help"], "usage: manage.py drain_dlq "),
+    ],
+)  # fmt: skip
+def test_help_is_printed_without_an_environment(words: list[str], told: str) -> None:
+    done = start_as(["manage.py", *words])
+
+    assert (done.returncode, done.stderr, told in done.stdout) == (0, "", True)
+
+
+def test_who_asks_for_what_is_only_named_help_is_refused_without_an_environment() -> None:
+    done = start_as(["manage.py", "peek_dlq", "--", "--help"])
+
+    assert (done.returncode, done.stderr.splitlines()[0]) == (1, "The redrive service cannot start:")
+
+
 def test_no_server_is_started_when_the_environment_is_missing() -> None:
     process = launch("manage.py check")
     process.communicate()
@@ -104,3 +148,39 @@ def test_a_database_without_tables_is_told_in_a_sentence() -> None:
 
     assert done.returncode == 1
     assert done.stderr == "The database has not all of its tables yet. Run: python manage.py migrate\n"
+
+
+CLOSED = """
+import os, sys
+for number in (0, 1, 2):
+    os.close(number)
+os.execv(sys.executable, [sys.executable, "manage.py", *sys.argv[1:]])
+"""
+
+
+def test_a_command_whose_standard_streams_are_closed_does_what_it_was_told_all_the_same() -> None:
+    done = start_as(["-c", CLOSED, "help"], PYTHONFAULTHANDLER="")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+STREAMS = """
+import os, sys
+sys.path.insert(0, os.getcwd())
+for number in map(int, sys.argv[1:]):
+    os.close(number)
+    setattr(sys, ("stdin", "stdout", "stderr")[number], None)  # as Python does at its start
+import manage
+manage.open_what_is_closed()
+print("said")
+print("wrong", file=sys.stderr)
+first = os.open(os.devnull, os.O_RDONLY)
+os._exit(0 if first > 2 and all(map(os.get_inheritable, (0, 1, 2))) else 3)
+"""
+
+
+@pytest.mark.parametrize("closed", ["1", "2", "1 2", "0 1 2"])
+def test_nothing_that_is_opened_later_takes_the_place_of_a_closed_stream(closed: str) -> None:
+    done = start_as(["-c", STREAMS, *closed.split()])
+
+    assert done.returncode == 0

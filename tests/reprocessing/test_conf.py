@@ -8,6 +8,7 @@ import pytest
 from django.test import override_settings
 
 from reprocessing import conf
+from reprocessing.domain.cost import Prices
 from reprocessing.domain.endpoint import Endpoint, read
 from reprocessing.domain.errors import SettingsAreUnclear
 
@@ -28,6 +29,14 @@ def test_durations_are_seconds_and_a_mark_can_be_named_or_switched_off() -> None
     seen = conf.of({"COUNT_LAG": 0, "SLICE": 0.5, "MARKS": {"redrive": "id", "message_id": None}})
     assert (seen.count_lag, seen.slice) == (timedelta(0), timedelta(milliseconds=500))
     assert (seen.marks.redrive, seen.marks.message_id, seen.marks.reprocessed_from) == ("id", None, "ReprocessedFrom")
+
+
+def test_prices_are_dollars_for_a_million_requests() -> None:
+    assert conf.of({}).prices == Prices(0.40, 0.50)
+    seen = conf.of({"PRICE_STANDARD": 1, "PRICE_FIFO": 2.0}).prices
+    assert (seen.of(fifo=False), seen.of(fifo=True)) == (1e-6, 2e-6)
+    with pytest.raises(SettingsAreUnclear, match="PRICE_FIFO is -1; it must be a number from 0 to 1,000"):
+        conf.of({"PRICE_FIFO": -1})
 
 
 def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> None:
@@ -57,6 +66,8 @@ def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
         ({"COLOUR": 1}, "COLOUR is 1; it must be one of"),
         ({"PLACE": "x" * 41}, "it must be a text of at most 40 characters"),
         ({"PLACE": None}, "PLACE is None; it must be a text"),
+        ({"OWN_QUEUES": "https://sqs/1/a"}, "it must be a list of the URLs of queues"),
+        ({"OWN_QUEUES": ["redrive-control"]}, "it must be a list of the URLs of queues"),
     ],
 )
 def test_a_place_that_cannot_be_shown_is_named(given: dict[str, object], said: str) -> None:

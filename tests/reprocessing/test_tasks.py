@@ -10,10 +10,24 @@ import pytest
 from pytest_django import Settings
 
 from reprocessing import tasks
-from reprocessing.models import DeadLetterQueue, Lane, Pulse, amendments, checks, lanes
+from reprocessing.models import (
+    DeadLetterQueue,
+    Lane,
+    LetterGroup,
+    Pulse,
+    Tide,
+    amendments,
+    checks,
+    hold,
+    instalments,
+    lanes,
+    operations,
+    schedule,
+)
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
-from reprocessing.pipeline import check, gather, replay
+from reprocessing.models.plans import Asked
+from reprocessing.pipeline import check, drain, gather, replay
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
@@ -64,15 +78,29 @@ def _bodies(bench: Workbench) -> list[str]:
     return [one["Body"] for one in bench.delivered()]
 
 
+@pytest.mark.parametrize("noticed_by", ["a tick", "a hint of before"])
+def test_a_restored_database_sends_nothing(post: Post, noticed_by: str) -> None:
+    bench = _buried("a1")
+    lane = bench.lane().pk
+    for _ in range(2):
+        tasks.tick()
+    Tide.objects.update(ticks=1)  # what followed is forgotten
+    if noticed_by == "a tick":
+        Tide.objects.update(ticks=0)
+        tasks.tick()
+    tasks.replay_lanes([lane])
+    assert (_bodies(bench), hold.standing() is not None) == ([], True)
+
+
 def test_a_tick_gives_due_dlqs_their_turn_once(post: Post, clock: Clock) -> None:
     bench = Workbench(fields=AUTOMATIC)
     tasks.tick()
     tasks.tick()
-    assert post.of("capture") == [(bench.dlq.pk,)]
-    assert {one.options["queue"] for one in post.take() if one.name == "capture"} == {"redrive-capture"}
+    assert post.of("look") == [([bench.dlq.pk],)]
+    assert {one.options["queue"] for one in post.take() if one.name == "look"} == {"redrive-capture"}
     clock.advance(MINUTE)
     tasks.tick()
-    assert post.of("capture") == [(bench.dlq.pk,)]
+    assert post.of("look") == [([bench.dlq.pk],)]
 
 
 def test_a_tick_gives_so_many_dlqs_their_turn_and_the_next_one_the_others(
@@ -81,9 +109,38 @@ def test_a_tick_gives_so_many_dlqs_their_turn_and_the_next_one_the_others(
     monkeypatch.setattr(tasks, "DLQS_A_TICK", 2)
     dlqs = [Stock().dlq.pk for _ in range(3)]
     tasks.tick()
-    assert post.of("capture") == [(one,) for one in dlqs[:2]]
+    assert post.of("look") == [(dlqs[:2],)]
     tasks.tick()
-    assert post.of("capture") == [(one,) for one in dlqs]
+    assert post.of("look") == [(dlqs[:2],), (dlqs[2:],)]
+
+
+def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) -> None:
+    empty, full, manual = (Workbench(fields={**AUTOMATIC, "mode": mode}) for mode in ("automatic",) * 2 + ("manual",))
+    for bench in (full, manual):
+        bench.bury("letter", key="a")
+    gone = Workbench(fields=AUTOMATIC)
+    gone.sqs.delete_queue(QueueUrl=gone.dlq_url)
+    tasks.look([gone.dlq.pk, empty.dlq.pk, full.dlq.pk, manual.dlq.pk, 0])
+    assert (post.of("capture"), post.of("look")) == ([(full.dlq.pk,)], [])
+    gone.dlq.refresh_from_db()
+    assert "GetQueueAttributes failed" in gone.dlq.trouble
+
+
+def test_a_look_that_takes_long_leaves_the_others_to_another_one(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    dlqs = [Workbench(fields=AUTOMATIC).dlq.pk for _ in range(3)]
+    monkeypatch.setattr(tasks, "CAPTURE_SLICE", -1.0)
+    tasks.look(dlqs)
+    assert post.of("look") == [(dlqs[1:],)]
+
+
+def test_idle_dlqs_cost_what_the_status_says(post: Post) -> None:
+    dlqs = [Workbench(fields=AUTOMATIC) for _ in range(3)]
+    before = sum(len(asked(one.dlq_url)) for one in dlqs)
+    tasks.tick()
+    done = [one.name for one in post.work_off()]
+    assert done.count("look") == 1
+    assert sum(len(asked(one.dlq_url)) for one in dlqs) - before == 3
+    assert schedule.turns() == pytest.approx(3 / 60)
 
 
 def test_that_a_tick_arrived_is_the_pulse_of_the_control_queue(post: Post) -> None:
@@ -125,10 +182,10 @@ def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post:
     tasks.tick()
     post.work_off()
     tasks.tick()
-    assert post.of("capture") == [(eager.dlq.pk,)]
+    assert post.of("look") == [([eager.dlq.pk],)]
     post.work_off()
     tasks.tick()
-    assert post.of("capture") == []  # and no longer when there were none
+    assert post.of("look") == []  # and no longer when there were none
 
 
 def test_a_capture_that_was_not_enough_is_followed_by_another(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +300,7 @@ def test_a_slice_that_leaves_nothing_enqueues_nothing(post: Post) -> None:
 
 
 def test_one_lane_a_task_makes_exactly_one_task_for_every_ordering_key(post: Post, brisk: Settings) -> None:
-    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 1}
+    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 1, "HINT_LIFE": 60, "HINT_LIFE_CAP": 60}  # a slow machine hints once
     keys = "abcdefghijklmnopqrst"  # more than are told of at a time
     assert len(keys) > 2 * tasks.SLOTS
     bench = _buried(*(f"{key}{n}" for key in keys for n in (1, 2)))
@@ -329,6 +386,26 @@ def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) 
     assert (post.of("recover"), post.of("purge")) == ([(), ()], [()])
 
 
+def test_a_sweep_has_large_plans_go_on_that_were_started(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(instalments, "SIZE", 1)
+    bench = Workbench()
+    for body in ("a", "b"):
+        bench.bury(body)
+    bench.capture()
+    operations.start(drain.prepare(bench.dlq, Asked("monday", "ann")), by="ann", reason="mended")
+    tasks.tick()
+    clock.advance(tasks.SWEEP_EVERY)
+    tasks.tick()
+    assert (post.of("enlist"), set(bench.states().values())) == ([()], {"captured"})
+    tasks.enlist()
+    assert set(bench.states().values()) == {"waiting"}
+    clock.advance(tasks.SWEEP_EVERY)
+    tasks.tick()
+    assert post.of("enlist") == [()]
+
+
 def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post: Post, clock: Clock) -> None:
     tasks.tick()
     clock.advance(tasks.PURGE_EVERY)
@@ -374,3 +451,10 @@ def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew
     assert post.of("wake") == [()]
     tasks.wake()
     assert bench.lane().phase == "ready"
+
+
+def test_what_a_capture_brought_is_sorted_by_its_cause(post: Post) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    bench.bury('{"a": 1}', key="k", error_type="KeyError")
+    tasks.capture(bench.dlq.pk)
+    assert bench.letter().group == LetterGroup.objects.get(title="error_type: KeyError")

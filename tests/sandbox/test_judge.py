@@ -314,6 +314,19 @@ def test_a_parked_letter_steps_aside_once_all_that_was_sent_of_it_is_back(story:
     assert offences(story, parked={"m2"}) == []
 
 
+def test_of_an_events_two_letters_one_may_be_delivered_and_the_other_step_aside(story: Story) -> None:
+    dead_lane(story)
+    story.die("m3", "e2 anna 2")
+    story.redrive("r2", "e2 anna 2", "letter-2:1")
+    story.consume("r2")
+    story.redrive("r3", "e2 anna 2", "letter-3:1")
+    story.come_back("r3")
+    story.settle("m2", "m3", "r3")
+    story.redrive("r10", "e10 anna 10", "letter-10:1")
+    assert (Offence.REORDERED, "e10") in offences(story)  # nobody says that the other stepped aside
+    assert (Offence.REORDERED, "e10") not in offences(story, parked={"m3"})
+
+
 def test_a_letter_that_is_parked_only_later_did_not_step_aside(story: Story) -> None:
     dead_lane(story)
     story.redrive("r2", "e2 anna 2", "letter-2:1")

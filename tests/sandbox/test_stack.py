@@ -18,7 +18,12 @@ import pytest
 import redis
 from mypy_boto3_sqs import SQSClient
 
+from redrive_service.sandbox.local_queues import OWN_QUEUES
 from redrive_service.sandbox.servers import free_port
+from reprocessing import sqs
+from reprocessing.domain.blueprint import own
+from reprocessing.pipeline.provision import look
+from reprocessing.sqs.provisioning import Place
 from tests.conditions import eventually
 from tests.sandbox.launching import MANAGE, Environment, processes_of, refusal, sandbox
 from tests.sandbox.test_guard import PROMISED
@@ -195,6 +200,21 @@ def test_a_dead_servers_word_that_it_is_running_is_not_believed(tmp_path: Path) 
 
     with sandbox(folder) as (_, second):
         assert read_everywhere(second) == (("kept",), b"kept", ["kept"])
+
+
+def test_the_own_queues_of_a_sandbox_lack_nothing_that_provisioning_wants(tmp_path: Path) -> None:
+    with sandbox(tmp_path / "sandbox", "--only", "sqs") as (_, found), pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_ENDPOINT_URL_SQS", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+            patch.setenv(name, found[name])
+        sqs.forget()
+        place = Place(found["AWS_DEFAULT_REGION"])
+        lacks = {
+            one.wanted.name: one.differences
+            for name in OWN_QUEUES
+            for one in look((place, wanted) for wanted in own(name))
+        }
+    sqs.forget()
+    assert lacks == {f"{name}{of}": () for name in OWN_QUEUES for of in ("", "-dlq")}
 
 
 def test_an_own_queue_that_somebody_changed_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def _bench(*, max_attempts: int) -> Workbench:
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
     policy = {"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"}
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": json.dumps(policy)})
-    bench.judge_by_absence(window=1)
+    bench.judge_by_absence(window=1, visibility=1)
     assert Target.objects.get().watched_by_id == bench.dlq.pk
     return bench
 

@@ -42,7 +42,7 @@ def test_two_hundred_groups_go_back_in_order_and_nothing_is_swallowed(each: int)
 def test_a_letter_that_fails_at_once_is_a_new_message_to_the_queue_that_had_it_before() -> None:
     witness = Witness()
     bench = Workbench(fifo=True, fields=POLICY)
-    bench.judge_by_absence(window=1)
+    bench.judge_by_absence(window=1, visibility=1)
     Breaker.objects.update(threshold=9)  # eight fail in a row
     dead(bench, bench.origin_url, _letters(8, 3))
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})

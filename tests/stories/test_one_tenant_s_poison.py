@@ -123,7 +123,7 @@ def _dies_back(bench: Workbench) -> None:
     """Judged by absence; what its consumer fails is in the dlq with the next receive. Beat redrives it."""
     policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
-    bench.judge_by_absence(window=1)
+    bench.judge_by_absence(window=1, visibility=1)
     every, _ = IntervalSchedule.objects.get_or_create(every=1, period="seconds")
     DeadLetterQueue.objects.update(mode="automatic", interval=every, next_poll_at=None)
 

@@ -184,11 +184,24 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) ->
     if any(letter.message_id in books.released for letter in event.letters):
         return False  # a person decides when it goes
     sent = [send for send in event.arrivals if send.moment < moment]
-    if all(letter.message_id in books.put_aside for letter in event.letters) and _was_given_up_by(event, moment):
+    if _was_put_aside(event, sent, moment, experiment, books):
         return False
     if not sent or sent[-1].message is None or sent[-1].message.seen_dead_by(moment):
         return True
     return experiment.advance == "settled" and sent[-1].message.on_its_way_at(moment)
+
+
+def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: Books) -> bool:
+    """Whether each letter of an event was put aside, or is one that stayed where it was sent; one at least was."""
+    aside = sum(letter.message_id in books.put_aside for letter in event.letters)
+    latest = {send.letter: send.message for send in sent}
+    stayed = sum(
+        message is not None
+        and not message.seen_dead_by(moment)
+        and not (experiment.advance == "settled" and message.on_its_way_at(moment))
+        for message in latest.values()
+    )
+    return aside > 0 and aside + stayed >= len(event.letters) and _was_given_up_by(event, moment)
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:

@@ -61,7 +61,7 @@ class Command(Console):
         wanted = asked(options)
         if wanted.url is None and not DeadLetterQueue.objects.filter(name=wanted.name).exists():
             raise CommandError(f"{wanted.name} has not been added yet. Say where it is: --url URL.")
-        found = examine.dlq(wanted, custody_limit=conf.current().custody_limit)
+        found = examine.dlq(wanted, conf.current())
         done = Registered(new=found.sight.row is None, differences=registration.differences(found.proposal))
         acted = options["confirm"] and not found.is_refused
         if acted:

@@ -12,36 +12,31 @@ from django.core.validators import validate_slug
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.selection import ALL, Selection
 from reprocessing.management import drain_words
 from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, words
-from reprocessing.management.drain_words import Outlook
 from reprocessing.management.draining import (
     Drainer,
     Interruption,
     Telling,
     command,
     hands,
-    others,
-    paused,
     refuse,
     refuse_moves,
 )
 from reprocessing.management.selecting import add_selection, selected
-from reprocessing.models import DeadLetterQueue, Run, operations, progress, prospect, selection, standing
+from reprocessing.models import DeadLetterQueue, Run, latecomers, plans, progress, standing
 from reprocessing.models.dead_letter_queue import Mode
-from reprocessing.models.operations import UNNAMED, Asked
+from reprocessing.models.plans import UNNAMED, Asked
 from reprocessing.models.run import RunState
-from reprocessing.pipeline import drain, verify
+from reprocessing.pipeline import drain, foresee
+from reprocessing.pipeline.foresee import Outlook
 
 #: Seconds after which a capture that never runs dry is begun anew.
 _CAPTURE = 3_600.0
 #: Seconds between two tries while another capture has the dlq.
 _PATIENCE = 1.0
 _LONGEST_NAME = 100
-#: Letters behind others that are named.
-_NAMED = 10
 
 
 class Command(Drainer):
@@ -76,7 +71,8 @@ class Command(Drainer):
         dlq = find(options["name"])
         wish = selected(options, dlq)
         known = drain.known(dlq, name=options["run"], selection=wish) if options["run"] else None
-        refuse(dlq)
+        if stopped := refuse(dlq, acts=options["confirm"]):
+            Telling(self.stderr).line(f"{stopped}. Until then --confirm is refused; to look and to plan sends nothing.")
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
                 f"{dlq.name} is in mode automatic: beat drains it. Watch it with "
@@ -95,11 +91,11 @@ class Command(Drainer):
     def repeat(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
         """A run that was planned or begun before: go on with it, capture nothing for it."""
         planned = run.state == RunState.PLANNED
-        outlook = look_ahead(run) if planned else None
+        outlook = look_ahead(run, by_beat=options["enqueue"]) if planned else None
         refused = drain_words.too_slow(outlook) if outlook and outlook.late else ""
         if outlook and not options["json"]:
             self.say("\n".join(drain_words.plan(outlook, 0)))
-            if since := progress.arrived(run.pk):
+            if since := latecomers.since(run.pk):
                 self.say(f"  since then      {drain_words.counted(since, 'letter')} arrived, which are not part of it")
         if refused:
             raise CommandError(refused)
@@ -107,7 +103,7 @@ class Command(Drainer):
             self.act(drain.again(run, by=options["by"]), options, interruption)
             return
         if outlook and options["json"]:
-            self.report(drain_words.plan_in_json(outlook, 0, refused) | {"arrived": progress.arrived(run.pk)})
+            self.report(drain_words.plan_in_json(outlook, 0, refused) | {"arrived": latecomers.since(run.pk)})
         elif not outlook:
             self.tell(run, options, progress.tally(run.pk), dry_run=True)
         if not options["json"]:
@@ -119,7 +115,7 @@ class Command(Drainer):
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
         asked = Asked(name, options["by"], wish, named=bool(options["run"]), in_waves=options["waves"])
         run = drain.prepare(dlq, asked)
-        outlook = look_ahead(run)
+        outlook = look_ahead(run, by_beat=options["enqueue"])
         refused = drain_words.too_slow(outlook) if outlook.late else ""
         if not options["json"]:
             self.say("\n".join(drain_words.plan(outlook, new)))
@@ -127,7 +123,7 @@ class Command(Drainer):
             self.act(drain.again(run, by=options["by"]), options, interruption)
             return
         if refused or interruption() or outlook.nothing:
-            operations.forget(run.pk)
+            plans.forget(run.pk)
         if options["json"]:
             self.report(drain_words.plan_in_json(outlook, new, refused))
         if interruption():
@@ -152,7 +148,7 @@ class Command(Drainer):
         Raises:
             QueueIsOutOfReach: receiving failed.
         """
-        telling, new = Telling(self.stderr), 0
+        telling, new, told = Telling(self.stderr), 0, False
         telling.line(drain_words.hiding(dlq))
         while True:
             found = drain.collect(
@@ -166,22 +162,28 @@ class Command(Drainer):
                 raise QueueIsOutOfReach(f"{found.trouble} What was captured is kept; run this again to go on.")
             if found.drained or interruption() or not (found.busy or patient):
                 return new
-            self.await_another(dlq, interruption, telling)
-
-    def await_another(self, dlq: DeadLetterQueue, interruption: Interruption, telling: Telling) -> None:
-        """Another capture has the dlq, or one ended uncleanly: what it received comes to sight again."""
-        watch = standing.watches(dlq.pk)[0]
-        until = watch.captured_until or watch.unclean_until
-        said = f", at the latest at {when(until)}" if until else ""
-        telling.line(f"Another capture of {dlq.name} has, or had, part of its messages: waiting for them{said}.")
-        interruption.wait(_PATIENCE)
+            refuse_moves(dlq, telling)
+            if told:
+                telling.seldom(lambda: waits_for_another(dlq))
+            else:
+                telling.line(waits_for_another(dlq))
+                told = True
+            interruption.wait(_PATIENCE)
 
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
         """Work on a run that is running, or leave it to the workers."""
         if options["enqueue"]:
             self.leave(run, options)
         else:
-            self.work(run, options, interruption, along=others(run.dlq, run))
+            self.work(run, options, interruption, along=foresee.others(run.dlq, run))
+
+
+def waits_for_another(dlq: DeadLetterQueue) -> str:
+    """Another capture has the dlq, or one ended uncleanly: what it received comes to sight again, and when."""
+    watch = standing.watches(dlq.pk)[0]
+    until = watch.unclean_until or watch.captured_until  # who has it may live on; if it dies, its copies stay hidden
+    said = f", at the latest at {when(until)}" if until else ""
+    return f"Another capture of {dlq.name} has, or had, part of its messages: waiting for them{said}."
 
 
 def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
@@ -198,22 +200,10 @@ def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
         )
 
 
-def look_ahead(run: Run) -> Outlook:
-    """What a plan has before it."""
-    dlq = run.dlq
-    wish = Selection.read(run.selection)
-    return Outlook(
-        dlq,
-        prospect.prospect(dlq.pk, run=run.pk),
-        prospect.objections(dlq.pk, run=run.pk),
-        prospect.shares(dlq.pk, run=run.pk, count_lag=conf.current().count_lag.total_seconds()),
-        {one.name: progress.tally(one.pk).under_way for one in others(dlq)},
-        sum(one.n for one in standing.letters(dlq.pk) if one.state == LetterState.PARKED),
-        run,
-        selection.behind(dlq.pk, run.pk, wish, most=_NAMED) if run.behind else [],
-        verify.pointers(run),
-        paused(dlq),
-    )
+def look_ahead(run: Run, *, by_beat: bool) -> Outlook:
+    """What a plan has before it, which workers and beat or this process would replay."""
+    view = conf.current()
+    return foresee.plan(run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices)
 
 
 def acting(run: Run, options: dict[str, Any]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -12,25 +14,31 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
 from reprocessing import conf
+from reprocessing.domain.cost import Polling
+from reprocessing.domain.lane import read_sort_key
 from reprocessing.domain.lifecycle import FINISHED, LetterState
 from reprocessing.management import brake_words, rule_words, status_words
-from reprocessing.management.console import Console, add_json, find, number
+from reprocessing.management.console import LATER, Console, add_json, find, number
 from reprocessing.models import (
     Attempt,
     DeadLetter,
     DeadLetterQueue,
     bearings,
+    charges,
     checks,
     expectation,
     hearings,
     rules,
+    schedule,
     standing,
     stops,
+    tallies,
 )
 from reprocessing.models import lanes as lanes_of
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.expectation import Expectation
-from reprocessing.models.standing import Lanes, Letters, Watch, Working
+from reprocessing.models.standing import Lanes, Oldest, Watch, Working
+from reprocessing.models.tallies import Kind
 
 Told = dict[str, Any]
 _PRESUMED = "presumed"
@@ -79,10 +87,15 @@ class Command(Console):
         """One look."""
         found = status(key)
         if options["letters"] and key:
-            found["dlqs"][0]["states"] = standing.states(key)
-        if options["json"]:
+            found["dlqs"][0]["states"] = LATER
+            self.report_at_length(found, chain([{}], standing.states(key)))
+        elif options["json"]:
             self.report(found)
-            return
+        else:
+            self.show(found, options)
+
+    def show(self, found: Told, options: dict[str, Any]) -> None:
+        """The same for people."""
         clear = _CLEAR if options["watch"] and self.stdout.isatty() else ""
         self.say(clear + "\n".join(status_words.screen(found)))
 
@@ -101,7 +114,7 @@ def status(key: int | None = None) -> Told:
     """Everything of one dlq, or of all."""
     now = lanes_of.clock()
     halt = stops.stopped(None)
-    letters, lanes = standing.letters(key), standing.lanes(key)
+    letters, lanes, oldest = tallies.kinds(key), standing.lanes(key), standing.oldest(key)
     lag, expiry = conf.current().count_lag.total_seconds(), standing.expiries(key)
     evidence, runs = expectation.of_targets(key, count_lag=lag), standing.working(key)
     known = hearings.counted(key)
@@ -110,11 +123,14 @@ def status(key: int | None = None) -> Told:
     return {
         "now": now,
         "stopped": halt and _stop(halt.since, halt.by, halt.reason),
+        "held_after_restore": halt is not None and halt.restored,
+        "polling": _polling() if key is None else None,
         "rules": [rule_words.of_rule(one) for one in rules.standing(key)],
         "dlqs": [
             {
                 **_of_dlq(watch),
-                **_of_letters([one for one in letters if one.dlq_id == watch.id], now),
+                **_of_letters([one for one in letters if one.dlq_id == watch.id]),
+                **_age([one for one in oldest if one.dlq_id == watch.id], now),
                 "known": {one.how: one.n for one in known if one.dlq_id == watch.id},
                 **_until(expiry.get(watch.id), now),
                 **_of_lanes([one for one in lanes if one.dlq_id == watch.id]),
@@ -124,6 +140,13 @@ def status(key: int | None = None) -> Told:
             for watch in standing.watches(key)
         ],
     }
+
+
+def _polling() -> Told:
+    """What waiting costs, while nothing dies; by all dlqs' schedules, beat's ticks and one worker."""
+    polling = Polling(schedule.turns())
+    each = conf.current().prices.of(fifo=False)
+    return {"requests_a_second": polling.requests, "a_day": asdict(polling.a_day(each=each))}
 
 
 def named(text: str, key: int | None) -> list[DeadLetter]:
@@ -144,6 +167,7 @@ def of_letter(one: DeadLetter) -> Told:
         "redrive_id": str(one.public_id),
         "dlq": one.dlq.name,
         "state": one.state,
+        "sequence": read_sort_key(one.sequence) if one.sequence else None,
         "worked": found.worked,
         "how": found.how.value,
         "since": found.since,
@@ -180,23 +204,25 @@ def _of_dlq(watch: Watch) -> Told:
             "under_way_until": watch.captured_until,
             "unclean_until": watch.unclean_until,
         },
+        "native": watch.native or None,
         "trouble": watch.trouble or None,
     }
 
 
-def _of_letters(found: list[Letters], now: datetime) -> Told:
+def _of_letters(found: list[Kind]) -> Told:
     counts = dict.fromkeys([*(state.value for state in LetterState), _PRESUMED], 0)
     for one in found:
         counts[_PRESUMED if one.presumed else one.state] += one.n
-    unfinished = [one for one in found if one.state not in FINISHED]
-    oldest = min((one.died_at for one in unfinished), default=None)
     return {
         "letters": counts,
         "parked": {one.reason: one.n for one in found if one.state == LetterState.PARKED},
-        "unfinished": sum(one.n for one in unfinished),
-        "oldest": oldest,
-        "oldest_age_seconds": oldest and (now - oldest).total_seconds(),
+        "unfinished": sum(one.n for one in found if one.state not in FINISHED),
     }
+
+
+def _age(found: list[Oldest], now: datetime) -> Told:
+    oldest = min((one.died_at for one in found if one.state not in FINISHED), default=None)
+    return {"oldest": oldest, "oldest_age_seconds": oldest and (now - oldest).total_seconds()}
 
 
 def _until(expiry: datetime | None, now: datetime) -> Told:
@@ -207,24 +233,18 @@ def _of_lanes(found: list[Lanes]) -> Told:
     phases: dict[str, int] = {}
     for one in found:
         phases[one.phase] = phases.get(one.phase, 0) + one.n
-    waiting = [{"lanes": one.n, "why": _why(one), "due_at": one.due_at} for one in found if one.phase != "leased"]
-    return {"lanes": phases, "waiting": waiting}
+    return {"lanes": phases, "waiting": _waiting([one for one in found if one.phase != "leased"])}
 
 
-def _why(one: Lanes) -> str:
-    match one.phase:
-        case "awaiting":
-            return "the outcome of their head is not known yet"
-        case "held" if one.why.startswith("rule "):
-            return one.why
-        case "held":
-            return "a parked letter holds them until a person decides"
-        case _ if one.why:
-            return one.why
-        case _ if one.due:
-            return "due: any worker may take them"
-        case _:
-            return "their head rests until it is due"
+def _waiting(found: list[Lanes]) -> list[Told]:
+    """Why lanes wait, each reason once: how many, and when the first of them is due."""
+    reasons: dict[str, Told] = {}
+    for one in found:
+        why = standing.in_words(one)
+        told = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
+        told["lanes"] += one.n
+        told["due_at"] = min(filter(None, (told["due_at"], one.due_at)), default=None)
+    return list(reasons.values())
 
 
 def _of_target(one: Expectation, brakes: list[Bearing], health: list[checks.Told], now: datetime) -> Told:
@@ -247,6 +267,7 @@ def _of_target(one: Expectation, brakes: list[Bearing], health: list[checks.Told
 
 
 def _of_run(one: Working) -> Told:
+    asked = charges.of(one.id, conf.current().prices, most=charges.MOST)
     return {
         "name": one.name,
         "kind": one.kind,
@@ -255,5 +276,6 @@ def _of_run(one: Working) -> Told:
         "started_at": one.started_at,
         "unfinished": one.unfinished,
         "why": one.why or None,
+        "aws_requests": asked and asdict(asked),
         "wave": one.wave and {"no": one.wave, "size": one.wave_size, "touched": one.touched},
     }

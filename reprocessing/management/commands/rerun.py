@@ -33,7 +33,7 @@ class Command(Drainer):
             if not options["json"]:
                 self.say(_next(run, options) if tally.open else "Nothing is left to do.")
             return
-        refuse(run.dlq)
+        refuse(run.dlq, acts=True)
         refuse_moves(run.dlq, Telling(self.stderr))
         with Interruption() as interruption:
             drain.again(run, by=whoever_is_here(), reason="rerun")

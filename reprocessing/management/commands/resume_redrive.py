@@ -28,6 +28,8 @@ class Command(Console):
     def answer(self, options: dict[str, Any]) -> None:
         dlq = which(options)
         key = None if dlq is None else dlq.pk
+        if dlq is None:
+            stops.refuse_while_held()
         was = stops.stopped(key)
         if options["confirm"]:
             was = stops.resume(key, by=options["by"], reason=options["reason"])
@@ -55,6 +57,12 @@ def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
     """The stops of the other kind, which stay."""
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
-        return [f"{name} is stopped by itself: resume_redrive {name}." for name in names]
+        return [f"{name} is stopped by itself: {_resume(name)}" for name in names]
     halt = stops.stopped(None)
-    return [f"Everything is stopped {in_words(halt)}: resume_redrive --all."] if halt else []
+    if halt and halt.restored:
+        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report"]
+    return [f"Everything is stopped {in_words(halt)}: {_resume('--all')}"] if halt else []
+
+
+def _resume(which: str) -> str:
+    return f"manage.py resume_redrive {which} --reason WHY --confirm"

@@ -38,8 +38,8 @@ class Command(Console):
             runs = runs.filter(pk=find_run(options["run"]).pk)
         ended = runs.filter(state__in=_ENDED)[: options["last"]]
         chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda one: one.pk)
-        lag = conf.current().count_lag.total_seconds()
-        seen = [Seen.look(one, count_lag=lag) for one in chosen]
+        view = conf.current()
+        seen = [Seen.look(one, count_lag=view.count_lag.total_seconds(), prices=view.prices) for one in chosen]
         if options["json"]:
             self.report({"runs": [run_words.in_json(one) for one in seen]})
         else:

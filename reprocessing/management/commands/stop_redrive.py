@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, find, when
-from reprocessing.models import DeadLetterQueue, stops
+from reprocessing.models import DeadLetterQueue, native, stops
 
 
 class Command(Console):
@@ -36,6 +36,15 @@ class Command(Console):
             self.report({**naming(dlq), "dry_run": not options["confirm"], "stopped": stop is not None, **said})
         else:
             self.say(sentence(dlq, stop))
+            for one in native.under_way():
+                if key in {None, one.dlq_id}:
+                    self.say(aws_goes_on(DeadLetterQueue.objects.get(pk=one.dlq_id)))
+
+
+def aws_goes_on(dlq: DeadLetterQueue) -> str:
+    """What a stop of ours does not stop."""
+    cancel = f"manage.py native_redrive cancel {dlq.name} --reason WHY --confirm"
+    return f"AWS moves messages of {dlq.name} by itself, which this does not stop: {cancel}"
 
 
 def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:

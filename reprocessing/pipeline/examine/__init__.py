@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reprocessing.conf import Conf
 from reprocessing.models.registration import Proposal
 from reprocessing.pipeline.examine import elsewhere, policies, queues, workers
 from reprocessing.pipeline.examine.findings import Case, Finding, Severity
@@ -42,11 +43,12 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found, and what would be written."""
+    """What was found, and what would be written. `passed`: what was looked at and found well, in sentences."""
 
     sight: Sight
     proposal: Proposal
     findings: list[Finding]
+    passed: tuple[str, ...] = ()
 
     @property
     def is_refused(self) -> bool:
@@ -54,7 +56,7 @@ class Examination:
         return any(one.severity is Severity.REFUSE for one in self.findings)
 
 
-def dlq(wanted: Wanted, *, custody_limit: int) -> Examination:
+def dlq(wanted: Wanted, conf: Conf) -> Examination:
     """Examine what a person wants a dlq to be. Nothing is received, sent or written.
 
     Raises:
@@ -62,6 +64,9 @@ def dlq(wanted: Wanted, *, custody_limit: int) -> Examination:
         SelectorIsUnclear: a key that is always needed was switched off.
     """
     sight = look(wanted.ask)
-    proposal = propose(wanted, sight, custody_limit=custody_limit)
+    proposal = propose(wanted, sight, custody_limit=conf.custody_limit)
     case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
-    return Examination(sight, proposal, [finding for check in _CHECKS for finding in check(case)])
+    found = [(check.__doc__ or "", list(check(case))) for check in _CHECKS]
+    found.append((queues.of_the_service.__doc__ or "", list(queues.of_the_service(case, conf.own_queues))))
+    passed = tuple(words.partition("\n")[0] for words, those in found if not those)
+    return Examination(sight, proposal, [one for _, those in found for one in those], tuple(filter(None, passed)))

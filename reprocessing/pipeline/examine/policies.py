@@ -8,6 +8,7 @@ from reprocessing.domain.arn import name_of
 from reprocessing.domain.forecast import in_words
 from reprocessing.domain.identity import Source
 from reprocessing.models import Attempt, Reporter, Target
+from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.registration import KEYS
 from reprocessing.models.target import Advance, Proof
@@ -63,7 +64,7 @@ def awaited(case: Case) -> Iterator[Finding]:
         row = case.sight.targets.get(seen.facts.arn)
         if row is None or row.watched_by is None or row.watched_by.arn == case.of_target(seen, "watched_by"):
             continue
-        waiting = Attempt.objects.filter(target=row, closed_at=None, taken_at__isnull=False).count()
+        waiting = Attempt.objects.filter(OUTCOME_IS_OPEN, target=row).count()
         if waiting:
             yield refuse(
                 f"{waiting:,} letters sent to {row} wait for what captures of {row.watched_by} prove, and the redrive "

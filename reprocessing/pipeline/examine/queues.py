@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Final
 
 from reprocessing.domain.forecast import in_words
 from reprocessing.models.dead_letter_queue import DeleteWhen, Mode
+from reprocessing.models.target import FORTNIGHT
 from reprocessing.pipeline.examine.findings import Case, Finding, note, refuse, warn
 from reprocessing.pipeline.examine.proposing import must_delete_at_capture
 from reprocessing.pipeline.examine.seen import Seen
+from reprocessing.sqs import QueueAddress
+
+#: What is said of a native redrive that is under way begins so.
+AWS_MOVES: Final = "AWS's own redrive is moving messages out of the dlq"
 
 
 def identity(case: Case) -> Iterator[Finding]:
@@ -21,9 +27,22 @@ def identity(case: Case) -> Iterator[Finding]:
             "Add this one under another name.",
         )
     elif known and known.name != case.name:
-        yield refuse(f"This queue is watched already, as {known.name}.", f"Change that one: add_dlq {known.name} …")
+        yield refuse(
+            f"This queue is watched already, as {known.name}.", f"Change that one: manage.py add_dlq {known.name} …"
+        )
     if case.arn in case.sight.origins:
         yield refuse("The dlq is named as its own origin: letters would go round in circles.", "Name another --origin.")
+
+
+def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
+    """It is none of the service's own queues, by their URLs, nor the dlq of one."""
+    arns = {QueueAddress.of(url).arn for url in own}
+    if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.sight.origins}):
+        yield refuse(
+            "It is one of the service's own queues, or what the tasks of one die into: what is sent there is run by "
+            "the workers.",
+            "Leave it: what was lost with a task is in PostgreSQL, and beat tells of it again (docs/runbook.md).",
+        )
 
 
 def origins(case: Case) -> Iterator[Finding]:
@@ -84,7 +103,7 @@ def retention(case: Case) -> Iterator[Finding]:
             yield warn(
                 f"The dlq keeps messages {_long(facts.retention)}, {seen.address.name} {_long(seen.facts.retention)}: "
                 "SQS counts from the first send on, so a letter that died late is dropped before anybody sees it.",
-                "Give the dlq the longest retention, 14 days.",
+                _longer(facts.retention, seen.address.name),
             )
 
 
@@ -114,8 +133,13 @@ def native_moves(case: Case) -> Iterator[Finding]:
     if case.sight.moves is None:
         yield warn(f"Whether AWS's own redrive is at work is not known: {case.sight.silences['moves']}")
     for move in case.sight.moves or ():
-        what = f"AWS's own redrive is moving messages out of the dlq ({move.moved:,} so far): without order or record."
-        cure = "Let it end, or cancel it: aws sqs list-message-move-tasks, cancel-message-move-task."
+        what = f"{AWS_MOVES} ({move.moved:,} so far): without order or record."
+        cure = f"Let it end, or cancel it: manage.py native_redrive cancel {case.name} --reason WHY --confirm"
+        if case.sight.row is None:
+            cure = (
+                f"Let it end, or cancel it: aws sqs list-message-move-tasks --source-arn {case.arn} tells the "
+                "TaskHandle for aws sqs cancel-message-move-task --task-handle."
+            )
         yield refuse(what, cure) if case.mode == Mode.AUTOMATIC else warn(what, cure)
 
 
@@ -137,6 +161,16 @@ def parking(case: Case) -> Iterator[Finding]:
             f"{seen.address.name} cannot be the parking queue: what is parked there would be redriven or consumed.",
             "Name a queue of its own with --parking-url.",
         )
+
+
+def _longer(retention: timedelta, origin: str) -> str:
+    """How a dlq comes to keep messages for longer than its origin does."""
+    if retention < timedelta(seconds=FORTNIGHT):
+        return "Give the dlq the longest retention, 14 days."
+    return (
+        f"SQS keeps nothing for longer: shorten the retention of {origin}, to 4 days for example; what is older there "
+        "is dropped at once."
+    )
 
 
 def _type(seen: Seen) -> str:

@@ -6,16 +6,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
+
 from reprocessing.domain import arn as arns
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Target, prospect, targets
+from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.lanes import clock
 from reprocessing.models.prospect import Prospect, Share
 from reprocessing.pipeline.examine.seen import Seen, see
 from reprocessing.pipeline.examine.ways import Nowhere, Ways
 from reprocessing.sqs import Depth, Move, QueueAddress, depth, moves, origins_of
 
-_ON_LANES = ("waiting", "sending", "awaiting")
+# What a run has, and has begun with: on its lane, or to come onto it (see `instalments`).
+_PLACED = Q(state__in=("waiting", "sending", "awaiting")) | Q(state="captured", run__state__in=("running", "paused"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +137,8 @@ def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:
     if row is None:
         return {}
     return {
-        "on_lanes": DeadLetter.objects.filter(dlq=row, state__in=_ON_LANES).count(),
-        "unsettled": Attempt.objects.filter(target__watched_by=row, closed_at=None, taken_at__isnull=False).count(),
+        "on_lanes": DeadLetter.objects.filter(_PLACED, dlq=row).count(),
+        "unsettled": Attempt.objects.filter(OUTCOME_IS_OPEN, target__watched_by=row).count(),
         "prospect": prospect.prospect(row.pk),
         "shares": prospect.shares(row.pk),
     }

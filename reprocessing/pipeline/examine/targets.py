@@ -14,7 +14,7 @@ from reprocessing.domain import endpoint
 from reprocessing.domain.arn import Named, name_of
 from reprocessing.domain.endpoint import Denied
 from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
-from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.models import DeadLetterQueue, Reporter, Target
 from reprocessing.models.target import QUEUES, SLOW, Advance, Proof, TargetKind
 from reprocessing.pipeline.examine.findings import Finding, Severity, note, refuse, warn
 from reprocessing.pipeline.examine.seen import Seen, see
@@ -117,7 +117,9 @@ def queue(text: str) -> Target:
     if arn is None and "://" not in text:
         raise _unknown(text)
     if arn is not None and arn.named is not Named.QUEUE:
-        raise TargetIsUnclear(f"{text} is {arn.named.value} that is not known yet. Add it first: add_target {text}")
+        raise TargetIsUnclear(
+            f"{text} is {arn.named.value} that is not known yet. Add it first: manage.py add_target {text}"
+        )
     _, found, fields = _queue(see(locate(arn.text) if arn else QueueAddress.of(text)))
     return Target(arn=found, **fields)
 
@@ -142,9 +144,9 @@ def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str,
         return _queue(see(locate(arn.text, role)))
     kind = kind_of(arn.named)
     if kind is None:
-        cure = "Name it as the origin of its dlq: add_dlq NAME --origin ARN." if arn.named is Named.SUBSCRIPTION else (
-            "Targets are queues, functions, topics, buses and HTTP endpoints."
-        )  # fmt: skip
+        cure = "Targets are queues, functions, topics, buses and HTTP endpoints."
+        if arn.named is Named.SUBSCRIPTION:
+            cure = "Name it as the origin of its dlq: manage.py add_dlq NAME --origin ARN."
         raise TargetIsUnclear(f"{text} is {arn.named.value}, and no target by itself. {cure}")
     return kind, arn.text, drafted(kind, arn.text, region=arn.region, fifo=arn.fifo)
 
@@ -221,6 +223,12 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
             "Its consumer is to say what became of each letter, and nobody said how long that may take.",
             "Say --window SECONDS.",
         )
+    if proof == Proof.ACKNOWLEDGED and not Reporter.objects.filter(targets__arn=case.arn, revoked_at=None).exists():
+        name = name_of(case.arn)
+        yield warn(
+            f"Nobody may report yet what becomes of letters sent to {name}.",
+            f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
+        )
 
 
 def _published(case: TargetCase) -> Iterator[Finding]:
@@ -234,7 +242,7 @@ def _published(case: TargetCase) -> Iterator[Finding]:
         yield refuse(
             f"What is published again goes to all {what}, and not to the one alone that failed: {told}",
             f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
-            "name that as the origin: add_dlq NAME --origin ARN.",
+            "name that as the origin: manage.py add_dlq NAME --origin ARN.",
         )
         return
     yield warn(f"Each letter goes to {agreed:,} {what} again that had it already.")

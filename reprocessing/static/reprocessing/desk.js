@@ -1,5 +1,20 @@
+// Where one is among the lists is seen on a phone, too; and there a list's rows say what each of their columns is.
 // A page that gets no answer says so, instead of showing old figures as if they were new.
 "use strict";
+
+document.querySelector(".ways-bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+const list = document.getElementById("result_list");
+if (list) {
+  const words = [...list.querySelectorAll("thead th")].map((one) => one.textContent.trim());
+  for (const row of list.tBodies[0].rows) {
+    [...row.cells].forEach((cell, number) => {
+      cell.dataset.what = words[number];
+      cell.classList.toggle("stack-none", cell.textContent.trim() === "-");
+    });
+  }
+  list.classList.add("stack");
+}
 
 for (const [event, stale] of [
   ["htmx:afterRequest", false],

@@ -23,6 +23,7 @@ RESTARTS, SECONDS = 3, 8.0
 TERMINATED_EVERY = 0.05
 HELD = 15.0  # seconds: longer than a lease
 _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
+_AT_WORK = "SELECT id FROM redrive_lane WHERE phase = 'leased' ORDER BY id LIMIT 12 FOR UPDATE"
 ON_THE_WIRE = 0.75  # seconds: the life of a token, and what a request takes to be counted
 
 
@@ -72,10 +73,10 @@ def connections_are_exhausted(world: World) -> Fired:
 
 
 def lanes_are_locked(world: World) -> Fired:
-    """A transaction that is left open has rows of lanes in its hands."""
+    """A transaction that is left open has rows of lanes in its hands, of such as a slice is at work on."""
     waiting = 0
     with closing(world.servers.connect()) as connection, connection.transaction():
-        connection.execute("SELECT id FROM redrive_lane ORDER BY due_at DESC NULLS LAST, id LIMIT 12 FOR UPDATE")
+        eventually(lambda: connection.execute(_AT_WORK).fetchall(), within=10)
         pid = connection.info.backend_pid
         end = time.monotonic() + HELD
         while time.monotonic() < end:

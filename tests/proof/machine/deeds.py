@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from reprocessing.conf import Conf
 from reprocessing.domain.selection import Selection
-from reprocessing.models import DeadLetter, Run, operations, stops
-from reprocessing.models.operations import Asked
+from reprocessing.models import DeadLetter, Run, operations, plans, stops
+from reprocessing.models.plans import Asked
 from reprocessing.models.run import RunState
 from reprocessing.pipeline import gather, park, plan, promote, recover
 from tests.proof.machine.ground import Buried, Ground
@@ -151,8 +151,8 @@ class Deeds(RuleBasedStateMachine):
     def _run(self, name: str, limit: int | None) -> None:
         dlq = self.ground.watched()
         plan.places(dlq)
-        run = operations.plan(dlq, Asked(name=name, by=SOMEBODY, selection=Selection(limit=limit)))
-        operations.select(run.pk, by=SOMEBODY, reason="they are wanted")
+        run = plans.plan(dlq, Asked(name=name, by=SOMEBODY, selection=Selection(limit=limit)))
+        plans.select(run.pk, by=SOMEBODY, reason="they are wanted")
         operations.start(run, by=SOMEBODY, reason="they are wanted")
 
     def _abort(self, run: Run) -> None:

@@ -46,7 +46,8 @@ SELECT 'Letter ' || l.id || ' is under way without an attempt.' FROM redrive_let
 UNION ALL
 SELECT 'Letter ' || l.id || ' is ' || l.state || ', and attempt ' || a.no || ' of it is open.'
   FROM redrive_letter l JOIN redrive_attempt a ON a.letter_id = l.id AND a.closed_at IS NULL
- WHERE l.state IN ('parked', 'discarded', 'delivered')
+ WHERE l.state IN ('parked', 'discarded', 'delivered') AND NOT (
+       l.state <> 'delivered' AND a.holds_lane AND a.deadline IS NOT NULL AND a.taken_at IS NULL)  -- ADR 0021
 UNION ALL
 SELECT 'Lane ' || n.id || ' is idle, and letter ' || l.id || ' waits on it.'
   FROM redrive_lane n JOIN redrive_letter l ON l.lane_id = n.id

@@ -6,6 +6,7 @@ import os
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain, count
 from time import monotonic
 from types import ModuleType
 
@@ -22,6 +23,7 @@ from tests.proof.machine.machine import Machine
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LAYER = "machine"
+AGAIN = ".venv/bin/python -m tests.proof.machine"
 EXAMPLES, STEPS = 15, 20
 _CHUNK, _LONG = 12, 50
 _ANY = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)
@@ -79,23 +81,31 @@ def _play(ground: Ground, which: int, seen: Counter[str]) -> str:
 
 @pytest.mark.prove
 def test_chunks_that_nobody_has_played(ground: Ground, ledger: Ledger, is_time: Callable[[], bool]) -> None:
-    """From where the ledger ends."""
-    which, bad = max((int(name) for name in ledger.tried(LAYER)), default=-1) + 1, 0
-    while is_time():
+    """Those that failed last, and then from where the ledger ends."""
+    ahead = count(max((int(name) for name in ledger.tried(LAYER)), default=-1) + 1)
+    bad = 0
+    for which in chain([int(name) for name in ledger.failing(LAYER)], ahead):
+        if not is_time():
+            break
         seen: Counter[str] = Counter()
         began = monotonic()
         tale = _play(ground, which, seen)
-        ledger.note(LAYER, str(which), passed=not tale, why=tale.partition("\n")[0][:300], **seen)
+        ledger.note(
+            LAYER,
+            str(which),
+            passed=not tale,
+            why=tale and f"{tale.partition(chr(10))[0][:300]} Again: {AGAIN} {which}",
+            **seen,
+        )
         print(f"machine: chunk {which}, {dict(seen)} in {monotonic() - began:.0f} s", flush=True)  # noqa: T201
         if tale:
             bad += 1
-            print(f"python -m tests.proof.machine {which}\n{tale}", flush=True)  # noqa: T201  somebody waits
-        which += 1
+            print(f"{AGAIN} {which}\n{tale}", flush=True)  # noqa: T201  somebody waits
     assert not bad
 
 
 @pytest.mark.prove
-@pytest.mark.skipif("PROVE_SEED" not in os.environ, reason="python -m tests.proof.machine SEED asks for it")
+@pytest.mark.skipif("PROVE_SEED" not in os.environ, reason=".venv/bin/python -m tests.proof.machine SEED asks for it")
 def test_one_chunk_again(ground: Ground) -> None:
     tale = _play(ground, int(os.environ["PROVE_SEED"]), Counter())
     assert not tale, tale

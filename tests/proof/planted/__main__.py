@@ -16,7 +16,7 @@ from tests.proof.planted.stage import Stage
 
 def main() -> int:
     """0: each was noticed, or none was named and all were told."""
-    parser = ArgumentParser(prog="python -m tests.proof.planted", description=__doc__)
+    parser = ArgumentParser(prog=".venv/bin/python -m tests.proof.planted", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="bugs to plant; none: tell which there are")
     names = parser.parse_args().names
     by_name = {bug.name: bug for bug in BUGS}

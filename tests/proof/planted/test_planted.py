@@ -64,9 +64,10 @@ def test_every_bug_is_noticed_by_its_test(stage: Stage, ledger: Ledger, is_time:
             break
         ran = stage.broken(bug)
         why = ran.trouble or ("" if ran.noticed else f"{bug.caught_by} passes all the same")
-        ledger.note("planted", bug.name, passed=ran.noticed, why=why, seconds=round(ran.seconds, 1))
+        again = f"{why} Again: .venv/bin/python -m tests.proof.planted {bug.name}" if why else ""
+        ledger.note("planted", bug.name, passed=ran.noticed, why=again, seconds=round(ran.seconds, 1))
         said = next(iter(ran.failed.values()), "") if ran.noticed else f"NOT NOTICED: {why}"
         print(f"{number}/{len(left)} {bug.name} ({ran.seconds:.0f} s): {said}", flush=True)  # noqa: T201  as above
         if not ran.noticed:
-            missed.append(f"python -m tests.proof.planted {bug.name}")
+            missed.append(f".venv/bin/python -m tests.proof.planted {bug.name}")
     assert missed == []

@@ -183,7 +183,7 @@ def _judge(cycle: Cycle, log: str) -> None:
     cycle.problems = defaultdict(list, cycle.problems)
     troubles = list(Rule.objects.values_list("trouble", flat=True))
     wanted: Counter[Form] = Counter()
-    owner: dict[Form, str] = {}
+    owners: defaultdict[Form, list[str]] = defaultdict(list)
     for message_id, (payload, group, _) in cycle.buried.items():
         letter = letters.get(message_id)
         if letter is None:
@@ -193,14 +193,14 @@ def _judge(cycle: Cycle, log: str) -> None:
         if letter.state == "delivered":
             form = expected(cycle.station, cycle.bench, payload, letter, group)
             wanted[form] += 1
-            owner[form] = payload.name
+            owners[form].append(payload.name)
         found = [_fate(cycle.station, payload, letter)]
         if not is_mate(payload):
             found += [_placed(cycle, message_id), _shown([*_said(letter), *troubles], letter.detail)]
             found += ["it is quoted in what is said of it"] if quoted([*_said(letter), *troubles], payload) else []
             found += ["it is quoted in a log"] if quoted(log, payload) else []
         cycle.problems[payload.name] += [one for one in found if one]
-    _compare(cycle, wanted, owner)
+    _compare(cycle, wanted, owners)
     cycle.problems = {name: found for name, found in cycle.problems.items() if found}
 
 
@@ -221,15 +221,17 @@ def _placed(cycle: Cycle, message_id: str) -> str:
     return "" if len(trips) <= 1 else f"it went to the wire {len(trips)} times"
 
 
-def _compare(cycle: Cycle, wanted: Counter[Form], owner: dict[Form, str]) -> None:
+def _compare(cycle: Cycle, wanted: Counter[Form], owners: Mapping[Form, list[str]]) -> None:
     """All that was called delivered has arrived, as it was, once; and nothing else has."""
     cycle.heard += heard(cycle.station, cycle.kind, cycle.bench)
     got = cycle.heard
     for form in wanted - got:
-        cycle.problems[owner[form]].append("it is called delivered, and did not arrive as it was")
+        for name in owners[form]:
+            cycle.problems[name].append("it is called delivered, and did not arrive as it was, or one like it")
     if cycle.station.exact and (more := got - wanted):
         for form in more:
-            cycle.problems[owner.get(form, "nobody")].append(f"arrived and is not told of: {len(form[0])} characters")
+            name = next(iter(owners.get(form, [])), "nobody")
+            cycle.problems[name].append(f"arrived and is not told of: {len(form[0])} characters")
 
 
 def _fate(station: Station, payload: Payload, letter: DeadLetter) -> str:
@@ -239,7 +241,7 @@ def _fate(station: Station, payload: Payload, letter: DeadLetter) -> str:
     if is_mate(payload):
         good = state == "delivered"
     elif payload.spent:
-        good = (state, letter.reason) == ("parked", ParkedReason.ATTEMPTS_SPENT)
+        good = state == "parked" and letter.reason in {ParkedReason.ATTEMPTS_SPENT, *station.parks}
     elif held:
         good = state == "waiting" and "could not be asked: " in why
     elif state == "parked":

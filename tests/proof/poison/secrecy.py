@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tests.proof.poison.corpus import Payload
@@ -24,3 +25,18 @@ def quoted(texts: str | Iterable[str], payload: Payload) -> str:
             if len(set(words)) >= _LEAST_LETTERS and any(words in each for each in ends):
                 return words
     return ""
+
+
+def values_of(told: str) -> list[str]:
+    """The texts in an answer in JSON, whose own marks and names are nobody's payload."""
+    return list(_texts(json.loads(told)))
+
+
+def _texts(one: object) -> Iterator[str]:
+    match one:
+        case str():
+            yield one
+        case dict():
+            yield from (text for each in one.values() for text in _texts(each))
+        case list():
+            yield from (text for each in one for text in _texts(each))

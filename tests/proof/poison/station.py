@@ -135,14 +135,20 @@ _OF_SNS: Final = frozenset(notification()) | {"MessageAttributes", "SequenceNumb
 
 
 def _told_once_more(body: str) -> str:
-    """Of a notification its message, of anything else all."""
+    """Of a notification its message, of anything else all; what names a thing twice is no notification."""
     try:
-        document = json.loads(body)
+        document = json.loads(body, object_pairs_hook=_unambiguous)
         is_one = isinstance(document, dict) and document.get("Type") == "Notification" and document.keys() <= _OF_SNS
         whole = is_one and isinstance(document["Message"], str) and ":::" not in document["TopicArn"]
         return str(document["Message"]) if whole else body
     except (ValueError, KeyError, RecursionError):
         return body
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
 
 
 def _detail(body: str) -> str:

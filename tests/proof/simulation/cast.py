@@ -29,6 +29,7 @@ class Cast:
     Attributes:
         healing: nothing goes wrong any more.
         ended: the world is over: whoever is killed now does not come back.
+        at_work: the consumer has received what it has not written down yet.
         consumed: the consumer's log, for the judge.
         released: how often a person released each letter, by message id.
     """
@@ -42,6 +43,7 @@ class Cast:
     origin_url: str
     healing: bool = False
     ended: bool = False
+    at_work: bool = False
     buried: int = 0
     consumed: list[dict[str, Any]] = field(default_factory=list)
     released: Counter[str] = field(default_factory=Counter)
@@ -65,14 +67,20 @@ class Cast:
         def part() -> None:
             while not self.ended:
                 try:
-                    act()
-                    self.stage.sleep(self.stage.dice.uniform(least, most))
+                    self._once(act, least, most)
                 except Crash:
                     self._bury_the_process()
-                except (DatabaseError, QueueIsOutOfReach):
-                    connection.close()
 
         return part
+
+    def _once(self, act: Callable[[], None], least: float, most: float) -> None:
+        """What failed is not tried again in the same moment: where every fifth commit is lost, no time would go by."""
+        try:
+            act()
+        except (DatabaseError, QueueIsOutOfReach):
+            connection.close()
+            least, most = 0.1, 1.0
+        self.stage.sleep(self.stage.dice.uniform(least, most))
 
     def _bury_the_process(self) -> None:
         self.stage.bury()
@@ -112,7 +120,9 @@ class Cast:
                 QueueUrl=self.origin_url, MaxNumberOfMessages=2, MessageAttributeNames=["All"]
             ).get("Messages", [])
             for one in got:
+                self.at_work = True  # what is deleted is not yet written down
                 self._process(one)
+            self.at_work = False
             self.stage.sleep(self.stage.dice.uniform(0.05, 0.5 if got else 4.0))
 
     def _process(self, one: dict[str, Any]) -> None:

@@ -24,7 +24,8 @@ BOUND: Final = 1_800.0
 _LOOKS_EVERY = 5.0
 _LEFT = """
 SELECT (SELECT count(*) FROM redrive_letter), (SELECT count(*) FROM redrive_letter WHERE state = ANY(%s)),
-       (SELECT count(*) FROM redrive_lane WHERE phase = 'leased'),  -- until its lease is over, where its owner died
+       (SELECT count(*) FROM redrive_lane WHERE phase = 'leased')  -- until its lease is over, where its owner died
+         + (SELECT count(*) FROM redrive_attempt WHERE closed_at IS NULL),  -- a last one, of which nobody heard the end
        (SELECT count(*) FROM redrive_custody c JOIN redrive_dlq d ON d.id = c.dlq_id
          WHERE state = 'held' OR (state = 'delete' AND (visible_until > redrive_now() OR NOT d.fifo)))
 """  # a FIFO queue takes no handle that is past its time: what it deleted without saying so, nobody can tell
@@ -93,6 +94,7 @@ class Theatre:
             last = self.stage.now
             self.stage.run(_Looks(self, cast, last + BOUND))
             healed = self.stage.now - last
+            broken += [f"{actor.name} left the stage before the end" for actor in self.stage.actors if actor.over]
             if healed >= BOUND:
                 broken.append(f"{BOUND:g} s after the last fault it was not over: {self._left(cast)}")
         except WorldIsStuck as error:
@@ -118,11 +120,11 @@ class Theatre:
         return lines
 
     def is_over(self, cast: Cast) -> bool:
-        """Whether every letter is finished, and every queue empty."""
+        """Whether every letter is finished, every queue empty, and the consumer at rest."""
         letters, unfinished, leased, copies = self._wire.ask(_LEFT, list(UNFINISHED))[0]
         if cast.buried < sum(one.copies for one in cast.plot.events) or letters < cast.buried:
             return False
-        quiet = not any(self._depth(url) for url in (cast.dlq_url, cast.origin_url))
+        quiet = not cast.at_work and not any(self._depth(url) for url in (cast.dlq_url, cast.origin_url))
         return not unfinished + leased + copies and quiet
 
     # -- before and after
@@ -230,4 +232,9 @@ def _states() -> tuple[str, ...]:
 
 def last_words(ending: Ending) -> str:
     """What to say of a world that broke a promise: how to see it again, and what was broken."""
-    return "\n".join([f"python -m tests.proof.simulation {ending.seed}", *ending.broken[:10]])
+    return "\n".join([again(ending.seed), *ending.broken[:10]])
+
+
+def again(seed: int) -> str:
+    """The line that plays a seed again."""
+    return f".venv/bin/python -m tests.proof.simulation {seed}"

@@ -93,6 +93,14 @@ def token(client: Client, address: str) -> str:
     return client.cookies["csrftoken"].value
 
 
+def revealed(client: Client, letter: DeadLetter, desk: str = "deadletter") -> str:
+    """The letter's page, its payload asked for."""
+    given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")}
+    answer = client.post(f"/admin/reprocessing/{desk}/{letter.pk}/reveal", given)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
 def post(client: Client, address: str, **values: object) -> str:
     """What a browser's form would have sent, and the page that came of it, redirects followed."""
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")} | values

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
+from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+
+from reprocessing.domain.sieve import Sieve
 from reprocessing.models import (
     Act,
     Halt,
     HealthCheck,
+    LetterGroup,
     Notice,
+    Operation,
+    OperationAct,
     Pulse,
     RateClass,
     Report,
@@ -16,6 +24,7 @@ from reprocessing.models import (
     Sighting,
     Wave,
     amendments,
+    operating,
 )
 from reprocessing.models.lanes import clock
 from tests.reprocessing.admin.lot import dlq, parked
@@ -29,6 +38,11 @@ def rows_of_everything() -> None:
         Wave.objects.create(run=run, no=1, size=1)
         Notice.objects.create(letter=letter, news="parked")
         Pulse.beat(f"queue-{number}")
+        operated()
+        LetterGroup.objects.create(
+            dlq=letter.dlq, fingerprint=b"%d" % number, cause="reported", title=f"KeyError-{number}", first_at=clock(),
+            last_at=clock(),
+        )  # fmt: skip
         Review.objects.create(act=Act.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
         assert letter.target
         Sighting.objects.create(target=letter.target, seen_at=clock())
@@ -41,3 +55,19 @@ def rows_of_everything() -> None:
     Halt.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
     amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+
+
+def operated() -> Operation:
+    """What somebody asked for of all parked letters."""
+    operating.begin(uuid4(), OperationAct.NOTE, Sieve(), {}, by="ann", reason="a note")
+    return Operation.objects.latest("pk")
+
+
+def schedules() -> None:
+    """A row of everything that beat's own pages show."""
+    for schedule in (
+        IntervalSchedule(every=1, period="days"), CrontabSchedule(), ClockedSchedule(clocked_time=clock()),
+        SolarSchedule(event="sunset", latitude=1, longitude=1),
+    ):  # fmt: skip
+        schedule.save()
+    PeriodicTask.objects.create(name="a task", task="reprocessing.tick", interval=IntervalSchedule.objects.get())

@@ -7,9 +7,10 @@ import html
 import pytest
 from django.test import Client
 
-from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target
+from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target, doubts, hold, rows
+from reprocessing.models.doubt import Word
 from reprocessing.models.lanes import clock
-from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
+from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person, revealed
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +30,20 @@ def test_the_page_says_what_is_known_and_since_when() -> None:
     letter = parked(dlq())
     Attempt.objects.filter(letter=letter).update(returned_at=clock())
     text = page(person("ann", *LOOKS), letter)
-    assert "<p>It failed: it came back to a dlq. It is parked: a person decides. (failed, since " in text
+    assert '<p class="answer">It failed: it came back to a dlq. It is parked: a person decides. (failed, since ' in text
+
+
+@pytest.mark.parametrize(("word", "told"), [("delivered", "delivered since"), ("replay", "to be replayed")])
+def test_what_a_person_said_after_a_restore_is_told_with_the_answer(word: Word, told: str) -> None:
+    letter = parked(dlq())
+    ann = person("ann", *LOOKS)
+    assert "restored from a backup" not in page(ann, letter)
+    DeadLetter.objects.filter(pk=letter.pk).update(state="waiting", reason="", finished_at=None)
+    hold.begin(clock(), by="eva", reason="a disk died")
+    found = doubts.page(dlq=None, above=0, limit=1)
+    rows.whole(lambda: doubts.decide(found, Word(word), by="ben", reason=f"I asked {SCRIPT}"))
+    said = f"<b>ben</b> said of it: {told} (“I asked {html.escape(SCRIPT)}”, "
+    assert said in page(ann, letter).partition("<details")[0]
 
 
 def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
@@ -37,13 +51,14 @@ def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
     reported(b"1", message_id=letter.message_id, type="KeyError", message=f"4111{SCRIPT}", fingerprint="f-canary")
     reported(b"2", public_id=letter.public_id, attempt_no=1, type="Timeout\u202e")
     reported(b"3", message_id="another's", type="Other-canary")
-    seen, shown = page(person("ann", *LOOKS), letter), page(person("ben", *LOOKS, "view_payload"), letter)
+    ben = person("ben", *LOOKS, "view_payload")
+    seen, covered, shown = page(person("ann", *LOOKS), letter), page(ben, letter), revealed(ben, letter)
     canaries = ("KeyError", "4111", "f-canary", "Timeout")
-    assert [one in seen for one in canaries] == [False] * 4
+    assert [one in text for text in (seen, covered) for one in canaries] == [False] * 8
     assert "You may not see what consumers said" in seen
     assert [one in shown for one in canaries] == [True] * 4
     assert [one in shown for one in (SCRIPT, "Other-canary", "\u202e")] == [False] * 3
-    assert [one in html.unescape(shown) for one in ("its first death", "<td>attempt 1</td>", "Timeout<U+202E>")] == (
+    assert [one in html.unescape(shown) for one in ("its first death", ">attempt 1</td>", "Timeout<U+202E>")] == (
         [True] * 3
     )
 
@@ -54,7 +69,7 @@ def test_what_a_stranger_said_is_on_no_page() -> None:
     stranger.targets.set([Target.objects.create(arn="arn:else", url="u", region="r")])
     reported(b"1", message_id=letter.message_id, type="Stranger-canary", reporter=stranger)
     client = person("ann", *LOOKS, "view_payload")
-    assert "Stranger-canary" not in page(client, letter)
+    assert "Stranger-canary" not in revealed(client, letter)
     assert letter.target
     stranger.targets.add(letter.target)
-    assert "Stranger-canary" in page(client, letter)
+    assert "Stranger-canary" in revealed(client, letter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from reprocessing.models import Halt, Review, stops
+from reprocessing.models import Halt, Review, hold, lanes, stops
 from tests.reprocessing.admin.lot import LOOKS, person, post
 
 pytestmark = pytest.mark.django_db
@@ -20,9 +20,9 @@ def _seen(client: Client) -> str:
 
 def test_it_takes_a_reason_and_is_recorded_with_who() -> None:
     ann = person("ann", *STOPS)
-    assert "This field is required" in post(ann, "/admin/stop", reason=" ")
+    assert "This field is required" in post(ann, "/admin/stop", seen="none", reason=" ")
     assert not Halt.objects.exists()
-    page = post(ann, "/admin/stop", reason="the database is ill")
+    page = post(ann, "/admin/stop", seen="none", reason="the database is ill")
     assert "Everything is stopped" in page
     assert (Halt.objects.get().by, Halt.objects.get().reason) == ("ann", "the database is ill")
     assert list(Review.objects.values_list("act", "by", "reason")) == [("stopped", "ann", "the database is ill")]
@@ -49,15 +49,16 @@ def test_who_may_not_stop_sees_why_and_cannot() -> None:
 
 def test_of_two_who_stop_the_second_is_told_of_the_first() -> None:
     ann, ben = person("ann", *STOPS), person("ben", *STOPS)
-    post(ann, "/admin/stop", reason="first")
-    page = post(ben, "/admin/stop", reason="second")
-    assert "It was stopped already, by ann (&quot;first&quot;). That stop holds." in page
+    post(ann, "/admin/stop", seen="none", reason="first")
+    page = post(ben, "/admin/stop", seen="none", reason="second")
+    assert "<strong>Nothing was done.</strong> ann has stopped it already (&quot;first&quot;). That stop holds." in page
+    assert "It is stopped since" in page
     assert Review.objects.count() == 1
 
 
 def test_it_goes_on_with_a_reason() -> None:
     ann = person("ann", *STOPS)
-    post(ann, "/admin/stop", reason="an incident")
+    post(ann, "/admin/stop", seen="none", reason="an incident")
     page = post(ann, "/admin/resume", reason="it is over", seen=_seen(ann))
     assert "Everything goes on: the stop by ann (&quot;an incident&quot;) is lifted." in page
     assert not Halt.objects.exists()
@@ -65,19 +66,37 @@ def test_it_goes_on_with_a_reason() -> None:
 
 def test_a_stop_that_was_not_seen_is_not_lifted() -> None:
     ann = person("ann", *STOPS)
-    post(ann, "/admin/stop", reason="first")
+    post(ann, "/admin/stop", seen="none", reason="first")
     seen = _seen(ann)
     stops.resume(None, by="ben", reason="it is over")
-    assert "somebody else has let it go on" in post(ann, "/admin/resume", reason="it is over", seen=seen)
+    page = post(ann, "/admin/resume", reason="it is over", seen=seen)
+    assert "<strong>Nothing was done.</strong> Somebody else has let it go on." in page
     stops.stop(None, by="ben", reason="another incident")
     page = post(ann, "/admin/resume", reason="it is over", seen=seen)
-    assert "Nothing was changed: since you looked, ben stopped everything anew" in page
+    assert "Since you looked, ben stopped it anew (&quot;another incident&quot;)." in page
     assert Halt.objects.get().by == "ben"
 
 
 def test_a_page_that_is_not_ours_lifts_nothing() -> None:
     ann = person("ann", *STOPS)
-    post(ann, "/admin/stop", reason="first")
+    post(ann, "/admin/stop", seen="none", reason="first")
     for seen in ("", "yesterday", "2026-01-01T00:00:00"):
         post(ann, "/admin/resume", reason="x", seen=seen)
     assert Halt.objects.exists()
+
+
+def test_who_may_not_is_told_so_on_a_page_that_leads_on() -> None:
+    answer = person("ben", *LOOKS).get("/admin/stop")
+    assert answer.status_code == 403
+    page = answer.content.decode()
+    assert "You may not do this" in page
+    assert 'href="/admin/rights"' in page
+
+
+def test_what_is_held_after_a_restore_goes_on_by_no_button() -> None:
+    ann = person("ann", *STOPS)
+    hold.begin(lanes.clock(), by="cron", reason="the disk burnt")
+    page = post(ann, "/admin/resume", reason="it is over", seen=_seen(ann))
+    assert "<strong>Nothing was done.</strong> Everything is held since" in page
+    assert "manage.py after_restore report" in page
+    assert Halt.objects.get().by == "cron"

@@ -6,11 +6,11 @@ import re
 from html import unescape
 
 import pytest
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from pytest_django import DjangoAssertNumQueries
 
+from reprocessing.admin.decision import MOST, packed
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Act, DeadLetter, Review
+from reprocessing.models import Act, Custody, DeadLetter, Review
 from reprocessing.models.lanes import clock
 from reprocessing.pipeline import park
 from tests.reprocessing.admin.lot import DECIDES, LOOKS, dlq, parked, person, post, token
@@ -25,7 +25,7 @@ def states(*letters: DeadLetter) -> list[str]:
 
 
 def reviews() -> list[tuple[str, int | None, str, str]]:
-    return list(Review.objects.order_by("id").values_list("act", "letter_id", "by", "reason"))
+    return list(Review.objects.exclude(letter=None).order_by("id").values_list("act", "letter_id", "by", "reason"))
 
 
 def carried(page: str) -> str:
@@ -40,25 +40,41 @@ def messages(page: str) -> list[str]:
 
 
 def test_the_list_tells_dlq_reason_key_age_attempts_and_time_left() -> None:
-    parked(dlq(), key="account-7")
+    letter = parked(dlq(), key="account-7")
+    Custody.objects.create(
+        dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="held", handle="h", visible_until=clock()
+    )
     page = person("ann", *LOOKS).get(LOT).content.decode()
-    cells = {name: unescape(text) for name, text in re.findall(r'class="field-(\w+)[^"]*">(?:<a[^>]*>)?([^<]*)', page)}
+    cells = dict(re.findall(r'<td data-label="([^"]+)">([^<]*)</td>', page))
+    why = re.search(r'class="lot-why">([^<]*)<', page)
 
-    assert {name: cells[name] for name in ("dlq", "why", "key", "age", "attempts", "time_left")} == {
-        "dlq": "shop-dlq",
-        "why": "Every attempt the dlq allows has failed.",
-        "key": "account-7",
-        "age": "1 h 0 min",
-        "attempts": "1",
-        "time_left": "2 h 59 min",
-    }
+    assert why
+    named = ("Dead-letter queue", "Ordering key", "Age", "Attempts", "Left in SQS")
+    assert (why[1], {name: cells[name] for name in named}) == (
+        "Every attempt the dlq allows has failed.",
+        {
+            "Dead-letter queue": "shop-dlq", "Ordering key": "account-7", "Age": "1 h 0 min", "Attempts": "1",
+            "Left in SQS": "2 h 59 min",
+        },
+    )  # fmt: skip
+
+
+def test_a_copy_that_is_gone_has_no_time_left() -> None:
+    letter = parked(dlq())
+    Custody.objects.create(
+        dlq=letter.dlq, message_id=letter.message_id, letter=letter, state="gone", handle="h", visible_until=clock(),
+        gone_at=clock(),
+    )  # fmt: skip
+    ann = person("ann", *LOOKS)
+    assert '<td data-label="Left in SQS">no copy</td>' in ann.get(LOT).content.decode()
+    assert "2 h 59 min" not in ann.get(f"{LOT}{letter.pk}/change/").content.decode()
 
 
 def test_only_parked_letters_are_in_it() -> None:
     letter = parked(dlq())
     park.discard([letter.pk], by="ann", reason="test data")
 
-    assert "0 parked letters" in person("ben", *LOOKS).get(LOT).content.decode()
+    assert "Nothing waits for a person." in person("ben", *LOOKS).get(LOT).content.decode()
 
 
 def test_no_list_shows_a_body_even_to_those_who_may_see_payloads() -> None:
@@ -78,9 +94,9 @@ def test_a_list_takes_as_many_queries_for_many_letters_as_for_one(
         parked(origin, key="account-7")
     client = person("ann", *DECIDES)
 
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(16):
         page = client.get(LOT + query).content.decode()
-    assert page.count('class="action-select"') == 30
+    assert page.count('name="pick"') == 30
 
 
 @pytest.mark.parametrize("by", ["message", "redrive id", "key"])
@@ -112,7 +128,7 @@ def test_selected_letters_are_decided_about_with_who_and_why(deed: str, act: Act
     origin = dlq()
     chosen, left = [parked(origin), parked(origin)], parked(origin)
     client = person("ann", *DECIDES)
-    page = post(client, LOT, action=f"{deed}_selected", **{ACTION_CHECKBOX_NAME: [one.pk for one in chosen]})
+    page = post(client, LOT + deed, scope="ticked", pick=[packed([one]) for one in chosen])
     before = states(*chosen)
     done = post(client, LOT + deed, letters=carried(page), reason="the consumer is mended")
 
@@ -141,7 +157,10 @@ def test_a_page_that_two_people_saw_acts_once_and_says_what_had_become_of_the_le
     post(ann, LOT + "release", letters=seen, reason="mended")
     answer = post(ben, LOT + "discard", letters=seen, reason="test data")
 
-    assert messages(answer) == [f"Letter {letter.message_id} was left alone: it is no longer parked: it is waiting."]
+    nothing, left = messages(answer)
+    assert nothing == "Nothing was done."
+    assert left.startswith(f"Letter {letter.message_id} was left alone: it is no longer parked: it is waiting.")
+    assert re.search(r" Last: released by ann, [\d:]{8} UTC \(.+\)\.$", left)
     assert [states(letter), [by for _, _, by, _ in reviews()]] == [[LetterState.WAITING], ["ann"]]
 
 
@@ -153,9 +172,9 @@ def test_a_letter_that_was_parked_anew_is_not_what_the_page_showed() -> None:
     DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.PARKED, reason="refused", finished_at=clock())
     answer = post(client, LOT + "discard", letters=seen, reason="test data")
 
-    assert messages(answer) == [
+    assert messages(answer)[1].startswith(
         f"Letter {letter.message_id} was left alone: it was parked anew since you looked; look again."
-    ]
+    )
     assert states(letter) == [LetterState.PARKED]
 
 
@@ -163,7 +182,7 @@ def test_the_others_of_a_page_are_decided_about_when_one_has_changed() -> None:
     origin = dlq()
     gone, there = parked(origin), parked(origin)
     client = person("ann", *DECIDES)
-    page = post(client, LOT, action="discard_selected", **{ACTION_CHECKBOX_NAME: [gone.pk, there.pk]})
+    page = post(client, LOT + "discard", scope="ticked", pick=[packed([gone]), packed([there])])
     park.release([gone.pk], by="ben", reason="mended")
     answer = post(client, LOT + "discard", letters=carried(page), reason="test data")
 
@@ -195,7 +214,8 @@ def test_nobody_is_offered_what_they_may_not_do() -> None:
     client = person("ann", *LOOKS, "release_parkedletter")
     pages = [client.get(LOT).content.decode(), client.get(f"{LOT}{letter.pk}/change/").content.decode()]
 
-    assert ["release_selected" in pages[0], "discard_selected" in pages[0]] == [True, False]
+    assert [f'formaction="{LOT}{deed}"' in pages[0] for deed in ("release", "discard")] == [True, False]
+    assert "discard (it takes the permission to discard parked letters)" in pages[0]
     assert [LOT + "release" in pages[1], LOT + "discard" in pages[1]] == [True, False]
 
 
@@ -206,15 +226,11 @@ def test_letters_that_no_page_of_ours_wrote_are_refused_in_a_sentence(letters: s
     assert "errorlist" in answer
 
 
-def test_more_letters_than_a_page_can_bear_are_refused_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprocessing.admin.parking_lot.MOST", 2)
-    origin = dlq()
-    letters = [parked(origin) for _ in range(3)]
-    client = person("ann", *DECIDES)
-    page = post(client, LOT, action="discard_selected", select_across="1", **{ACTION_CHECKBOX_NAME: [letters[0].pk]})
+def test_more_letters_than_a_page_can_bear_are_refused_with_the_cure() -> None:
+    many = ",".join(f"{number}@1" for number in range(1, MOST + 2))
+    page = post(person("ann", *DECIDES), LOT + "discard", letters=many, reason="because")
 
-    assert [one.split(":")[0] for one in messages(page)] == ["Nothing was done"]
-    assert "manage.py discard_parked" in page
+    assert "These are more than 1,000 letters. Select fewer, or all that match a filter." in page
 
 
 def test_the_page_of_a_letter_that_left_the_lot_leads_to_where_it_is_now() -> None:
@@ -224,3 +240,49 @@ def test_the_page_of_a_letter_that_left_the_lot_leads_to_where_it_is_now() -> No
 
     assert answer.redirect_chain == [(f"/admin/reprocessing/deadletter/{letter.pk}/change/", 302)]
     assert messages(answer.content.decode()) == ["This letter is no longer parked: it is discarded."]
+
+
+def test_the_page_of_a_discarded_letter_takes_it_back_and_says_when_it_was_restored_already() -> None:
+    letter = parked(dlq())
+    park.discard([letter.pk], by="ann", reason="test data")
+    client = person("ben", *DECIDES)
+    page = client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    assert f'action="{LOT}restore"' in page
+    park.restore([letter.pk], by="ann", reason="a mistake")
+    answer = post(client, LOT + "restore", letters=carried(page), reason="it is needed")
+    assert "Last: restored by ann" in messages(answer)[1]
+    assert [act for act, _, _, _ in reviews()] == [Act.DISCARDED, Act.RESTORED]
+    viewer = person("cleo", *LOOKS)
+    park.discard([letter.pk], by="ann", reason="test data")
+    closed = viewer.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    assert [f"{LOT}restore" in closed, "It takes the permission to discard parked letters" in closed] == [False, True]
+
+
+def _strays(page: str) -> str:
+    found = re.search(r'<p class="card card-wary">(.*? no place in a lane: .*?)</p>', page)
+    return re.sub(r"</?strong>", "", found[1]) if found else ""
+
+
+@pytest.mark.parametrize(
+    ("strays", "others", "words"),
+    [
+        (1, 0, ("It has no place in a lane", "it goes alone, in no order with other letters.")),
+        (2, 0, ("All of them have no place in a lane", "each goes alone, in no order with other letters.")),
+        (1, 1, ("1 of them has no place in a lane", "it goes alone, in no order with other letters.")),
+        (2, 1, ("2 of them have no place in a lane", "each goes alone, in no order with other letters.")),
+        (0, 1, ("", "")),
+    ],
+)
+def test_who_replays_letters_without_their_key_is_told_how_many_go_alone(
+    strays: int, others: int, words: tuple[str, str]
+) -> None:
+    origin = dlq()
+    letters = [parked(origin, reason="no_ordering_key") for _ in range(strays)]
+    DeadLetter.objects.update(lane=None)
+    letters += [parked(origin) for _ in range(others)]
+    client = person("ann", *DECIDES)
+    ticked = post(client, LOT + "release", scope="ticked", pick=[packed([one]) for one in letters])
+    whole = post(client, LOT + "release", scope="all", query="")
+    for told in (_strays(ticked), _strays(whole)):
+        assert (told.partition(":")[0], told.rpartition("by then, ")[2]) == words
+    assert _strays(post(client, LOT + "discard", scope="all", query="")) == ""

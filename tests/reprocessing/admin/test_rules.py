@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import DeadLetterQueue, Review, Rule, Target, amendments, rules
@@ -23,33 +22,31 @@ def _rule(*, enabled: bool = False) -> Rule:
     return Rule.objects.get()
 
 
-def _address(row: Rule) -> str:
-    return f"/admin/reprocessing/rule/{row.pk}/change/"
+def _address(row: Rule, to: str = "enable") -> str:
+    return f"/admin/reprocessing/rule/{row.pk}/{to}"
 
 
 def _form(client: Client, row: Rule) -> dict[str, Any]:
-    bound = client.get(_address(row)).context["adminform"].form
-    return {"seen": bound["seen"].value(), "why": "a bad tenant"}
+    return {"seen": client.get(_address(row)).context["form"]["seen"].value(), "reason": "a bad tenant"}
 
 
 def test_it_is_enabled_with_who_and_why() -> None:
     row, client = _rule(), person("ann", *SWITCHES)
-    post(client, _address(row), **_form(client, row), enabled="on")
+    assert "bad is enabled." in post(client, _address(row), **_form(client, row)).lower()
     row.refresh_from_db()
     assert (row.enabled, rules.version()) == (True, 2)
     review = Review.objects.order_by("id")[1]
     assert (review.act, review.rule, review.by, review.reason) == ("changed", row, "ann", "a bad tenant")
 
 
-def test_disabling_it_wakes_what_it_held(
-    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
-) -> None:
+def test_disabling_it_wakes_what_it_held() -> None:
     row, client = _rule(enabled=True), person("ann", *SWITCHES)
     origin = dlq()
     lane = add_lane(origin, LanePhase.HELD, why="rule bad holds it")
     add_letter(origin, LetterState.WAITING, lane=lane, rule=row, route="hold", route_version=rules.version())
-    with django_capture_on_commit_callbacks(execute=True):
-        post(client, _address(row), **_form(client, row))
+    page = f"/admin/reprocessing/rule/{row.pk}/change/"
+    assert _address(row, "disable") in client.get(page).content.decode()
+    post(client, _address(row, "disable"), **{**_form(client, row), "seen": rules.version()})
     lane.refresh_from_db()
     assert (lane.phase, lane.why) == (LanePhase.READY, "")
 
@@ -57,9 +54,10 @@ def test_disabling_it_wakes_what_it_held(
 def test_nothing_is_done_when_a_rule_was_changed_meanwhile_or_no_reason_is_given() -> None:
     row, client = _rule(), person("ann", *SWITCHES)
     form = _form(client, row)
-    assert "This field is required" in post(client, _address(row), **form | {"why": " "}, enabled="on")
+    assert "This field is required" in post(client, _address(row), **form | {"reason": " "})
     amendments.put("bad", {"position": 5}, by="bob", reason="a test")
-    assert "somebody changed the rules since" in post(client, _address(row), **form, enabled="on")
+    page = post(client, _address(row), **form)
+    assert "Somebody changed the rules since you looked: bob (&quot;a test&quot;)." in page
     row.refresh_from_db()
     assert (row.enabled, Review.objects.count()) == (False, 2)
 
@@ -67,7 +65,9 @@ def test_nothing_is_done_when_a_rule_was_changed_meanwhile_or_no_reason_is_given
 def test_one_that_cannot_be_asked_is_not_enabled() -> None:
     row, client = _rule(), person("ann", *SWITCHES)
     Rule.objects.update(conditions=["body:kind resembles bad"])
-    assert "is no condition" in post(client, _address(row), **_form(client, row), enabled="on")
+    page = post(client, _address(row), **_form(client, row))
+    assert "Nothing was done." in page
+    assert "is no condition" in page
     row.refresh_from_db()
     assert row.enabled is False
 
@@ -78,13 +78,19 @@ def test_one_whose_queue_is_watched_by_now_is_not_enabled() -> None:
     target = Target.objects.create(arn=arn, url=url, region="eu-west-1")
     Rule.objects.update(action="divert", target=target)
     DeadLetterQueue.objects.create(name="own", arn=arn, url=url, region="eu-west-1")
-    assert "own is watched, as own" in post(client, _address(row), **_form(client, row), enabled="on")
+    assert "own is watched, as own" in post(client, _address(row), **_form(client, row))
     row.refresh_from_db()
     assert row.enabled is False
 
 
+def test_what_is_as_it_should_be_already_says_so() -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    assert "It is disabled already." in client.get(_address(row, "disable")).content.decode()
+
+
 def test_whoever_may_only_look_switches_nothing() -> None:
     row, client = _rule(), person("eve", "view_rule")
-    assert client.get(_address(row)).status_code == 200
+    assert "You may not change rules" in client.get(f"/admin/reprocessing/rule/{row.pk}/change/").content.decode()
     client.handler.enforce_csrf_checks = False
-    assert client.post(_address(row), {"why": "x", "seen": "1", "enabled": "on"}).status_code == 403
+    assert client.post(_address(row), {"reason": "x", "seen": "1"}).status_code == 403
+    assert client.post(f"/admin/reprocessing/rule/{row.pk}/change/", {"enabled": "on"}).status_code == 403

@@ -9,11 +9,10 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Model
 
-from reprocessing.admin import decision, policy
+from reprocessing.admin import decision
 from reprocessing.admin.decision import Deed
-from reprocessing.models import DeadLetter, DeadLetterQueue
-from tests.reprocessing.admin.lot import dlq, parked, person, post
-from tests.reprocessing.admin.test_policy import CHANGES, address, form
+from reprocessing.models import DeadLetter
+from tests.reprocessing.admin.lot import dlq, parked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,14 +50,3 @@ def test_a_letter_is_locked_from_the_look_at_it_until_the_deed(monkeypatch: pyte
     reviewed = decision.decide(Deed.DISCARD, asked, by="ann", reason="test data")
 
     assert [seen, reviewed.done, reviewed.refused] == [[True], (letter.pk,), {}]
-
-
-def test_a_policy_is_locked_from_the_look_at_it_until_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    row, seen = dlq().dlq, list[bool]()
-    client = person("ann", *CHANGES)
-    filled = form(client, row) | {"max_attempts": 5}
-    look = observed(lambda: is_locked(DeadLetterQueue, row.pk), seen, policy.digest)
-    monkeypatch.setattr(policy, "digest", look)
-    post(client, address(row), **filled)
-
-    assert seen[:2] == [False, True]  # filled in from the row as it is, then compared with the locked one

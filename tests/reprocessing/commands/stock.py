@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from reprocessing.domain.lifecycle import FINISHED, LanePhase, LetterState
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Target
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
 from reprocessing.models.lanes import clock
 from reprocessing.models.target import Proof
 
@@ -57,14 +57,15 @@ def add_letter(origin: Origin, state: LetterState, *, body: bytes = b"{}", **val
     return letter
 
 
-def add_sent(origin: Origin, *, taken_at: datetime, deadline: datetime) -> Attempt:
+def add_sent(origin: Origin, *, taken_at: datetime, deadline: datetime, run: Run | None = None) -> Attempt:
     """A letter that its target took, and whose outcome is not known."""
-    lane = add_lane(origin, LanePhase.AWAITING)
-    letter = add_letter(origin, LetterState.AWAITING, lane=lane, attempts=1)
+    lane = add_lane(origin, LanePhase.AWAITING, run=run)
+    letter = add_letter(origin, LetterState.AWAITING, lane=lane, run=run, attempts=1)
     return Attempt.objects.create(
         letter=letter,
         lane=lane,
         target=origin.target,
+        run=run,
         no=1,
         epoch=0,
         fence=1,

@@ -45,6 +45,15 @@ def test_the_status_says_whose_word_is_waited_for(ask_json: AskJson, add_row: Ad
     over = "nothing: its consumer's time is over, and the next promotion parks its oldest letter"
     assert waits_for() == over
     Target.objects.update(watched_by=dlq)
-    assert waits_for().startswith("it has not been seen empty since it took its oldest letter")
+    assert waits_for().startswith("shop has not been seen empty since it took its oldest letter")
     DeadLetterQueue.objects.update(mode="observe")
     assert waits_for() == over
+
+
+def test_add_target_says_that_nobody_may_report(ask: Ask) -> None:
+    function = "arn:aws:lambda:eu-west-1:111122223333:function:ship"
+    asked = ("add_target", function, "--outcome", "acknowledged", "--window", "600")
+    nobody = "Nobody may report yet what becomes of letters sent to ship."
+    assert nobody in ask(*asked, "--confirm")
+    call_command("add_reporter", "worker", "--target", "ship", "--confirm")
+    assert nobody not in ask(*asked)

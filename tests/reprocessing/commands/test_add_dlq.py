@@ -12,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django_celery_beat.models import IntervalSchedule
+from pytest_django.fixtures import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import (
@@ -93,6 +94,19 @@ def test_a_dry_run_tells_everything_and_writes_nothing(ask: Ask, shop: Shop) -> 
     assert shop.origins[0].name in said
     assert not DeadLetterQueue.objects.exists()
     assert not Target.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["it is ours", "a queue of ours dies into it", "it is named as ours dies"])
+def test_a_queue_of_the_service_itself_and_its_dlq_are_refused(
+    refused: Refused, make_queue: MakeQueue, settings: Settings, how: str
+) -> None:
+    own, dlq = make_queue(), make_queue()
+    if how == "a queue of ours dies into it":
+        own.set(RedrivePolicy=redrive_policy(dlq, 3))
+    elif how == "it is named as ours dies":
+        dlq = Queue(own.client, own.client.create_queue(QueueName=f"{own.name}-dlq")["QueueUrl"])
+    settings.REDRIVE = {**settings.REDRIVE, "OWN_QUEUES": (dlq.url if how == "it is ours" else own.url,)}
+    assert "one of the service's own queues" in refused("--url", dlq.url)
 
 
 def test_adding_one_remembers_it_and_acts_on_nothing(ask: Ask, shop: Shop) -> None:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
 import pytest
-from django.core.management import call_command
+from django.core.management import call_command, get_commands
 from django.core.management.base import CommandError
 
+from reprocessing import sqs
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.management.commands import release_parked
+from reprocessing.management.console import LATER, Console
 from reprocessing.management.parking import Decided
-from reprocessing.models import Halt, Review
+from reprocessing.models import Halt, Review, roles, standing
 from reprocessing.pipeline import gather
 from tests.reprocessing.commands.conftest import AddRow, Ask
 from tests.reprocessing.commands.stock import add_letter, add_origin
 
 pytestmark = pytest.mark.django_db
+
+PROJECT = Path(__file__).parents[3]
 
 #: What Python makes of a byte that is not UTF-8; and what no text in PostgreSQL holds.
 BYTE, ZERO = "b\udcff", "b\0"
@@ -56,6 +68,64 @@ def test_a_pulse_is_as_old_as_a_number_says(age: str) -> None:
         call_command("check_pulse", f"--max-age={age}")
 
 
+def test_ctrl_c_ends_a_command_in_a_sentence_with_the_status_of_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(roles, "differences", interrupted)
+    with pytest.raises(CommandError, match="Interrupted: what was done by then stays done") as told:
+        call_command("make_roles")
+    assert told.value.returncode == 130
+
+
+def test_the_manual_says_what_every_command_exits_with() -> None:
+    manual = (PROJECT / "docs" / "production.md").read_text()
+    table = manual.partition("## Exit statuses")[2].partition("\n## ")[0]
+    ours = [name for name, app in get_commands().items() if app.startswith(("reprocessing", "redrive_service"))]
+    cells = [row.split("|")[2] for row in table.splitlines() if row.startswith("|")]
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(ours)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        ([[]], []), ([[], [1, 2], [], [3]], [1, 2, 3]), ([[1]], [1]), ([{}], {}),
+        ([{"a": 1}, {"b": 2}], {"a": 1, "b": 2}),
+    ],
+)  # fmt: skip
+def test_what_is_long_is_one_object_on_one_line(pieces: list[Any], told: object) -> None:
+    out = StringIO()
+    Console(stdout=out).report_at_length({"n": 3, "dlqs": [{"long": LATER}]}, pieces)
+    assert out.getvalue().count("\n") == 1
+    assert json.loads(out.getvalue()) == {"n": 3, "dlqs": [{"long": told}]}
+
+
+def test_of_what_is_long_each_piece_is_told_before_the_next_is_read() -> None:
+    out, seen = StringIO(), []
+
+    def pieces() -> Iterator[list[Any] | dict[str, Any]]:
+        for number in range(3):
+            yield [number]
+            seen.append(out.getvalue())
+
+    Console(stdout=out).report_at_length({"long": LATER}, pieces())
+    assert seen == ['{"long": [0', '{"long": [0, 1', '{"long": [0, 1, 2']
+
+
+def test_the_states_of_letters_are_read_some_at_a_time_and_told_as_one_object(
+    add_row: AddRow, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = add_origin(add_row("orders"))
+    letters = [add_letter(origin, LetterState.PARKED) for _ in range(5)]
+    states = {one.message_id: "parked" for one in letters}
+    pages = list(standing.states(origin.dlq_id, page=2))
+    assert [len(one) for one in pages] == [2, 2, 1]
+    assert {key: value for one in pages for key, value in one.items()} == states
+    monkeypatch.setattr(standing, "states", partial(standing.states, page=2))
+    assert json.loads(ask("redrive_status", "orders", "--letters", "--json"))["dlqs"][0]["states"] == states
+
+
 def test_no_person_can_take_the_id_of_a_standing_run(add_row: AddRow) -> None:
     row = add_row("orders")
     run = gather.standing_run(row)
@@ -79,3 +149,20 @@ def test_a_standing_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None:
     assert list(release_parked.Command().after(Decided([letter.pk]))) == [
         "They are of the standing run: workers replay them."
     ]
+
+
+@pytest.mark.parametrize(
+    "command", [("put_alarms",), ("provision_queues", "orders"), ("iam_policy", "--mode", "manual")]
+)
+def test_an_aws_configuration_that_cannot_be_used_is_a_refusal_with_its_cure(
+    command: tuple[str, ...], add_row: AddRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_row("orders")
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    sqs.forget()
+    try:
+        with pytest.raises(CommandError, match=r"\(nobody\) could not be found\. Correct or unset AWS_PROFILE"):
+            call_command(*command, stdout=StringIO())
+    finally:
+        monkeypatch.undo()
+        sqs.forget()

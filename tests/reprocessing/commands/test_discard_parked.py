@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from reprocessing.models import Review
 from reprocessing.pipeline import park
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
+from tests.reprocessing.commands.stock import ago
 
 pytestmark = pytest.mark.django_db
 WHY = ("--reason", "too old to matter", "--by", "ann")
@@ -23,6 +26,19 @@ def test_a_dry_run_gives_nothing_up_and_says_how_to(lot: Lot, ask: Ask) -> None:
     assert "This was a dry run: none of them is discarded." in said
     assert said.splitlines()[-1].startswith("manage.py discard_parked orders --older-than 3600s --by ann")
     assert lot.states() == ["parked"] * 3
+
+
+def test_a_key_that_would_act_on_a_terminal_is_printed_as_numbers_that_a_shell_reads(lot: Lot, ask: Ask) -> None:
+    word = r"$'--key=a\x1b[2J\'\\'"
+    assert f"has all of: {word}. Parked there" in refusal("discard_parked", "orders", *WHY, "--key", "a\x1b[2J'\\")
+    lot.park("a\x1b[2J'\\", "refused", since=ago(hours=1))
+    said = ask("discard_parked", "orders", *WHY, "--key", "a\x1b[2J'\\")
+    assert ("\x1b" in said, said.splitlines()[-1].startswith(f"manage.py discard_parked orders {word} ")) == (
+        False,
+        True,
+    )
+    read = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout
+    assert read == b"--key=a\x1b[2J'\\"
 
 
 def test_confirmed_they_are_given_up_and_it_is_written_down(lot: Lot, ask_json: AskJson) -> None:

@@ -16,19 +16,31 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
+from django_celery_beat.models import IntervalSchedule
 from pytest_django import Settings
 
 from reprocessing.management import draining
 from reprocessing.management.console import when
 from reprocessing.management.draining import Interruption
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target, captures, progress, stops
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    DeadLetter,
+    DeadLetterQueue,
+    Run,
+    Target,
+    captures,
+    instalments,
+    progress,
+    stops,
+)
 from reprocessing.models import Lane as LaneRow
 from reprocessing.models.lanes import clock
-from reprocessing.pipeline import drain, replay
+from reprocessing.pipeline import drain, hand_over, replay
 from reprocessing.pipeline.capture import Captured
 from reprocessing.pipeline.drain import Hands
 from reprocessing.pipeline.replay import Report
-from reprocessing.sqs.facts import Move
+from reprocessing.sqs import Move
 from tests.conditions import eventually
 from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.pipeline.bench import Workbench
@@ -80,6 +92,16 @@ def test_a_plan_tells_of_letters_that_wait_in_a_paused_run(ask: Ask) -> None:
     told = ask("drain_dlq", bench.name)
     assert "no letter waits but those of paused runs" in told
     assert f"{run.name} is paused" in told
+
+
+def test_a_plan_names_another_that_holds_letters(ask: Ask, ask_json: AskJson) -> None:
+    bench = Workbench(fields=KEYED)
+    bench.bury("a", key="a", n="0")
+    ask("drain_dlq", bench.name, "--run", "monday", "--by", "ann")
+    told = ask("drain_dlq", bench.name)
+    held = f"1 letter: in the plan monday, which ann made and nobody has started (show_runs {bench.name})"
+    assert ("there is nothing to replay" in told, held in told) == (True, True)
+    assert ask_json("drain_dlq", bench.name)["in_other_plans"] == {"monday": 1}
 
 
 def test_a_dry_run_captures_and_plans_and_sends_nothing(ask_json: AskJson) -> None:
@@ -140,7 +162,7 @@ def test_what_is_presumed_is_told_apart_from_what_is_delivered(ask_json: AskJson
     bench.sqs.set_queue_attributes(
         QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1", "RedrivePolicy": dead}
     )
-    bench.judge_by_absence(window=1.5)
+    bench.judge_by_absence(window=1.5, visibility=1)
     for number in range(4):
         bench.bury(f"{number}")
     with Consumer(bench.origin_url, lambda one: one["Body"] != "3"):
@@ -179,16 +201,29 @@ def test_an_id_is_refused_for_another_selection_before_anything_is_captured(ask:
     assert DeadLetter.objects.count() == 0
 
 
-@pytest.mark.parametrize("confirm", [(), ("--confirm",)])
-def test_whoever_stopped_it_is_named_and_nothing_is_captured(confirm: tuple[str, ...]) -> None:
+def test_whoever_stopped_it_is_named_and_nothing_is_captured() -> None:
     bench = Workbench()
     bench.bury("letter")
     stops.stop(bench.dlq.pk, by="ann", reason="the shop is down")
-    said = refusal("drain_dlq", bench.name, *confirm)
+    said = refusal("drain_dlq", bench.name, "--confirm")
     assert f"{bench.name} is stopped since" in said
     assert 'by ann ("the shop is down")' in said
     assert f"resume_redrive {bench.name}" in said
     assert DeadLetter.objects.count() == 0
+
+
+def test_what_is_stopped_can_be_looked_at_and_planned(ask: Ask, capfd: pytest.CaptureFixture[str]) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    stops.stop(bench.dlq.pk, by="ann", reason="the shop is down")
+    said = ask("drain_dlq", bench.name, "--run", "monday")
+    assert "This was a dry run: nothing was sent, parked or discarded." in said
+    told = capfd.readouterr().err
+    assert f"{bench.name} is stopped since" in told
+    assert 'by ann ("the shop is down")' in told
+    assert "Until then --confirm is refused" in told
+    assert (Run.objects.get().selected, bench.delivered(), bench.states()) == (1, [], {"letter": "captured"})
+    assert f"{bench.name} is stopped since" in refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
 
 
 def test_a_halt_of_everything_is_named() -> None:
@@ -215,9 +250,11 @@ def test_a_mode_that_is_no_persons_to_drain_is_refused_with_its_cure(mode: str, 
 
 def test_aws_own_redrive_under_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
-    move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=clock())
-    monkeypatch.setattr(draining, "moves", lambda arn: [move] if arn == bench.dlq.arn else [])
-    assert "AWS's own redrive is moving messages" in refusal("drain_dlq", bench.name, "--confirm")
+    move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=clock(), handle="h")
+    monkeypatch.setattr(hand_over, "move_tasks", lambda arn, role: [move] if arn == bench.dlq.arn else [])
+    said = refusal("drain_dlq", bench.name, "--confirm")
+    assert "AWS moves its messages by itself since" in said
+    assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
     assert DeadLetter.objects.count() == 0
 
 
@@ -233,6 +270,55 @@ def expire_in(left: float) -> Callable[..., Captured]:
         return found
 
     return collecting
+
+
+def test_a_large_plan_is_drained_in_instalments_without_a_worker(
+    monkeypatch: pytest.MonkeyPatch, ask_json: AskJson
+) -> None:
+    monkeypatch.setattr(instalments, "SIZE", 2)
+    bench = Workbench(fields=KEYED)
+    for number in range(7):
+        bench.bury(f"a{number}", key="a", n=str(number))
+    told = ask_json("drain_dlq", bench.name, "--confirm")
+    assert (told["captured"], told["delivered"], told["waiting"]) == (7, 7, 0)
+    assert [one["Body"] for one in bench.delivered()] == [f"a{number}" for number in range(7)]
+
+
+def test_a_plan_reckons_with_the_ramp_and_the_waves_and_says_so(ask: Ask, ask_json: AskJson) -> None:
+    bench = Workbench(fields={"waves": True}, target_fields={"rate": 2.0})
+    bench.judge_by_absence(window=60)
+    long_ago = clock() - timedelta(days=1)
+    Breaker.objects.filter(target=bench.target).update(ramp=1, ramp_from=0.25, ramp_every=30, ramp_at=long_ago)
+    for number in range(14):
+        bench.bury(f"{number}")
+    said = ask("drain_dlq", bench.name)
+    told = ask_json("drain_dlq", bench.name)
+    assert told["targets"][0]["seconds_by_rate"] == 2 * 60 + 14 / 2
+    assert told["forecast_assumes"] == [
+        "nothing fails, and nothing else goes to these targets",
+        "a rate that begins with 25% is doubled every 30 s",
+        "waves go well, and each is known after about 60 seconds",
+    ]
+    assert f"  reckoned with   {'; '.join(told['forecast_assumes'])}" in said
+
+
+def test_a_plan_for_workers_reckons_with_the_captures_that_beat_makes_and_says_so(ask: Ask, ask_json: AskJson) -> None:
+    bench = Workbench(fields={**KEYED, "waves": True}, target_fields={"rate": 2.0})
+    bench.judge_by_absence(window=70)
+    change(bench, interval=IntervalSchedule.objects.create(every=50, period="seconds"))
+    for number in range(14):
+        bench.bury(f"{number}", key=f"{number % 7}", n=str(number))
+    said = ask("drain_dlq", bench.name, "--enqueue")
+    told = ask_json("drain_dlq", bench.name, "--enqueue")
+    (target,) = told["targets"]
+    assert (target["captured_every"], target["seconds_by_rate"], target["seconds_by_lane"]) == (50, 70 + 100 + 7, 170)
+    seen = f"{bench.name} is captured every 50 s, as its schedule says: that shows whether letters came back"
+    assert told["forecast_assumes"][-1] == seen
+    waits = f"each waits about 100 seconds, until a capture of {bench.name}, one every 50 s, shows that nothing came"
+    assert waits in said
+    assert "(2 x 100 s, the first one sooner)" in said
+    here = ask_json("drain_dlq", bench.name)["targets"][0]
+    assert (here["captured_every"], here["seconds_by_rate"], here["seconds_by_lane"]) == (None, 70 + 70 + 7, 140)
 
 
 @pytest.mark.parametrize(("seconds", "late"), [(150.0, 1), (200.0, 0)])
@@ -422,6 +508,29 @@ def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None
     assert f"The next attempt is due at {when(due)}." in draining.line(bench.dlq, progress.tally(run.pk))
 
 
+def test_what_a_killed_capture_left_is_waited_for_until_it_is_in_sight_and_told_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    in_sight = clock() + timedelta(hours=1)
+    change(bench, leased_until=clock() + timedelta(seconds=20), unclean_until=in_sight)
+    waits: list[float] = []
+
+    def wait(self: Interruption, seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            self.signal = signal.SIGINT
+
+    monkeypatch.setattr(Interruption, "wait", wait)
+    err = StringIO()
+    with pytest.raises(CommandError, match="Interrupted"):
+        call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=err)
+    told = [line for line in err.getvalue().splitlines() if line.startswith("Another capture of")]
+    waited = f"Another capture of {bench.name} has, or had, part of its messages: waiting for them"
+    assert told == [f"{waited}, at the latest at {when(in_sight)}."]
+    assert len(waits) == 3
+
+
 def test_a_target_that_nobody_empties_is_named_with_its_depth_and_that_the_wait_has_no_end() -> None:
     bench = Workbench()
     bench.judge_by_absence(window=0.1)
@@ -488,7 +597,7 @@ def test_a_watch_that_loses_its_database_connection_goes_on(ask_json: AskJson) -
     """What sees to outcomes beside the replay has a connection of its own, and survives its end."""
     bench = Workbench()
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"VisibilityTimeout": "1"})
-    bench.judge_by_absence(window=1)
+    bench.judge_by_absence(window=1, visibility=1)
     bench.bury("letter")
     cut = threading.Thread(target=_cut_the_watch)
     cut.start()
@@ -498,10 +607,11 @@ def test_a_watch_that_loses_its_database_connection_goes_on(ask_json: AskJson) -
     assert told["presumed"] == 1
 
 
-# What the watch asks for last, each time: whose consumers have been silent for too long.
+# What the watch asks for last, each time: which last attempts can come back no more.
 _CUT = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
- WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%%''acknowledged''%%' AND state = 'idle'
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle'
+   AND query LIKE '%%a.taken_at IS NULL AND a.deadline <= redrive_now()%%'
 """
 
 

@@ -159,7 +159,7 @@ def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, origi
     for early in (89, 90):
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(drained_through=seen_at + timedelta(seconds=early))
         look()
-    unseen = "it has not been seen empty"
+    unseen = "shop has not been seen empty"
     beginnings = ["its oldest letter may", unseen, unseen, f"{unseen} again", f"{unseen} again"]
     beginnings += ["a capture of", "a capture of", "the next"]
     assert [one.startswith(begin) for one, begin in zip(told, beginnings, strict=True)] == [True] * 8
@@ -170,7 +170,7 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
 ) -> None:
     target = add_origin(orders, rate=10).target
     vip = RateClass.objects.create(name="vip", rate=0.5)
-    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="rising: 0 of 9 letters failed")
+    classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_why="none of 9 letters failed")
     Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries went well")
     own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
     assert own.pop("since").endswith("Z")
@@ -245,6 +245,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
         letter=letter, lane=lane, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(),
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
+    assert "so far 1 AWS request, less than $0.01, for its sends and deletes" in ask("redrive_status")
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
     assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "It stopped itself: rain.")
     assert f"monday (drain) is paused: 0 letters unfinished{said}\n            It stopped itself: rain." in ask(
@@ -320,3 +321,12 @@ def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson
     assert 7 <= int(said[1]) < 60
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["checks"]
     assert (told["check"], told["verdict"], told["lets_go"]) == ("alarm shop-errors", "healthy", True)
+
+
+def test_a_reason_of_lanes_is_told_once_with_all_of_its_lanes(ask_json: AskJson, add_row: AddRow) -> None:
+    origin = add_origin(add_row("orders"))
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state="paused", stopped_by="ann", why="a test")
+    for due in (ago(seconds=60), ago(seconds=-60)):
+        add_lane(origin, run=run, due_at=due)
+    told = ask_json("redrive_status", "orders")["dlqs"][0]["waiting"]
+    assert [(one["lanes"], one["why"]) for one in told] == [(2, "the run monday is paused")]

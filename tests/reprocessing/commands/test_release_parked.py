@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -11,8 +12,9 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.management import parking
-from reprocessing.models import DeadLetter, DeadLetterQueue, Review, Run
+from reprocessing.models import DeadLetter, DeadLetterQueue, Review, Run, Target, lanes
 from reprocessing.pipeline import park
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
@@ -125,17 +127,20 @@ def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_jso
     assert lot.states() == ["discarded", "parked", "parked"]
 
 
-def test_what_somebody_decides_meanwhile_is_told(lot: Lot, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the deed, another person discards one."""
     select = parking.select
 
-    def selecting(dlq: DeadLetterQueue, options: dict[str, object]) -> list[parking.Parked]:
-        found = select(dlq, options)
+    def selecting(dlq: DeadLetterQueue, state: LetterState, options: dict[str, object]) -> list[parking.Parked]:
+        found = select(dlq, state, options)
         park.discard([lot.old.pk], by="bob", reason="old")
         return found
 
     monkeypatch.setattr(parking, "select", selecting)
-    said = ask("release_parked", "orders", *WHY, "--confirm")
+    out = StringIO()
+    with pytest.raises(CommandError, match="1 of 3 are not released"):
+        call_command("release_parked", "orders", *WHY, "--confirm", stdout=out)
+    said = out.getvalue()
     assert "2 of 3 are released." in said
     assert f"1 left alone, since it is no longer parked: it is discarded: {lot.old.message_id}" in said
 
@@ -179,3 +184,24 @@ def test_a_key_that_would_deceive_is_shown_as_what_it_is(lot: Lot, ask: Ask) -> 
     assert "\x1b" not in said
     assert "key 'x\\x1b[31mk" in said
     assert "k" * 61 not in said
+
+
+def test_they_are_released_at_a_time_and_to_another_target(lot: Lot, ask: Ask, add_row: AddRow) -> None:
+    there = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:there", url="http://127.0.0.1:9/0/there", region="x")
+    due = (lanes.clock() + timedelta(hours=1)).replace(microsecond=0)
+    how = ("--at", due.isoformat(), "--target", "there")
+    said = ask("release_parked", "orders", *how, *WHY)
+    assert f"--at {due.isoformat()} --target there" in said.splitlines()[-1]
+    ask("release_parked", "orders", *how, *WHY, "--confirm")
+    assert set(DeadLetter.objects.values_list("state", "due_at", "target_id")) == {("waiting", due, there.pk)}
+
+
+def test_a_time_that_has_passed_and_a_target_that_is_none_are_refused(lot: Lot) -> None:
+    row = lot.dlq
+    Target.objects.create(arn=row.arn, url=row.url, region="x")
+    for how, told in (
+        (("--at", "2020-01-01"), "has passed. Leave out --at"), (("--target", "nowhere"), 'no target is "nowhere"'),
+        (("--target", row.arn), "is watched, as orders"),
+    ):  # fmt: skip
+        assert told in refusal("release_parked", "orders", *how, *WHY, "--confirm")
+    assert lot.states() == ["parked"] * 3

@@ -10,10 +10,10 @@ from django.core.management.base import CommandError
 from pytest_django import Settings
 
 from reprocessing.models import Breaker, DeadLetter, Lane, Run, Target, Wave, operations, stops
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import gather
+from reprocessing.models.lanes import clock as now
+from reprocessing.pipeline import drain, gather
 from tests.reprocessing.commands.conftest import Ask, AskJson
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -203,11 +203,11 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
     assert (told["run"], told["state"], told["selected"], told["waiting"], told["arrived"]) == (
         "monday", "running", 2, 2, 1,
     )  # fmt: skip
-    assert (told["forecast_seconds"], told["targets"][0]["rate_now"], told["done"]) == (40.0, 0.05, 0.0)
+    assert (told["forecast_seconds"], told["targets"][0]["rate_now"], told["done"]) == (22.5, 0.05, 0.0)
     said = ask("show_runs")
     assert f"monday  ({bench.name}, drain, running)" in said
     assert "2 letters to be sent, 0.05 of 0.5 letters/s now" in said
-    assert "ends      in about 40 seconds, at the rate of this moment" in said
+    assert "ends      in about 22 seconds, if nothing fails and its rate goes on climbing" in said
     assert f"meanwhile 1 letter more captured in {bench.name}; not part of this run" in said
 
 
@@ -241,8 +241,24 @@ def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_
     assert ask_json("show_runs")["runs"][0]["waves"][-1]["failed"] == 1
     ask("resume_run", "monday", "--reason", "mended", "--confirm")
     DeadLetter.objects.filter(state="waiting").update(due_at=None)
-    Lane.objects.filter(phase="ready").update(due_at=clock())
+    Lane.objects.filter(phase="ready").update(due_at=now())
     assert ask_json("rerun", "monday", "--confirm")["delivered"] == 40
+    asked = ask_json("show_runs", "--run", "monday")["runs"][0]["aws_requests"]
+    assert asked["least"] == -(-(3 + 40) // 10) + 40 // 10  # sends, and deletes
+    assert f"cost      so far {asked['least']} to {asked['most']} AWS requests, less than $0.01" in ask("show_runs")
+
+
+def test_a_drain_fails_where_a_run_that_goes_along_stops_itself() -> None:
+    bench = Workbench(fields={"waves": True, "max_attempts": 9, "backoff_base": 600, "backoff_jitter": "none"})
+    for _ in range(5):
+        bench.bury("broken")
+    bench.capture()
+    other = drain.begin(bench.dlq, name="sunday", asked_by="ann")
+    with bench.refusing("broken"):
+        said = refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
+    assert said.startswith(f"{other.name}: It stopped itself: 3 waves of one letter failed in a row")
+    assert f"manage.py resume_run {other.name} --reason WHY --confirm" in said
+    assert monday().state == "finished"
 
 
 def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> None:
@@ -257,3 +273,20 @@ def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> Non
     bench.bury("more")
     ask("drain_dlq", bench.name, "--confirm", "--run", "tuesday", "--no-waves")
     assert Wave.objects.filter(run__name="tuesday").count() == 0
+
+
+def test_a_run_whose_last_letters_are_awaited_says_for_what_and_until_when(
+    bench: Workbench, clock: Clock, ask: Ask, ask_json: AskJson
+) -> None:
+    bench.judge_by_absence(window=600)
+    bench.replay()
+    bench.delivered()
+    bench.promote()  # which sees that nothing lies there
+    (told,) = ask_json("show_runs", bench.name)["runs"]
+    assert (told["awaiting"], 590 < told["forecast_seconds"] <= 660) == (2, True)
+    clock.advance(500)
+    (later,) = ask_json("show_runs", bench.name)["runs"]
+    assert 400 < told["forecast_seconds"] - later["forecast_seconds"] < 600
+    said = ask("show_runs")
+    assert f"awaits    2 letters sent to {bench.name}: its newest letter may still come back, until " in said
+    assert "ends      all are sent; what became of the last is known in about " in said

@@ -8,7 +8,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from reprocessing.models import Attempt, Report
+from reprocessing.domain.lane import sort_key
+from reprocessing.models import Attempt, DeadLetter, Report
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import add_origin, add_sent, ago
 
@@ -34,13 +35,20 @@ def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json
     assert lines[2] == f"  redrive id  {letter.public_id}, 1 attempt"
 
 
+def test_a_sequence_is_told_as_it_was_written(sent: Attempt, ask: Ask, ask_json: AskJson) -> None:
+    DeadLetter.objects.update(sequence=sort_key("1"))
+    asked = ("redrive_status", "--letter", sent.letter.message_id)
+    assert ask(*asked).splitlines()[3] == "  sequence    1"
+    assert ask_json(*asked)["letters"][0]["sequence"] == "1"
+
+
 def test_why_it_failed_is_told_without_what_it_may_quote(sent: Attempt, ask: Ask) -> None:
     Report.objects.create(
         message_id=sent.sent_message_id, verdict="failed", type="KeyError", message="4111-canary", fingerprint="f1",
         happened_at=ago(hours=0), received_at=ago(hours=0), digest=b"1",
     )  # fmt: skip
     told = ask("redrive_status", "--letter", sent.letter.message_id)
-    assert told.splitlines()[3].endswith("by a consumer in this database: KeyError, f1")
+    assert told.splitlines()[4].endswith("by a consumer in this database: KeyError, f1")
     assert "4111" not in told
 
 

@@ -11,7 +11,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import connection
 
-from reprocessing.models import Act, DeadLetterQueue, Halt, Review, rows, stops
+from reprocessing.management.console import when
+from reprocessing.models import Act, DeadLetterQueue, Halt, Review, hold, lanes, rows, stops
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.run import Run, RunKind, RunState
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -44,6 +45,22 @@ def test_a_resumed_dlq_sends_again(ask: Ask, add_row: AddRow) -> None:
     assert active(orders)
     assert acts()[1:] == [(Act.RESUMED, "orders", "bob", "mended")]
     assert Review.objects.get(act=Act.RESUMED).before["by"] == "ann"
+
+
+def test_who_acts_under_a_hold_and_a_stop_is_told_of_both_and_how_each_ends(ask: Ask, add_row: AddRow) -> None:
+    orders = add_row("orders")
+    ask("stop_redrive", "orders", *WHY, "--confirm")
+    held = hold.begin(lanes.clock(), by="bob", reason="the disk broke")
+    stop = stops.stopped(orders.pk)
+    with pytest.raises(CommandError) as refused:
+        ask("drain_dlq", "orders", "--confirm")
+    assert stop is not None
+    assert str(refused.value) == (
+        f'Everything is held since {when(held.since)} by bob ("the disk broke"): PostgreSQL was restored from a '
+        "backup, and nothing is sent until somebody has decided (after_restore resolve) and ended it (release): "
+        f'manage.py after_restore report\norders is stopped since {when(stop.since)} by ann ("the shop is down"): '
+        "nothing is sent until manage.py resume_redrive orders --reason WHY --confirm"
+    )
 
 
 def test_all_are_stopped_by_one_command_and_resumed_by_one(ask: Ask, add_row: AddRow) -> None:
@@ -92,7 +109,9 @@ def test_each_stop_is_lifted_by_itself_and_the_other_is_named(ask: Ask, ask_json
     assert "resume_redrive --all" in said["still_stopped"][0]
     ask("stop_redrive", "orders", *WHY, "--confirm")
     said = ask_json("resume_redrive", "--all", *WHY, "--confirm")
-    assert said["still_stopped"] == ["orders is stopped by itself: resume_redrive orders."]
+    assert said["still_stopped"] == [
+        "orders is stopped by itself: manage.py resume_redrive orders --reason WHY --confirm"
+    ]
     assert not active(orders)
 
 

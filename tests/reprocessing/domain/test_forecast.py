@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from reprocessing.domain.forecast import Forecast, in_words
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from reprocessing.domain import ramp, wave
+from reprocessing.domain.forecast import Climb, Forecast, in_words, next_turn, sending
+from reprocessing.domain.ramp import Ramp
 
 
 @pytest.mark.parametrize(
@@ -37,3 +43,67 @@ def test_the_slower_of_rate_and_longest_lane_counts(
 )
 def test_durations_are_said_as_people_say_them(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
+
+
+def _simulated(letters: int, rate: float, start: float, every: int, first: int) -> float:
+    """A ramp of which all goes well, a tick of a hundredth of a second after the other, until the last letter went."""
+    now, gone, steps, ramped = 0, 0.0, 0, Ramp(start=start, share=start, ill=0.0)
+    while gone < letters - 1e-9:
+        if now == first + steps * every:
+            pace = ramp.step(ramped, [False] * 20)
+            assert pace
+            ramped, steps = Ramp(start=start, share=pace.share, ill=pace.ill), steps + 1
+        gone += rate * ramped.share / 100
+        now += 1
+    return now / 100
+
+
+@given(
+    letters=some.integers(1, 500), rate=some.floats(1, 50), start=some.floats(0.05, 1), every=some.integers(10, 400),
+    wait=some.integers(0, 400),
+)  # fmt: skip
+def test_letters_take_as_long_as_a_ramp_of_which_all_goes_well(
+    letters: int, rate: float, start: float, every: int, wait: int
+) -> None:
+    climb = Climb(share=start, every=every / 100, first=(every + wait) / 100)
+    taken = _simulated(letters, rate, start, every, every + wait)
+    assert taken - 0.0101 <= sending(letters, rate, climb) <= taken + 1e-6
+
+
+@given(steps=some.integers(0, 8), letters=some.integers(1, 10**6), start=some.floats(0.001, 1))
+def test_a_ramp_that_has_climbed_is_never_slower(steps: int, letters: int, start: float) -> None:
+    climb = Climb(share=start, every=10, first=10)
+    assert letters / 7 <= sending(letters, 7, climb.after(steps)) <= sending(letters, 7, climb) * (1 + 1e-9)
+
+
+def test_the_smallest_share_has_an_end() -> None:
+    assert math.isfinite(sending(10**9, 10, Climb(share=5e-324, every=10, first=10)))
+
+
+@pytest.mark.parametrize(
+    ("letters", "waves"), [(0, 0), (1, 0), (2, 1), (11, 1), (12, 2), (111, 2), (112, 3), (10**6, 3)]
+)
+def test_so_many_waves_go_well_before_the_last_letter_goes(letters: int, waves: int) -> None:
+    assert wave.before_last(letters) == waves
+
+
+@given(seconds=some.floats(0, 10**6), every=some.floats(1, 10**5))
+def test_the_next_turn_is_the_first_that_begins_later(seconds: float, every: float) -> None:
+    turn = next_turn(seconds, every)
+    assert seconds < turn <= (seconds + every) * (1 + 1e-9)
+    assert turn / every == pytest.approx(round(turn / every))
+
+
+def test_who_takes_turns_all_the_time_has_one_at_once() -> None:
+    assert next_turn(61.5, 0) == 61.5
+
+
+def test_the_first_letter_of_a_lane_may_be_known_sooner_than_the_others() -> None:
+    found = Forecast.of(letters=3, rate=None, longest_lane=3, round_trip=120, first=70)
+    assert (found.by_lane, Forecast.of(letters=0, rate=1, longest_lane=0, round_trip=120, first=70).by_lane) == (310, 0)
+
+
+def test_a_forecast_has_the_climb_and_the_waits_of_waves() -> None:
+    climb = Climb(share=0.5, every=10, first=10)
+    found = Forecast.of(letters=150, rate=10.0, longest_lane=1, round_trip=0, climb=climb, waits=60)
+    assert (found.by_rate, found.bound) == (60 + 10 + 10, "rate")

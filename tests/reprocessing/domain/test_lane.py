@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.errors import SelectorIsUnclear
 from reprocessing.domain.identity import LetterFacts, TooLong, key_hash
-from reprocessing.domain.lane import SORT_KEY_LENGTH, Place, Policy, place, sort_key
+from reprocessing.domain.lane import SORT_KEY_LENGTH, Place, Policy, place, read_sort_key, sort_key
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.verdict import Park
 
@@ -51,6 +51,28 @@ not_numbers = st.text(max_size=100).filter(lambda text: not any(char.isdigit() f
 def test_texts_follow_numbers_and_stand_as_they_are(number: str, one: str, other: str) -> None:
     assert key(number) < key(one)
     assert (key(one) < key(other)) == (one.encode() < other.encode())
+
+
+@given(numbers)
+def test_the_key_of_a_number_reads_as_that_number(number: str) -> None:
+    read = read_sort_key(key(number).decode())
+    assert Decimal(read) == Decimal(number)
+    assert key(read) == key(number)
+
+
+@given(not_numbers)
+def test_the_key_of_a_text_reads_as_that_text(text: str) -> None:
+    assert read_sort_key(key(text).decode()) == text
+
+
+@pytest.mark.parametrize("told", ["1", "-1.5", "0", "1700000000000", "0.005", "2026-01-01", "1.5e99", "-2e-400"])
+def test_what_a_key_reads_as_is_written_as_people_write_it(told: str) -> None:
+    assert read_sort_key(key(told).decode()) == told
+
+
+@pytest.mark.parametrize("other", ["", "000000005", "2", "0~", "x", "25000000000000001~"])
+def test_what_is_no_sort_key_reads_as_it_is(other: str) -> None:
+    assert read_sort_key(other) == other
 
 
 def test_an_example_of_everything_stands_in_order() -> None:

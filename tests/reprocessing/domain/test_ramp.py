@@ -22,9 +22,9 @@ def test_from_a_tenth_to_the_whole_rate_in_four_steps() -> None:
         ramp = Ramp(start=0.1, share=pace.share, ill=pace.ill)
         shares.append((pace.share, pace.why))
     assert shares == [
-        (0.2, "rising: 0 of 20 letters failed"),
-        (0.4, "rising: 0 of 20 letters failed"),
-        (0.8, "rising: 0 of 20 letters failed"),
+        (0.2, "the rate rises: 0 of 20 letters failed"),
+        (0.4, "the rate rises: 0 of 20 letters failed"),
+        (0.8, "the rate rises: 0 of 20 letters failed"),
         (1.0, "the whole rate: 0 of 20 letters failed"),
         (1.0, "the whole rate: 0 of 20 letters failed"),
     ]
@@ -32,7 +32,7 @@ def test_from_a_tenth_to_the_whole_rate_in_four_steps() -> None:
 
 def test_more_failures_than_before_halve_it() -> None:
     ramp = Ramp(start=0.1, share=0.8, ill=0.1)
-    assert step(ramp, [True] * 4 + [False] * 16) == Pace(0.4, 0.2, "falling: 4 of 20 letters failed, 10% before")
+    assert step(ramp, [True] * 4 + [False] * 16) == Pace(0.4, 0.2, "the rate falls: 4 of 20 letters failed, 10% before")
     assert step(ramp, [True] * 3 + [False] * 17) == Pace(1.0, 0.15, "the whole rate: 3 of 20 letters failed")
 
 
@@ -43,12 +43,12 @@ def test_without_anything_settled_there_is_no_step(sends: list[bool | None]) -> 
 
 def test_unsettled_letters_count_up_to_the_newest_settled_one() -> None:
     pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [None] * 8 + [True] * 2 + [None] * 500)
-    assert pace == Pace(0.2, 0.2, "falling: 2 of 10 letters failed, 0% before")
+    assert pace == Pace(0.2, 0.2, "the rate falls: 2 of 10 letters failed, 0% before")
 
 
 def test_the_last_hundred_letters_count() -> None:
     pace = step(Ramp(start=0.1, share=0.4, ill=0.0), [True] * 50 + [False] * 100)
-    assert pace == Pace(0.8, 0.0, "rising: 0 of 100 letters failed")
+    assert pace == Pace(0.8, 0.0, "the rate rises: 0 of 100 letters failed")
 
 
 @given(SHARES, st.floats(0, 1), st.floats(0, 1), SENDS)

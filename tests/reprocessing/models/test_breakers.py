@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, RateClass, breakers, resets
+from reprocessing.models import Attempt, Breaker, DeadLetter, RateClass, bearings, breakers, resets
 from reprocessing.models.breakers import Moved
 from reprocessing.models.lanes import clock as now
 from tests.race.abreast import together
@@ -370,13 +370,13 @@ def test_a_ramp_takes_a_step_when_it_is_due_and_something_was_settled(clock: Clo
     bench.send("vvv")
     assert climbed(bench) == (0.1, "")  # not due
     clock.advance(11)
-    assert climbed(bench) == (0.2, "rising: 0 of 3 letters failed")
-    assert climbed(bench) == (0.2, "rising: 0 of 3 letters failed")  # not due
+    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 letters failed")
+    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 letters failed")  # not due
     clock.advance(11)
     bench.send("oo")
-    assert climbed(bench) == (0.2, "rising: 0 of 3 letters failed")  # nothing new
+    assert climbed(bench) == (0.2, "the rate rises: 0 of 3 letters failed")  # nothing new
     bench.send("vxx")
-    assert climbed(bench) == (0.1, "falling: 2 of 8 letters failed, 0% before")
+    assert climbed(bench) == (0.1, "the rate falls: 2 of 8 letters failed, 0% before")
     assert bench.breaker.ramp_ill == 2 / 8
 
 
@@ -419,7 +419,7 @@ def test_after_five_minutes_without_anything_settled_it_begins_anew(clock: Clock
         assert breakers.after_rest([bench.breaker.pk]) == 1
     row = bench.breaker
     assert (row.ramp, row.ramp_ill) == (0.1, 0)
-    assert row.ramp_why == "from its start: nothing was settled for 5 minutes"
+    assert row.ramp_why == "from its start: nothing had been settled for 5 minutes before"
 
 
 @pytest.mark.parametrize(
@@ -432,6 +432,13 @@ def test_where_no_ramp_is_asked_for_none_is_climbed(fields: dict[str, object]) -
         assert breakers.climb([bench.breaker.pk]) == 0
     assert len(queries) == 1
     assert breakers.after_rest() == 0
+
+
+@pytest.mark.parametrize(("start", "said"), [(0.5, "from its start: an old word"), (1, "")])
+def test_why_the_ramp_stands_where_it_does_is_said_only_while_there_is_one(start: float, said: str) -> None:
+    bench = Bench(ramp_from=start, ramp=1, ramp_why="from its start: an old word")
+    (found,) = bearings.bearings([bench.breaker.target_id])
+    assert found.ramp_why == said
 
 
 # Two at the same time

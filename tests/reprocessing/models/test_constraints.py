@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.apps import apps
@@ -17,17 +17,25 @@ from reprocessing.models import (
     Custody,
     DeadLetter,
     DeadLetterQueue,
+    Doubt,
+    Flow,
     HealthCheck,
     Lane,
+    LetterGroup,
+    Metric,
+    Operation,
     Origin,
     Pulse,
     RateClass,
     Report,
     Review,
+    Revision,
     Rule,
     Rulebook,
     Run,
+    Tally,
     Target,
+    Tide,
     Wave,
 )
 from reprocessing.models.dispatch import Dispatch
@@ -125,6 +133,46 @@ def _second_open_wave(stock: Stock) -> None:
         _wave(stock, no=number)
 
 
+def _group(stock: Stock, **fields: object) -> LetterGroup:
+    values = {"dlq": stock.dlq, "fingerprint": HASH, "cause": "shape", "title": "t", "first_at": NOW, "last_at": NOW}
+    return LetterGroup.objects.create(**{**values, **fields})
+
+
+def _same_cause_twice(stock: Stock) -> None:
+    for _ in range(2):
+        _group(stock)
+
+
+def _operation(**fields: object) -> Operation:
+    values = {"act": "release", "filter": {}, "by": "anna", "reason": "why", "upto": 1, "asked": 1}
+    return Operation.objects.create(**{**values, **fields})
+
+
+def _revision(stock: Stock, **fields: object) -> Revision:
+    values = {"letter": stock.letter, "no": 1, "body": b"{}", "attributes": b"", "body_hash": HASH, "former_hash": HASH}
+    return Revision.objects.create(**{**values, "size": 2, "by": "anna", "reason": "why", **fields})
+
+
+def _same_revision_twice(stock: Stock) -> None:
+    for _ in range(2):
+        _revision(stock)
+
+
+def _same_tally_twice(stock: Stock) -> None:
+    for _ in range(2):
+        Tally.objects.create(dlq_id=1, group_id=0, state="parked", reason="stale", presumed=False, n=1)
+
+
+def _same_metric_twice(_: Stock) -> None:
+    for _again in range(2):
+        Metric.objects.create(name="n", place=0, part="", value=1)
+
+
+def _same_hour_twice(stock: Stock) -> None:
+    for _ in range(2):
+        Flow.objects.create(dlq_id=1, hour=NOW, what="parked", n=1)
+
+
 VIOLATIONS: dict[str, Callable[[Stock], object]] = {
     "a_key_has_one_lane": _second_lane,
     "a_lane_is_due_when_ready_or_leased": lambda s: Lane.objects.filter(pk=s.lane.pk).update(phase="ready"),
@@ -189,11 +237,33 @@ VIOLATIONS: dict[str, Callable[[Stock], object]] = {
     "a_dlq_has_one_schedule_at_most": _two_schedules,
     "a_fifo_dlq_is_emptied_at_capture": lambda s: _dlq(s, fifo=True, delete_when="terminal"),
     "a_stop_says_who_and_why": lambda s: _dlq(s, stopped_at=NOW, stopped_by="anna"),
+    "a_native_redrive_says_who_and_why": lambda s: _dlq(s, native_at=NOW, native_by="anna"),
+    "nobody_captures_what_aws_moves": lambda s: _dlq(
+        s, native_at=NOW, native_by="anna", native_reason="why", leased_until=NOW
+    ),
     "an_origin_is_named_once_a_dlq": lambda s: Origin.objects.create(dlq=s.dlq, arn=s.origin.arn, target=s.target),
     "a_review_says_who_and_why": lambda s: Review.objects.create(act="released", letter=s.letter, by="anna", reason=""),
     "there_is_one_halt": lambda s: Halt.objects.create(id=2, by="anna", reason="why"),
+    "a_word_about_a_doubt_says_when": lambda s: Doubt.objects.create(letter=s.letter, word="replay"),
+    "there_is_one_tide": lambda _: Tide.objects.create(id=2),
     "a_halt_says_who_and_why": lambda s: Halt.objects.create(by="", reason="why"),
     "a_pulse_names_its_queue": lambda _: Pulse.objects.create(queue="", beaten_at=NOW),
+    "a_cause_has_one_group_a_dlq": _same_cause_twice,
+    "a_settled_group_says_since_when_and_by_whom": lambda s: _group(s, status="resolved", settled_at=NOW),
+    "a_group_begins_before_it_ends": lambda s: _group(s, first_at=NOW + timedelta(seconds=1)),
+    "an_operation_says_who_and_why": lambda _: _operation(by=""),
+    "an_operation_ends_once": lambda _: _operation(state="done"),
+    "an_aborted_operation_says_by_whom_and_why": lambda _: _operation(
+        state="aborted", finished_at=NOW, ended_by="anna"
+    ),
+    "a_revision_number_is_never_reused": _same_revision_twice,
+    "revisions_are_counted_from_one": lambda s: _revision(s, no=0),
+    "a_revision_says_who_and_why": lambda s: _revision(s, reason=""),
+    "a_kind_of_letter_is_tallied_once": _same_tally_twice,
+    "an_hour_is_counted_once": _same_hour_twice,
+    "a_metric_is_summed_once": _same_metric_twice,
+    "a_sum_only_grows": lambda _: Metric.objects.create(name="n", place=0, part="", value=-1),
+    "a_stopped_lane_says_by_whom_and_why": lambda s: Lane.objects.filter(pk=s.lane.pk).update(stopped_at=NOW),
     "there_is_one_dispatch": lambda s: Dispatch.objects.create(id=2, width=1, lifetime=1),
 }
 

@@ -15,6 +15,7 @@ from reprocessing.models import (
     DeadLetter,
     Lane,
     Notice,
+    Operation,
     Payload,
     Review,
     Wave,
@@ -197,3 +198,18 @@ def test_waves_are_forgotten_after_their_attempts(clock: Clock) -> None:
     clock.advance(HISTORY + 1)
     assert oblivion.forget_waves(history=HISTORY) == 1
     assert list(Wave.objects.order_by("no").values_list("no", flat=True)) == [2, 3]
+
+
+def test_operations_are_forgotten_after_what_was_done_in_them(clock: Clock) -> None:
+    stock, asked = Stock(), list[Operation]()
+    for state in ("done", "done", "running"):
+        ended = None if state == "running" else lanes.clock()
+        asked.append(Operation.objects.create(
+            act="note", filter={}, by="ann", reason="a note", state=state, asked_at=lanes.clock(), upto=1, asked=1,
+            finished_at=ended,
+        ))  # fmt: skip
+    Review.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
+    assert oblivion.forget_operations(history=HISTORY, limit=9) == 0
+    clock.advance(HISTORY + 1)
+    assert oblivion.forget_operations(history=HISTORY, limit=9) == 1
+    assert list(Operation.objects.order_by("id")) == asked[1:]

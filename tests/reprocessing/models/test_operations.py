@@ -5,12 +5,29 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import DeadLetter, Lane, Review, Run, Wave, enlistment, operations, progress, selection, stops
-from reprocessing.models.operations import Asked, Moved
+from reprocessing.models import (
+    DeadLetter,
+    Lane,
+    Review,
+    Run,
+    Wave,
+    adoption,
+    enlistment,
+    latecomers,
+    operations,
+    plans,
+    progress,
+    rows,
+    selection,
+    stops,
+)
+from reprocessing.models.operations import Moved
+from reprocessing.models.plans import Asked
 from tests.race.abreast import together
 from tests.reprocessing.models.stock import NOW, Stock
 from tests.reprocessing.pipeline.bench import Clock
@@ -38,9 +55,11 @@ def capture(stock: Stock, number: str) -> None:
     )
 
 
-def planned(stock: Stock, *, name: str = "", wish: Selection = ALL, **more: bool) -> Run:
-    run = operations.plan(stock.dlq, Asked(name or uuid.uuid4().hex, "ann", wish, **more))
-    operations.select(run.pk, **BY)
+def planned(
+    stock: Stock, *, name: str = "", wish: Selection = ALL, named: bool = True, in_waves: bool | None = None
+) -> Run:
+    run = plans.plan(stock.dlq, Asked(name or uuid.uuid4().hex, "ann", wish, named=named, in_waves=in_waves))
+    plans.select(run.pk, **BY)
     run.refresh_from_db()
     return run
 
@@ -70,31 +89,31 @@ def test_a_plan_selects_and_its_start_enlists_what_was_selected_and_nothing_that
     run.refresh_from_db()
     assert (run.state, of(run)) == ("running", [("1", "waiting"), ("2", "waiting")])
     assert [act for act, *_ in acts(run)] == ["planned", "started"]
-    assert progress.arrived(run.pk) == 0
+    assert latecomers.since(run.pk) == 0
 
 
 def test_what_arrives_after_a_plan_is_counted(stock: Stock) -> None:
     run = planned(stock)
-    assert progress.arrived(run.pk) == 0
+    assert latecomers.since(run.pk) == 0
     capture(stock, "3")
-    assert progress.arrived(run.pk) == 1
+    assert latecomers.since(run.pk) == 1
 
 
 def test_planning_again_changes_nothing(stock: Stock) -> None:
     run = planned(stock)
     capture(stock, "3")
-    assert operations.select(run.pk, **BY) is None
+    assert plans.select(run.pk, **BY) is None
     assert len(of(run)) == 2
 
 
 def test_whoever_dies_while_selecting_leaves_nothing_selected_and_the_next_one_finishes_it(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = operations.plan(stock.dlq, Asked("monday", "ann"))
+    run = plans.plan(stock.dlq, Asked("monday", "ann"))
     with monkeypatch.context() as patch:
-        patch.setattr(operations, "_SELECTED", "SELECT 1 / 0")
+        patch.setattr(plans, "_SELECTED", "SELECT 1 / 0")
         with pytest.raises(Exception, match="division by zero"):
-            operations.select(run.pk, **BY)
+            plans.select(run.pk, **BY)
     run.refresh_from_db()
     assert (run.selected, of(run)) == (None, [])
     again = planned(stock, name="monday")
@@ -131,10 +150,10 @@ def test_a_plan_that_nobody_starts_is_given_up_after_a_day_and_said_so(
 ) -> None:
     run = planned(stock)
     clock.advance(86_300)
-    assert operations.sweep() == 0
+    assert plans.sweep() == 0
     clock.advance(200)
     with caplog.at_level(logging.WARNING):
-        assert operations.sweep() == 1
+        assert plans.sweep() == 1
     run.refresh_from_db()
     assert (run.state, run.stopped_by, of(run)) == ("aborted", "the service", [])
     assert f"The plan {run.name} was given up: nobody started it within a day." in caplog.text
@@ -143,10 +162,10 @@ def test_a_plan_that_nobody_starts_is_given_up_after_a_day_and_said_so(
 
 def test_a_plan_that_nobody_was_told_of_is_forgotten(stock: Stock) -> None:
     run = planned(stock)
-    operations.forget(run.pk)
+    plans.forget(run.pk)
     assert (Run.objects.count(), DeadLetter.objects.filter(state="captured", run=None).count()) == (0, 2)
     kept = started(stock)
-    operations.forget(kept.pk)
+    plans.forget(kept.pk)
     assert len(of(kept)) == 2
 
 
@@ -215,6 +234,37 @@ def test_what_an_aborted_run_left_goes_along_with_the_next(stock: Stock) -> None
     following = started(stock)
     assert (of(run), len(of(following))) == ([], 2)
     assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
+
+
+def test_what_an_aborted_run_left_is_adopted_in_batches_before_the_next_begins(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations.abort(started(stock), **BY, stop_dlq=False)
+    following, told = planned(stock), list[tuple[int, bool]]()
+    monkeypatch.setattr(adoption, "BATCH", 1)
+    whole = rows.whole
+
+    def watched(work: Callable[[], Any]) -> Any:  # noqa: ANN401  whatever is done
+        done = whole(work)
+        told.append((len(of(following)), Run.objects.get(pk=following.pk).state == "running"))
+        return done
+
+    monkeypatch.setattr(rows, "whole", watched)
+    operations.start(following, **BY)
+    assert told == [(1, False), (2, False), (2, False), (2, True)]
+    assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
+
+
+def test_only_a_plan_adopts_and_one_that_is_given_up_leaves_it_to_the_next(stock: Stock) -> None:
+    aborted = started(stock)
+    operations.abort(aborted, **BY, stop_dlq=False)
+    adoption.adopt(stock.dlq.pk, aborted.pk)
+    given_up = planned(stock)
+    adoption.adopt(stock.dlq.pk, given_up.pk)
+    assert (len(of(aborted)), len(of(given_up))) == (0, 2)
+    operations.abort(given_up, **BY, stop_dlq=False)
+    following = started(stock)
+    assert (len(of(given_up)), len(of(following))) == (0, 2)
 
 
 def test_only_a_running_run_without_open_letters_is_finished(stock: Stock) -> None:

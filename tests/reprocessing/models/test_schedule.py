@@ -75,7 +75,7 @@ def test_an_interval_longer_than_any_calendar_is_its_dlqs_trouble_and_nobody_els
     assert _due(NOON) == [dlq]
     assert _next(never) == NOON + timedelta(days=1)
     assert [DeadLetterQueue.objects.get(pk=one).trouble for one in (never, dlq)] == [
-        "Its schedule names no time at which it could be polled. Mend it with add_dlq, --every or --crontab.", ""
+        "Its schedule names no time at which it could be polled. Give it another interval or crontab.", ""
     ]  # fmt: skip
 
 
@@ -104,3 +104,11 @@ def test_two_ticks_at_the_same_time_give_one_turn() -> None:
     with elsewhere() as begin:
         turns = [*begin(lambda: _due(NOON)).result(10), *_due(NOON)]
     assert turns == [dlq]
+
+
+def test_how_often_a_dlq_has_its_turn_is_its_schedules_or_every_minute() -> None:
+    fifty = IntervalSchedule.objects.create(every=50, period="seconds")
+    hourly = CrontabSchedule.objects.create(minute="0", hour="*")
+    never = IntervalSchedule.objects.create(every=2_147_483_647, period="days")
+    dlqs = [_dlq(), _dlq(interval=fifty), _dlq(crontab=hourly), _dlq(interval=never)]
+    assert list(map(schedule.cadences(dlqs).get, dlqs)) == [60, 50, 3_600, 86_400]

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Payload, Wave
+from reprocessing.models import (
+    Act,
+    Attempt,
+    Breaker,
+    DeadLetter,
+    DeadLetterQueue,
+    Payload,
+    Review,
+    Revision,
+    Rule,
+    Wave,
+)
 from reprocessing.models.notice import Notice
 from tests.reprocessing.models.stock import NOW, Stock
 
@@ -115,3 +126,36 @@ def test_without_a_parking_queue_nothing_is_owed_to_it() -> None:
     stock = Stock()
     DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="refused", finished_at=NOW)
     assert Notice.objects.count() == 0
+
+
+def _review(stock: Stock) -> Review:
+    return Review.objects.create(act=Act.RELEASED, letter=stock.letter, dlq=stock.dlq, by="ann", reason="mended")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"by": "bob"}, {"reason": "x"}, {"act": "discarded"}, {"at": NOW}, {"letter": None}]
+)
+def test_what_a_person_did_is_written_once(fields: dict[str, Any]) -> None:
+    review = _review(Stock())
+    with pytest.raises(IntegrityError, match="is written once"), transaction.atomic():
+        Review.objects.filter(pk=review.pk).update(**fields)
+    with pytest.raises(IntegrityError, match="is written once"), transaction.atomic():
+        Review.objects.filter(pk=review.pk).delete()
+
+
+def test_a_review_outlives_the_rule_that_it_names() -> None:
+    rule = Rule.objects.create(name="rule", action="replay", made_by="ann")
+    review = Review.objects.create(act=Act.ADDED, rule=rule, by="ann", reason="a test")
+    rule.delete()
+    review.refresh_from_db()
+    assert (review.rule, review.by) == (None, "ann")
+
+
+def test_what_was_edited_never_changes() -> None:
+    stock = Stock()
+    revision = Revision.objects.create(
+        letter=stock.letter, no=1, body=b"{}", attributes=b"", body_hash=b"h", former_hash=b"g", size=2, by="ann",
+        reason="a typo",
+    )  # fmt: skip
+    with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
+        Revision.objects.filter(pk=revision.pk).update(body=b"[]")

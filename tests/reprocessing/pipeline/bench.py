@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +33,15 @@ BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(se
 
 
 Outcomes = dict[int, Outcome]
+
+
+#: In nanoseconds; what SQS dates by.
+MILLISECOND = 1_000_000
+
+
+def _passed(millisecond: int) -> None:
+    while time.time_ns() // MILLISECOND == millisecond:
+        pass
 
 
 class Killed(Exception):
@@ -114,13 +124,14 @@ class Workbench:
         )
 
     def bury(self, body: str, *, key: str | None = None, **attributes: str) -> str:
-        """A message in the dlq; its id."""
+        """A message in the dlq; its id. The next is of a later millisecond: what SQS dates alike has no order."""
         attributes = {**attributes, **({"key": key} if key else {})}
         rest = {"MessageGroupId": key or "g", "MessageDeduplicationId": uuid.uuid4().hex} if self.fifo else {}
         sent = self.sqs.send_message(
             QueueUrl=self.dlq_url, MessageBody=body, **rest,
             MessageAttributes={n: {"DataType": "String", "StringValue": v} for n, v in attributes.items()},
         )  # fmt: skip
+        _passed(time.time_ns() // MILLISECOND)
         return str(sent["MessageId"])
 
     def capture(self, seconds: float = 10) -> Gathered:

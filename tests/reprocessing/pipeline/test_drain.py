@@ -41,6 +41,14 @@ def test_a_drain_needs_neither_worker_nor_beat() -> None:
     assert Run.objects.get(pk=run.pk).state == "finished"
 
 
+def test_a_drain_sorts_what_it_leaves_by_its_cause() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key"})
+    bench.bury("{}")
+    _drained(bench)
+    left = bench.letter()
+    assert (left.reason, left.group and left.group.cause) == ("no_ordering_key", "body")
+
+
 def test_a_drain_looks_at_its_targets_health_by_itself() -> None:
     bench = Workbench()
     checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")

@@ -121,6 +121,7 @@ def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch
 
     for number in range(6):
         bench.bury(str(number))
+    monkeypatch.setattr(listen, "QUIET_POLLS", 1_000_000)  # no silence ends it before it is asked again
     monkeypatch.setattr(listen, "_ASK", 0.0)
     monkeypatch.setattr(listen, "SHORT_POLLS", polls)
     monkeypatch.setattr(listen, "SHORT_SECONDS", seconds)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import DatabaseError, connection
 
 from reprocessing.models import (
+    Breaker,
+    Claim,
     DeadLetter,
     DeadLetterQueue,
     Origin,
     Payload,
     Review,
+    Rule,
     Run,
     Target,
+    amendments,
     lanes,
     operations,
     parking,
 )
-from reprocessing.pipeline import park
-from tests.reprocessing.pipeline.bench import Workbench
+from reprocessing.pipeline import park, route
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,10 +56,10 @@ def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None
 def test_who_decided_and_why_is_recorded_with_the_deed(deed: object, act: str, after: str) -> None:
     bench = _parked()
     deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
-    review = Review.objects.get()
+    review = Review.objects.exclude(letter=None).get()
     assert (review.act, review.letter_id, review.dlq_id) == (act, bench.letter().pk, bench.dlq.pk)
     assert (review.by, review.reason, review.before, review.after) == (
-        "anna", "because", {"state": "parked"}, {"state": after},
+        "anna", "because", {"state": "parked", "reason": "attempts_spent"}, {"state": after},
     )  # fmt: skip
     assert bench.letter().released_by == ("anna" if act == "released" else None)
 
@@ -125,7 +131,8 @@ def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_
     bench = _of_unknown_origin()
     letter = bench.letter().pk
     assert park.release([letter], by="anna", reason="go").refused == {
-        letter: f"the queue it goes back to is not known; name it with add_dlq {bench.name} --origin URL --confirm"
+        letter: f"the queue it goes back to is not known; name it as an origin of {bench.name}, on its page in the "
+        f"admin or with add_dlq {bench.name} --origin URL --confirm"
     }
     _name(bench)
     assert park.release([letter], by="anna", reason="named").done == (letter,)
@@ -168,3 +175,110 @@ def test_a_letter_released_into_a_paused_run_waits_for_that_one_to_go_on() -> No
     assert (bench.letter().run_id, Run.objects.count(), bench.replay().taken) == (run.pk, 1, 0)
     operations.resume(run.pk, by="anna", reason="mended")
     assert bench.replay().taken == 1
+
+
+def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_released() -> None:
+    bench = _parked()
+    letter = bench.letter().pk
+    assert park.restore([letter], by="ben", reason="no").refused == {letter: "it is no longer discarded: it is parked"}
+    park.discard([letter], by="anna", reason="of no use")
+    assert park.restore([letter], by="ben", reason="it is").done == (letter,)
+    assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
+    review = Review.objects.latest("id")
+    assert (review.act, review.by, review.before) == ("restored", "ben", {"state": "discarded"})
+    assert review.after == {"state": "parked", "reason": "attempts_spent"}
+    park.release([letter], by="ben", reason="mended")
+    assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
+
+
+def test_what_a_rule_discarded_is_restored_as_quarantined() -> None:
+    bench = _parked()
+    DeadLetter.objects.update(state="discarded", reason="")
+    park.restore([bench.letter().pk], by="ben", reason="the rule was wrong")
+    assert bench.letter().reason == "quarantined"
+
+
+def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:order"})
+    for body in ("first", "second"):
+        bench.bury(body, order="7")
+    bench.capture()
+    bench.enlist()
+    DeadLetter.objects.filter(payload__body=b"first").update(
+        state="parked", reason="refused", finished_at=lanes.clock()
+    )
+    first, second = (bench.letter(payload__body=body).pk for body in (b"first", b"second"))
+    park.discard([first], by="anna", reason="of no use")
+    bench.replay()
+    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "discarded")
+    park.restore([first], by="anna", reason="it is of use")
+    assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "free")
+
+
+def test_a_letter_released_at_a_time_waits_for_it(clock: Clock) -> None:
+    bench = _parked()
+    due = lanes.clock() + timedelta(minutes=10)
+    park.release([bench.letter().pk], by="anna", reason="after the deployment", due=due)
+    assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
+    assert Review.objects.exclude(letter=None).get().after["due"].startswith(due.strftime("%Y-%m-%dT%H:%M:%S"))
+    clock.advance(601)
+    assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
+
+
+def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before() -> None:
+    bench = _parked()
+    due = lanes.clock() + timedelta(hours=1)
+    slow = {"action": "delay", "delay": 10_800.0, "enabled": True, "conditions": []}
+    rule = amendments.put("slow", slow, by="ben", reason="a test").id
+    DeadLetter.objects.update(route="delay", rule=rule)
+    park.release([bench.letter().pk], by="anna", reason="later", due=due)
+    amendments.switch(rule, enabled=False, by="ben", reason="a test")
+    route.keep_up(lanes.clock())
+    assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
+
+
+def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word() -> None:
+    bench = _parked()
+    amendments.put("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
+    url = bench.queue(f"{bench.name}-elsewhere")
+    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    Breaker.objects.filter(target=other).update(ramp_from=1, ramp=1)
+    park.release([bench.letter().pk], by="anna", reason="they take it now", target=other.pk)
+    assert Review.objects.exclude(letter=None).get(act="released").after["target"] == other.arn
+    bench.replay()
+    assert ([one["Body"] for one in bench.delivered(url)], bench.delivered()) == (["letter"], [])
+
+    DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
+    Rule.objects.update(enabled=False)
+    park.release([bench.letter().pk], by="anna", reason="home again")
+    assert (bench.letter().target, bench.letter().route_version) == (bench.target, 0)
+
+
+def test_a_target_that_cannot_take_a_letter_is_refused_for_it() -> None:
+    bench = _parked()
+    letter = bench.letter().pk
+    fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
+    tasks = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:t", url="http://127.0.0.1:9", region="x", kind="celery")
+    refused = [park.release([letter], by="a", reason="b", target=one.pk).refused[letter] for one in (fifo, tasks)]
+    assert refused == [
+        "the other target is FIFO, and the letter has no message group to be ordered by there",
+        "the other target takes tasks alone, and the letter was sent to something else",
+    ]
+    assert (bench.letter().state, Review.objects.count()) == ("parked", 0)
+
+
+def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing_else() -> None:
+    bench = _parked()
+    letter, before = bench.letter().pk, bench.letter().finished_at
+    assert park.assign([letter], to="ben", by="anna", reason="he knows").done == (letter,)
+    assert park.note([letter, 0], by="ben", reason="the supplier was asked").refused == {0: "there is no such letter"}
+    assert [(one.act, one.by, one.before, one.after) for one in Review.objects.order_by("id")] == [
+        ("assigned", "anna", {"assigned_to": ""}, {"assigned_to": "ben"}),
+        (
+            "noted",
+            "ben",
+            {"state": "parked", "reason": "attempts_spent"},
+            {"state": "parked", "reason": "attempts_spent"},
+        ),
+    ]
+    assert (bench.letter().assigned_to, bench.letter().finished_at, bench.letter().state) == ("ben", before, "parked")

@@ -11,8 +11,12 @@ from threading import Barrier
 import pytest
 
 from reprocessing import sqs
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.verdict import NotSent
 from reprocessing.sqs import QueueAddress
-from reprocessing.sqs.clients import client
+from reprocessing.sqs.clients import client, cloudwatch, configured_region
+from reprocessing.sqs.configuration import AwsConfigurationIsUnclear
+from reprocessing.sqs.refusals import outcome_of
 from tests.contract.endpoints import Sandbox
 from tests.reprocessing.sqs.letters import letter, send
 
@@ -71,3 +75,49 @@ def test_credentials_that_ran_out_are_read_again(
     sandbox.plan({"kind": "error", "status": 403, "code": code, "times": 1})
     sqs.delete(address, {"m": "h"})
     assert client(address.region) is not after
+
+
+ENDPOINT = "No client of AWS can be made: the endpoint that this process was given for "
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told", "cure"),
+    [
+        ("AWS_PROFILE", "nobody", "The config profile (nobody) could not be found", "Correct or unset AWS_PROFILE"),
+        ("AWS_CONFIG_FILE", __file__, "Unable to parse config file", "Correct that file"),
+        ("AWS_ENDPOINT_URL_SQS", "127.0.0.1:39324", f"{ENDPOINT}sqs", "Correct or unset AWS_ENDPOINT_URL_SQS and "),
+        ("AWS_ENDPOINT_URL_SQS", "nonsense", f"{ENDPOINT}sqs", "Correct or unset AWS_ENDPOINT_URL_SQS and "),
+        ("AWS_DEFAULTS_MODE", "ever", "No client of AWS can be made: ", "begin with AWS_"),
+    ],
+)
+def test_a_configuration_of_which_no_client_can_be_made_is_told_with_its_cure(
+    afresh: pytest.MonkeyPatch, variable: str, value: str, told: str, cure: str
+) -> None:
+    afresh.setenv(variable, value)
+    sqs.forget()
+    with pytest.raises(AwsConfigurationIsUnclear) as raised:
+        client("eu-west-1")
+    assert (told in str(raised.value), cure in str(raised.value)) == (True, True)
+    outcome = outcome_of(raised.value)
+    assert (type(outcome), told in str(outcome), cure in str(outcome)) == (NotSent, True, False)
+    with pytest.raises(QueueIsOutOfReach) as asked:
+        sqs.depth(QueueAddress("http://127.0.0.1:9/000000000000/q", "eu-west-1"))
+    assert str(asked.value) == f"http://127.0.0.1:9/000000000000/q: GetQueueAttributes failed: {raised.value}"
+
+
+def test_each_service_is_told_of_its_own_endpoint_and_nothing_of_what_that_was(afresh: pytest.MonkeyPatch) -> None:
+    afresh.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "user:hunter2@nonsense")
+    sqs.forget()
+    with pytest.raises(AwsConfigurationIsUnclear, match="Correct or unset AWS_ENDPOINT_URL_CLOUDWATCH") as raised:
+        cloudwatch("eu-west-1")
+    assert "hunter2" not in str(raised.value)
+    assert client("eu-west-1") is not None
+
+
+def test_a_profile_that_is_not_there_has_no_region(afresh: pytest.MonkeyPatch) -> None:
+    afresh.setenv("AWS_PROFILE", "nobody")
+    sqs.forget()
+    with pytest.raises(
+        AwsConfigurationIsUnclear, match=r"\(nobody\) could not be found\. Correct or unset AWS_PROFILE"
+    ):
+        configured_region()

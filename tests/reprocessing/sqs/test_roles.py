@@ -138,3 +138,13 @@ def test_credentials_that_ran_out_are_read_again_before_a_role_is_assumed(
         with pytest.raises(QueueIsOutOfReach, match="ExpiredToken"):
             sqs.depth(QueueAddress.of(queue.url, ROLE))
         assert client("eu-west-1") is not before
+
+
+def test_a_configuration_of_which_sts_has_no_client_is_not_blamed_on_the_role(
+    queue: Queue, afresh: pytest.MonkeyPatch
+) -> None:
+    afresh.setenv("AWS_ENDPOINT_URL_STS", "nonsense")
+    sqs.forget()
+    with pytest.raises(QueueIsOutOfReach, match="Correct or unset AWS_ENDPOINT_URL_STS") as raised:
+        sqs.depth(QueueAddress.of(queue.url, ROLE))
+    assert CURE not in str(raised.value)

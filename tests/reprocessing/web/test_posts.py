@@ -187,7 +187,7 @@ def test_connections_are_used_again() -> None:
 
 
 def test_three_hundred_are_open_at_the_same_time() -> None:
-    with standing_in({"late": answers(status(200), after=0.3)}) as there, posting(there.port) as posts:
+    with standing_in({"late": answers(status(200), after=1.5)}) as there, posting(there.port) as posts:
         calls = [post(there.port, "/late", attempt=one) for one in range(300)]
         assert become(posts, *calls) == [Taken()] * 300
         assert there.most_open == 300

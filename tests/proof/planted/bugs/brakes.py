@@ -242,6 +242,16 @@ BUGS: Final = (
         caught_by="tests/race/test_stops.py::test_lanes_that_were_leased_before_send_nothing_after",
     ),
     Bug(
+        name="a-stopped-lane-sends",
+        breaks="A lane that a person stopped sends nothing more: one that was leased before goes on.",
+        file=_INTENT,
+        old="       AND n.stopped_at IS NULL\n",
+        new="",
+        caught_by=(
+            "tests/race/test_stopped_lanes.py::test_a_lane_that_was_leased_before_it_was_stopped_sends_nothing_after"
+        ),
+    ),
+    Bug(
         name="stop-everything-stops-nothing",
         breaks="One command stops every send, fleet-wide.",
         file="reprocessing/models/lanes.py",

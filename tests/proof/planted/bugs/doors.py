@@ -31,7 +31,7 @@ BUGS: Final = (
     Bug(
         name="a-plan-is-selected-again",
         breaks="Run ids are idempotent: planning again takes letters that came later.",
-        file="reprocessing/models/operations.py",
+        file="reprocessing/models/plans.py",
         old=" WHERE id = %(run)b AND state = 'planned' AND selected IS NULL FOR NO KEY UPDATE\n",
         new=" WHERE id = %(run)b AND state = 'planned' FOR NO KEY UPDATE\n",
         caught_by="tests/reprocessing/models/test_operations.py::test_planning_again_changes_nothing",
@@ -72,8 +72,8 @@ BUGS: Final = (
         name="a-deed-without-its-record",
         breaks="What people do is attributed: a released letter says nothing of who released it, and why.",
         file=_PARK,
-        old="            parking.record(able, act, by=by, reason=reason)\n",
-        new="            parking.record([], act, by=by, reason=reason)\n",
+        old="            parking.record(able, deed.act, was=was, by=by, reason=reason, operation=operation)\n",
+        new="            parking.record([], deed.act, was=was, by=by, reason=reason, operation=operation)\n",
         caught_by="tests/reprocessing/pipeline/test_park.py::test_who_decided_and_why_is_recorded_with_the_deed",
     ),
     Bug(

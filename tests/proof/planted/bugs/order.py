@@ -7,6 +7,7 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 
 _LANES: Final = "reprocessing/models/lanes.py"
+_LAST: Final = "tests/reprocessing/pipeline/test_last_attempts.py"
 _PLAN: Final = "tests/reprocessing/pipeline/test_plan.py"
 
 BUGS: Final = (
@@ -25,7 +26,7 @@ BUGS: Final = (
         old=(
             "           h.state = 'awaiting' OR EXISTS (\n"
             "                SELECT FROM redrive_attempt a\n"
-            "                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.taken_at IS NOT NULL) AS awaits\n"
+            "                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.deadline IS NOT NULL) AS awaits\n"
         ),
         new="           false AS awaits\n",
         caught_by="tests/reprocessing/pipeline/test_replay.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
@@ -34,7 +35,7 @@ BUGS: Final = (
         name="a-head-that-comes-again-waits-for-nobody",
         breaks="One at a time: a released letter goes while a later one of its lane is with the target.",
         file=_LANES,
-        old="                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.taken_at IS NOT NULL) AS awaits",
+        old="                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.deadline IS NOT NULL) AS awaits",
         new="                 WHERE false) AS awaits",
         caught_by=(
             "tests/race/test_a_head_that_comes_again.py"
@@ -42,10 +43,58 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="a-last-attempt-of-unknown-end-holds-nothing",
+        breaks="One at a time: the last reply of a letter is lost, and the next one goes while it is on its way.",
+        file="reprocessing/models/target.py",
+        old="        return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED\n",
+        new="        return False\n",
+        caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
+    ),
+    Bug(
+        name="a-dead-worker-s-last-attempt-holds-nothing",
+        breaks="One at a time: a worker dies over a last attempt, and the next letter goes while it is on its way.",
+        file="reprocessing/models/inheritance.py",
+        old=">= d.max_attempts AND {OUTLASTS} AS lasts",
+        new=">= d.max_attempts AND false AS lasts",
+        caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
+    ),
+    Bug(
+        name="a-lane-waits-for-ever-for-a-last-attempt",
+        breaks="Crash anywhere, recover alone: a lane whose letter's last end nobody knows never goes on.",
+        file="reprocessing/pipeline/promote.py",
+        old="[*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgement.outlasted(limit=_GROUP)]",
+        new="acknowledgement.outlasted(limit=0)",
+        caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
+    ),
+    Bug(
+        name="a-discard-leaves-the-key-of-what-is-on-its-way",
+        breaks="A letter is discarded while its last attempt may be out, and its twin is sent.",
+        file="reprocessing/models/parking.py",
+        old="     WHERE c.state = 'free' OR (c.state = 'held' AND c.letter_id = excluded.letter_id)\n",
+        new="     WHERE c.state = 'free'\n",
+        caught_by=f"{_LAST}::test_a_discard_keeps_its_key_though_it_is_on_its_way",
+    ),
+    Bug(
+        name="a-key-that-is-left-behind-stays-held",
+        breaks="A letter gets another key while its last attempt may be out, and its twin waits for ever.",
+        file="reprocessing/models/aftermath.py",
+        old="     WHERE c.letter_id = x.letter_id AND c.state = 'held'\n",
+        new="     WHERE false AND c.letter_id = x.letter_id AND c.state = 'held'\n",
+        caught_by=f"{_LAST}::test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target",
+    ),
+    Bug(
+        name="a-restore-frees-the-key-of-what-is-on-its-way",
+        breaks="A discard is taken back while the last attempt may be out, and the twin is sent beside it.",
+        file="reprocessing/models/reinstatement.py",
+        old="CASE WHEN o.deadline IS NULL THEN 'free' ELSE 'held' END",
+        new="'free'",
+        caught_by=f"{_LAST}::test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way",
+    ),
+    Bug(
         name="intent-beside-an-attempt-that-holds-the-lane",
         breaks="One at a time: two workers of one lease open two attempts, and the schema alone stands between them.",
         file="reprocessing/models/intent.py",
-        old="       AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane)\n",
+        old="       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL\n",
         new="",
         caught_by=(
             "tests/reprocessing/pipeline/test_intent.py::test_no_letter_is_intended_while_an_attempt_holds_its_lane"

@@ -1,0 +1,165 @@
+"""The letters that a benchmark of the desk looks at: a million of them, written by a handful of statements."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DLQS, GROUPS, CHUNK = 20, 200, 100_000
+
+#: Letters a to b, by the place of their number among a hundred: its dlq, its state, its lane and its cause.
+_LETTERS: Final = """
+INSERT INTO redrive_letter (id, public_id, message_id, dlq_id, origin_id, target_id, lane_id, run_id, state, attempts,
+       planned, ordering_key, key_hash, single, sequence, idempotency_key, body_hash, size, reason, detail, presumed,
+       died_at, expires_at, captured_at, finished_at, duplicate_of_id, group_id, sorted_at, due_at, assigned_to)
+SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.origin, d.target, CASE WHEN p.state <> 'captured' THEN
+       1 + n %% 100000 END, CASE WHEN p.state <> 'captured' THEN 1 + n %% 2000 END, p.state,
+       CASE p.state WHEN 'parked' THEN 3 WHEN 'captured' THEN 0 WHEN 'waiting' THEN 0 ELSE 1 END, true,
+       'account-' || n %% 100000, int8send(n %% 100000), false, lpad(n::text, 20, '0'), NULL, int8send(n), 300,
+       p.reason,
+       CASE WHEN p.state = 'parked' THEN 'Busy: not now' ELSE '' END, p.state = 'delivered' AND n %% 3 = 0,
+       t.at, t.at + interval '14 days', t.at + interval '1 hour',
+       CASE WHEN p.state NOT IN ('captured', 'waiting') THEN t.at + interval '2 hours' END,
+       CASE WHEN p.state = 'duplicate' THEN n / 100 * 100 + 1 END,
+       CASE WHEN p.state <> 'delivered' THEN 1 + n %% %(groups)s END, t.at + interval '3 hours', NULL,
+       CASE WHEN n %% 500 = 85 THEN 'ann' ELSE '' END
+  FROM generate_series(%(a)s::bigint, %(b)s) n
+  JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS origin, o.target_id AS target
+          FROM redrive_origin o) d ON d.no = n %% %(dlqs)s
+ CROSS JOIN LATERAL (
+       SELECT CASE WHEN n %% 100 BETWEEN 85 AND 94 THEN 'parked' WHEN n %% 100 < 60 THEN 'delivered'
+                   WHEN n %% 100 < 72 THEN 'captured' WHEN n %% 100 < 85 THEN 'waiting'
+                   WHEN n %% 100 < 98 THEN 'discarded' ELSE 'duplicate' END AS state,
+              CASE WHEN n %% 100 BETWEEN 85 AND 94
+                   THEN (ARRAY['attempts_spent', 'refused', 'stale'])[1 + n / 100 %% 3] ELSE '' END AS reason) p
+ CROSS JOIN LATERAL (SELECT redrive_now() - interval '10 days' + n * interval '0.8 seconds' AS at) t
+"""
+
+_LANES: Final = """
+INSERT INTO redrive_lane (id, key, key_hash, dlq_id, origin_id, single, phase, due_at, run_id)
+SELECT n + 1, 'account-' || n, int8send(n), d.dlq, d.origin, false,
+       CASE WHEN n %% 100 BETWEEN 72 AND 84 THEN 'ready' ELSE 'idle' END,
+       CASE WHEN n %% 100 BETWEEN 72 AND 84 THEN redrive_now() + interval '1 hour' END, 1 + n %% 2000
+  FROM generate_series(0, 99999) n
+  JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS origin FROM redrive_origin o) d
+    ON d.no = n %% %(dlqs)s
+"""
+
+_RUNS: Final = """
+INSERT INTO redrive_run (id, name, kind, state, selection, asked_by, created_at, dlq_id, reason, started_at,
+       finished_at)
+SELECT n, 'run-' || n, 'drain', CASE WHEN n > 1995 THEN 'running' ELSE 'finished' END, '{}', 'ann',
+       redrive_now() - n * interval '1 minute', d.id, 'mended', redrive_now() - n * interval '1 minute',
+       CASE WHEN n <= 1995 THEN redrive_now() END
+  FROM generate_series(1, 2000) n
+  JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS no, id FROM redrive_dlq) d ON d.no = n %% %(dlqs)s
+"""
+
+_GROUPS: Final = """
+INSERT INTO redrive_group (id, fingerprint, cause, title, first_at, last_at, dlq_id)
+SELECT n, int8send(n), 'reported', 'KeyError in handler ' || n, redrive_now() - interval '10 days',
+       redrive_now() - n * interval '1 minute', d.id
+  FROM generate_series(1, %(groups)s) n
+  JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS no, id FROM redrive_dlq) d ON d.no = (n - 1) %% %(dlqs)s
+"""
+
+#: What hangs on letters a to b.
+_REST: Final = (
+    """
+INSERT INTO redrive_payload (letter_id, body, attributes, system)
+SELECT id, convert_to('{"order": ' || id || ', "customer": "account-' || id %% 100000 || '", "note": "' ||
+       repeat('x', 200) || '"}', 'UTF8'), '{}', '{}' FROM redrive_letter
+ WHERE id BETWEEN %(a)s AND %(b)s AND state IN ('captured', 'waiting', 'parked')
+""",
+    """
+INSERT INTO redrive_attempt (letter_id, no, epoch, fence, opened_at, holds_lane, lane_id, target_id, run_id, outcome,
+       detail, closed_at, taken_at, sent_message_id, breaker_id)
+SELECT l.id, k, 0, l.id, l.captured_at, false, l.lane_id, l.target_id, l.run_id,
+       CASE WHEN l.state = 'delivered' THEN 'accepted' ELSE 'refused' END, 'Busy: not now', l.finished_at,
+       l.captured_at, gen_random_uuid()::text, b.id
+  FROM redrive_letter l JOIN redrive_breaker b ON b.target_id = l.target_id AND b.rate_class_id IS NULL
+ CROSS JOIN LATERAL generate_series(1, l.attempts) k
+ WHERE l.id BETWEEN %(a)s AND %(b)s AND (l.state = 'parked' OR l.id %% 4 = 0)
+""",
+    """
+INSERT INTO redrive_custody (message_id, state, handle, visible_until, letter_id, dlq_id)
+SELECT message_id, 'held', 'h', redrive_now() + interval '1 hour', id, dlq_id FROM redrive_letter
+ WHERE id BETWEEN %(a)s AND %(b)s AND state IN ('captured', 'waiting') AND id %% 5 = 0
+""",
+    """
+INSERT INTO redrive_review (act, by, reason, before, after, letter_id, dlq_id, at)
+SELECT 'discarded', 'ann', 'of no use', '{"state": "parked"}', '{"state": "discarded"}', id, dlq_id, finished_at
+  FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'discarded'
+""",
+    """
+INSERT INTO redrive_report (verdict, type, message, fingerprint, happened_at, received_at, digest, message_id)
+SELECT 'failed', 'KeyError', 'a message', 'f' || id %% 200, died_at, captured_at, int8send(id), message_id
+  FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'parked'
+""",
+    """
+INSERT INTO redrive_notice (news, letter_id, sent_at)
+SELECT 'parked', id, finished_at FROM redrive_letter WHERE id BETWEEN %(a)s AND %(b)s AND state = 'parked'
+""",
+)
+
+#: What triggers count while letters are written one statement at a time.
+_COUNTS: Final = (
+    "TRUNCATE redrive_tally, redrive_tally_delta, redrive_flow, redrive_flow_delta",
+    """
+INSERT INTO redrive_tally (dlq_id, group_id, state, reason, presumed, n)
+SELECT dlq_id, coalesce(group_id, 0), state, reason, presumed, count(*) FROM redrive_letter GROUP BY 1, 2, 3, 4, 5
+""",
+    """
+INSERT INTO redrive_flow (dlq_id, hour, what, n)
+SELECT dlq_id, date_trunc('hour', captured_at), 'captured', count(*) FROM redrive_letter GROUP BY 1, 2
+UNION ALL SELECT dlq_id, date_trunc('hour', finished_at), state, count(*) FROM redrive_letter
+ WHERE finished_at IS NOT NULL GROUP BY 1, 2, 3
+""",
+)
+
+
+def found() -> None:
+    """Twenty dlqs with their targets and origins, and what stands whatever letters there are."""
+    from django.db import connection  # noqa: PLC0415  its settings are known by now
+
+    from reprocessing.models import DeadLetterQueue, Origin, Target  # noqa: PLC0415  as above
+
+    for number in range(DLQS):
+        arn, url = f"arn:aws:sqs:us-east-1:0:shop-{number:02}", f"http://127.0.0.1:9/0/shop-{number:02}"
+        dlq = DeadLetterQueue.objects.create(
+            name=f"shop-{number:02}-dlq", url=f"{url}-dlq", arn=f"{arn}-dlq", region="r"
+        )
+        target = Target.objects.create(arn=arn, url=url, region="us-east-1")
+        Origin.objects.create(dlq=dlq, arn=arn, target=target)
+    with connection.cursor() as cursor:
+        for statement in (_RUNS, _LANES, _GROUPS):
+            cursor.execute(statement, {"dlqs": DLQS, "groups": GROUPS})
+
+
+def gather() -> int:
+    """Every letter that is in a run comes into the newest one; its id."""
+    from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
+
+    from reprocessing.models import Run  # noqa: PLC0415  as above
+
+    run = Run.objects.latest("id").pk
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute("UPDATE redrive_letter SET run_id = %s WHERE run_id <> %s", [run, run])
+    return run
+
+
+def write(first: int, last: int) -> None:
+    """Letters with these numbers, and all that hangs on them; no trigger counts each of them."""
+    from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
+
+    for a in range(first, last + 1, CHUNK):
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            for statement in (_LETTERS, *_REST):
+                asked = {"a": a, "b": min(a + CHUNK - 1, last), "dlqs": DLQS, "groups": GROUPS}
+                cursor.execute(statement, asked)
+    with connection.cursor() as cursor:
+        for statement in _COUNTS:
+            cursor.execute(statement)
+        cursor.execute("SELECT setval(pg_get_serial_sequence('redrive_letter', 'id'), %s)", [last])
+        cursor.execute("VACUUM ANALYZE")

@@ -1,0 +1,174 @@
+"""What a page of the desk costs with a million letters: milliseconds a request, and statements a request.
+
+Starts the embedded stack, and writes letters of twenty dlqs into it: 60 % delivered, 25 % captured or waiting, 10 %
+parked, the rest discarded and duplicates, of two hundred causes, on lanes, with attempts, copies, runs, reviews and
+reports. Each page is then asked for by Django's test client, in this process: no network and no other requests, so the
+figures are those of the service and of PostgreSQL alone. Statements are counted with a thousand letters, too, and have
+to be as many. Prints a table, and 1 as the exit status when a page takes longer than it may.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.crowd import DLQS, found, gather, write  # found through the line above
+from benchmarks.stand import furnish
+from redrive_service.sandbox.stack import Stack
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+LONGEST: Final = 300.0  # milliseconds of the request that one in twenty is slower than
+FEW: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one page costs."""
+
+    name: str
+    median: float
+    p95: float
+    statements: int
+    size: int
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Each page that is measured, by what it is."""
+    from django.apps import apps  # noqa: PLC0415  its settings are known by now
+    from django.contrib import admin  # noqa: PLC0415  as above
+
+    from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Run  # noqa: PLC0415  as above
+
+    home = "/admin/reprocessing"
+    dlq, run = DeadLetterQueue.objects.earliest("id").pk, Run.objects.latest("id").pk
+    group = LetterGroup.objects.earliest("id").pk
+    yield "board", "/admin/"
+    yield "board's figures", "/admin/board"
+    yield "letters", f"{home}/deadletter/"
+    yield "letters of a dlq", f"{home}/deadletter/?dlq__id__exact={dlq}"
+    for state in ("captured", "waiting", "sending", "awaiting", "delivered", "parked", "discarded", "duplicate"):
+        yield f"letters that are {state}", f"{home}/deadletter/?state__exact={state}"
+        yield f"letters of a dlq, {state}", f"{home}/deadletter/?state__exact={state}&dlq__id__exact={dlq}"
+    yield "letters of a key", f"{home}/deadletter/?q=account-85"
+    yield "letters of no key", f"{home}/deadletter/?q=nothing"
+    for model in ("parkedletter", "lettergroup", "run", "lane", "attempt", "review", "report", "notice", "operation"):
+        if admin.site.is_registered(apps.get_model("reprocessing", model)):
+            yield f"{model}s", f"{home}/{model}/"
+    yield "a group", f"{home}/lettergroup/{group}/change/"
+    yield "a run", f"{home}/run/{run}/change/"
+    letter = DeadLetter.objects.filter(state="parked").earliest("id").pk
+    yield "a parked letter", f"{home}/parkedletter/{letter}/change/"
+    yield "a letter", f"{home}/deadletter/{letter}/change/"
+
+
+def later(client: Client) -> Iterator[tuple[str, str]]:
+    """The page of a list that is reached after fifty others."""
+    for model in ("deadletter", "parkedletter", "attempt"):
+        address = query = f"/admin/reprocessing/{model}/"
+        for _ in range(50):
+            answer = client.get(query)
+            more = getattr(answer.context and answer.context.get("cl"), "more", "") or ""
+            query = address + more if more else query
+        yield f"{model}s, page 50", query
+
+
+def gathered() -> Iterator[tuple[str, str]]:
+    """The page of a run of nearly all letters, which it becomes when its turn comes."""
+    home = f"/admin/reprocessing/run/{gather()}"
+    yield "a run of nearly all letters", f"{home}/change/"
+    yield "its figures", f"{home}/progress"
+
+
+def measure(client: Client, name: str, address: str, times: int) -> Cost:
+    """Ask for a page so often."""
+    from django.db import connection  # noqa: PLC0415  its settings are known by now
+    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415  as above
+
+    from reprocessing.models import rows  # noqa: PLC0415  as above
+
+    took, raw = [], 0
+    run = rows._execute  # noqa: SLF001  the set-based statements go past Django's count of them
+
+    def counted(*args: Any) -> None:  # noqa: ANN401  whatever it takes
+        nonlocal raw
+        raw += 1
+        run(*args)
+
+    with CaptureQueriesContext(connection) as asked, patch.object(rows, "_execute", counted):
+        answer = client.get(address)
+    statements = len(asked) + raw
+    if answer.status_code != 200:  # noqa: PLR2004  what a page answers
+        sys.exit(f"{name}: {address} answers {answer.status_code}.")
+    for _ in range(times):
+        began = time.perf_counter()
+        client.get(address)
+        took.append((time.perf_counter() - began) * 1_000)
+    cuts = statistics.quantiles(took, n=20)
+    return Cost(name, statistics.median(took), cuts[-1], statements, len(answer.content))
+
+
+def person() -> Client:
+    """Somebody who may see everything."""
+    from django.contrib.auth.models import User  # noqa: PLC0415  its settings are known by now
+    from django.test import Client  # noqa: PLC0415  as above
+    from django.test.utils import setup_test_environment  # noqa: PLC0415  as above
+
+    setup_test_environment(debug=False)  # what a page was made of can be asked for
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+def compare(letters: int, times: int) -> bool:
+    """Measure with few letters and with all; whether each page is quick enough, and asks no more than with few."""
+    found()
+    write(1, FEW)
+    client = person()
+    few = {name: measure(client, name, address, 2) for name, address in pages()}
+    began = time.monotonic()
+    write(FEW + 1, letters)
+    print(f"{letters:,} letters in {DLQS} dlqs, written in {time.monotonic() - began:.0f} s; {times} requests a page")
+    print(f"{'page':<34}{'median':>9}{'p95':>9}  ms{'statements':>12}{f'with {FEW:,}':>12}{'KiB':>7}")
+    well = True
+    for name, address in chain(pages(), later(client), gathered()):
+        cost = measure(client, name, address, times)
+        before = few[name].statements if name in few else cost.statements
+        ill = cost.p95 > LONGEST or cost.statements != before
+        well = well and not ill
+        print(
+            f"{name:<34}{cost.median:>9.1f}{cost.p95:>9.1f}{'  !!' if ill else '    '}{cost.statements:>12}{before:>12}"
+            f"{cost.size / 1024:>7.0f}",
+            flush=True,
+        )
+    print(f"One request in twenty may take longer than {LONGEST:.0f} ms, and none more statements with more letters.")
+    return well
+
+
+def main() -> None:
+    """Measures and prints; ends with 1 where a page is too slow, or asks more the more letters there are."""
+    said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    said.add_argument("--letters", type=int, default=1_000_000)
+    said.add_argument("--times", type=int, default=40)
+    given = said.parse_args()
+    with tempfile.TemporaryDirectory(prefix="redrive-bench-") as folder, Stack(Path(folder)) as stack:
+        furnish(stack, {})
+        well = compare(given.letters, given.times)
+    stack.postgres.forget()  # what may lie outside of the folder
+    sys.exit(not well)
+
+
+if __name__ == "__main__":
+    main()

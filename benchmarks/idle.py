@@ -1,0 +1,107 @@
+"""What waiting costs: the SQS calls of many empty DLQs on the embedded stack, by action and by whose queue it is.
+
+    .venv/bin/python benchmarks/idle.py                     300 DLQs, 60 s; ends with 1 above 10 calls a second in all
+    .venv/bin/python benchmarks/idle.py --dlqs 20 --seconds 30
+
+Beat's ticks come from this process, every 2 s as in production. The DLQs are automatic, have the default schedule, and
+had their first turns one after the other, as those of a service that has run for a while. A worker consumes all three
+queues of the service, with the long polls of production.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import boto3
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.stand import Beat, employ, furnish  # found through the line above
+from redrive_service.sandbox.stack import Stack
+
+MOST: Final = 10.0  #: calls a second, in all
+SETTLING: Final = 10.0  #: seconds before the first call that counts
+
+
+def add(dlqs: int) -> None:
+    """So many empty DLQs, each with its turn somewhere in the next minute."""
+    from reprocessing.models import DeadLetterQueue, lanes  # noqa: PLC0415  # its settings are known by now
+
+    sqs: Any = boto3.client("sqs")
+    now, rows = lanes.clock(), list[DeadLetterQueue]()
+    for number in range(dlqs):
+        url = sqs.create_queue(QueueName=f"idle-{number}")["QueueUrl"]
+        turn = now + timedelta(seconds=60 * number / dlqs)
+        arn = f"arn:aws:sqs:{os.environ['AWS_DEFAULT_REGION']}:000000000000:idle-{number}"
+        rows.append(
+            DeadLetterQueue(
+                name=f"idle-{number}", url=url, arn=arn, region=os.environ["AWS_DEFAULT_REGION"], mode="automatic",
+                next_poll_at=turn,
+            )
+        )  # fmt: skip
+    DeadLetterQueue.objects.bulk_create(rows)
+
+
+def calls(since: int) -> tuple[list[dict[str, Any]], int]:
+    """The calls since a number, and the number to go on from."""
+    found: list[dict[str, Any]] = []
+    while True:
+        asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?since={since}"
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            page = json.load(answer)
+        found += page["calls"]
+        since = page["next"]
+        if since >= page["end"]:
+            return found, since
+
+
+def measure(dlqs: int, seconds: float) -> Counter[tuple[str, str]]:
+    """The calls of so many seconds, by action and whose queue it was."""
+    with tempfile.TemporaryDirectory(prefix="redrive-idle-") as folder, Stack(Path(folder)) as stack:
+        furnish(stack, {"OWN_QUEUES": ()})
+        worker = employ(stack, ["--concurrency", "2"])
+        try:
+            add(dlqs)
+            beat = Beat()
+            wait(beat, SETTLING)
+            _, since = calls(0)
+            wait(beat, seconds)
+            found, _ = calls(since)
+        finally:
+            worker.stop()
+    return Counter((one["action"], "a DLQ" if one["queue"].startswith("idle-") else "the service's") for one in found)
+
+
+def wait(beat: Beat, seconds: float) -> None:
+    """Let the service wait for so long."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        beat.rest(0.1)
+
+
+def main() -> None:
+    """Measures and prints; ends with 1 above the bar."""
+    said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    said.add_argument("--dlqs", type=int, default=300)
+    said.add_argument("--seconds", type=float, default=60.0)
+    given = said.parse_args()
+    found = measure(given.dlqs, given.seconds)
+    for (action, whose), n in sorted(found.items(), key=lambda one: -one[1]):
+        print(f"{action:<32}{whose:<16}{n / given.seconds:>8.2f} a second")
+    rate = sum(found.values()) / given.seconds
+    print(f"{given.dlqs} DLQs: {rate:.2f} calls a second in all; the bar is {MOST:g}.")
+    sys.exit(rate > MOST)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What Prometheus reads, at /metrics: every metric of the whole service, from whichever web process answers.
+
+Asked for with the token of REDRIVE_METRICS_TOKEN (`authorization` in Prometheus's configuration); without one in the
+environment the address is not there. It tells names of dlqs and targets, and numbers; of no letter anything.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import assert_never
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
+from django.views.decorators.http import require_safe
+from prometheus_client.core import (
+    CollectorRegistry,
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from reprocessing import conf
+from reprocessing.domain.metric import Kind, Metric, Sample
+from reprocessing.pipeline import measure
+
+
+class _Samples(Collector):
+    """Samples in Prometheus's families; those of one metric stand beside each other."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._samples = samples
+
+    def collect(self) -> Iterator[Family]:
+        for metric, found in groupby(self._samples, key=lambda one: one.metric):
+            yield _family(metric, list(found))
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The metrics as text; 404 where no token is set, 401 for another one, 503 while Postgres does not answer."""
+    token = settings.METRICS_TOKEN
+    if not token:
+        return HttpResponseNotFound("There are no metrics here: REDRIVE_METRICS_TOKEN is not set.\n", "text/plain")
+    scheme, _, given = request.headers.get("Authorization", "").strip().partition(" ")
+    # RFC 9110: of a scheme's name the case is all one
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+        told = "Ask with the token of REDRIVE_METRICS_TOKEN: Authorization: Bearer TOKEN.\n"
+        return HttpResponse(told, "text/plain", 401, headers={"WWW-Authenticate": "Bearer"})
+    try:
+        samples = measure.samples(count_lag=conf.current().count_lag.total_seconds())
+    except DatabaseError:
+        return HttpResponse("PostgreSQL does not answer.\n", "text/plain", 503)
+    registry = CollectorRegistry()
+    registry.register(_Samples(samples))
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return HttpResponse(encode(registry), content_type, headers={"Cache-Control": "no-store"})
+
+
+def _family(metric: Metric, samples: list[Sample]) -> Family:
+    match metric.kind:
+        case Kind.HISTOGRAM:
+            return _histogram(metric, samples)
+        case Kind.COUNTER:
+            return _plain(CounterMetricFamily(metric.name, metric.means, labels=metric.labels), samples)
+        case Kind.GAUGE:
+            return _plain(GaugeMetricFamily(metric.name, metric.means, labels=metric.labels), samples)
+        case _:
+            assert_never(metric.kind)
+
+
+def _plain(family: CounterMetricFamily | GaugeMetricFamily, samples: Iterable[Sample]) -> Family:
+    for one in samples:
+        family.add_metric(one.labels, one.value)
+    return family
+
+
+def _histogram(metric: Metric, samples: list[Sample]) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(metric.name, metric.means, labels=metric.labels)
+    for labels, found in groupby(samples, key=lambda one: one.labels):
+        parts = {one.part: one.value for one in found}
+        total = parts.pop("sum", 0.0)
+        family.add_metric(labels, sorted(parts.items(), key=lambda one: float(one[0])), sum_value=total)
+    return family

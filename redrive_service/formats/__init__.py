@@ -1,0 +1,1 @@
+"""How the pages write moments: the same everywhere, with seconds, in UTC."""

@@ -1,0 +1,53 @@
+"""What an examination says, in the desk's words: an option is a field of the sheet, a command a link to its page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from django.forms import Field
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from reprocessing.models import DeadLetterQueue, Rule
+
+#: Options whose field has another name; all others have their own.
+_FIELDS: Final = {
+    "celery": "kind", "new-id": "renews_id", "origin": "origins", "outcome": "proof", "refire": "refires",
+    "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
+}  # fmt: skip
+#: Commands of pages that the desk has: the name of what is added there, and of what is changed.
+_PAGES: Final = {
+    "add_dlq": (DeadLetterQueue, "add a dlq", "admin:reprocessing_deadletterqueue_{}", "examine"),
+    "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),
+    "add_rule": (Rule, "make a rule", "admin:reprocessing_rule_{}", "edit"),
+}
+_SAID: Final = re.compile(
+    r"manage\.py (?P<command>add_dlq|add_target|add_rule)(?: (?P<name>(?!--)[^\s,;()]*[^\s,;().…]))?(?: …)?"
+    r"|(?P<status>redrive_status)(?! --)"
+    r"|--(?P<option>[a-z][a-z-]*[a-z])"
+)
+
+
+def in_the_desk(text: str, fields: Mapping[str, Field]) -> SafeString:
+    """The text for a page, escaped: what is said there of options and commands is said of fields and pages instead."""
+    told, end = [], 0
+    for found in _SAID.finditer(text):
+        told += [conditional_escape(text[end : found.start()]), _instead(found, fields)]
+        end = found.end()
+    return mark_safe("".join([*told, conditional_escape(text[end:])]))  # noqa: S308  each part is escaped
+
+
+def _instead(found: re.Match[str], fields: Mapping[str, Field]) -> str:
+    if option := found["option"]:
+        field = fields.get(_FIELDS.get(option, option.replace("-", "_")))
+        return conditional_escape(f"“{field.label}”" if field and field.label else found[0])
+    if found["status"]:
+        return format_html('<a href="{}">the board</a>', reverse("admin:index"))
+    model, words, page, change = _PAGES[found["command"]]
+    row = model.objects.filter(name=found["name"]).first() if model and found["name"] else None
+    if row is None:
+        return format_html('<a href="{}">{}</a>', reverse(page.format("add")), words)
+    return format_html('<a href="{}">change {}</a>', reverse(page.format(change), args=[row.pk]), row.name)

@@ -1,0 +1,233 @@
+"""Which letters a person means: one filter for the list, the count, the preview, the deed and the export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+
+#: Characters of a text that is looked for; keys and message ids are shorter.
+LONGEST: Final = 1_024
+#: Of the newest letters that the rest of a filter means, so many are looked through for a text.
+LOOKED_THROUGH: Final = 20_000
+_LARGEST: Final = 2**63 - 1
+_NOBODY: Final = "-"  #: said of those whom nobody was assigned to
+
+#: What a list was once asked by, and still is by addresses that somebody kept.
+_FORMER: Final = {
+    "dlq__id__exact": "dlq", "reason__exact": "reason", "state__exact": "state", "group__id__exact": "group",
+    "rule__id__exact": "rule", "run__id__exact": "run",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """A letter that one of these does not mean is not meant. None, or nothing: any.
+
+    Attributes:
+        dlq, group, origin, target, rule, run: their ids.
+        states: where it stands.
+        reasons: why it is parked, any of these.
+        key: its ordering key.
+        named: its message id, its redrive id or its ordering key.
+        died_after, died_before: it died then or later; it died before.
+        finished_after, finished_before: likewise, since when it is parked, or discarded.
+        assigned: who sees to it; empty: nobody.
+        text: what its body holds, as UTF-8.
+    """
+
+    dlq: int | None = None
+    states: tuple[str, ...] = (LetterState.PARKED.value,)
+    reasons: tuple[str, ...] = ()
+    group: int | None = None
+    origin: int | None = None
+    target: int | None = None
+    key: str | None = None
+    named: str | None = None
+    died_after: datetime | None = None
+    died_before: datetime | None = None
+    finished_after: datetime | None = None
+    finished_before: datetime | None = None
+    assigned: str | None = None
+    rule: int | None = None
+    run: int | None = None
+    text: str | None = None
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, Sequence[str]]) -> Sieve:
+        """The filter that an address says; what is empty says nothing.
+
+        Raises:
+            FilterIsUnclear: it says something else; nothing that cannot be read is left out silently.
+        """
+        said: dict[str, list[str]] = {}
+        for name, values in query.items():
+            said.setdefault(_FORMER.get(name, name), []).extend(one.strip() for one in values if one.strip())
+        if unknown := sorted(name for name, values in said.items() if values and name not in _READERS):
+            raise FilterIsUnclear(f"There is no filter {unknown[0][:60]!a}. Take it out of the address.")
+        read = {_READERS[name][0]: _READERS[name][1](name, values) for name, values in said.items() if values}
+        return _consistent(cls(**read))
+
+    def to_query(self) -> list[tuple[str, str]]:
+        """What `from_query` reads, by name and value."""
+        return [pair for name, (its, _) in _READERS.items() for pair in _said(name, getattr(self, its))]
+
+    def stored(self) -> dict[str, Any]:
+        """Its form in JSON: what means nothing is left out."""
+        every = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+        return {name: value for name, value in every.items() if value is not None and value != []}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Sieve:
+        """The filter in its stored form."""
+        moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
+        lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
+        return cls(**{**stored, **moments, **lists})
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it means less than all letters of these states."""
+        return self != Sieve(states=self.states)
+
+    def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
+        """In words; `names` tells what ids are called: "dlq", "group", "origin", "target", "rule", "run".
+
+        `covered`: without the text that bodies hold, which is a piece of them. `single`: it means one letter.
+        """
+        told = replace(self, text=None) if covered else self
+        parts = [*told._parts(names or {}), *(["whose body holds a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
+        goes = [one.replace("that go by", "that goes by", 1) if single else one for one in parts]
+        return " ".join([" or ".join(self.states), "letter" if single else "letters", " and ".join(goes)]).strip()
+
+    def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
+        said = {
+            "dlq": "of the dlq {}", "group": "of the group {}", "origin": "that died in {}",
+            "target": "whose target is {}", "rule": "that the rule {} decided about", "run": "of the run {}",
+        }  # fmt: skip
+        for name, words in said.items():
+            if (value := getattr(self, name)) is not None:
+                yield words.format(names.get(name, value))
+        if self.reasons:
+            yield f"whose reason is {' or '.join(self.reasons).replace('_', ' ')}"
+        texts = {"with the ordering key": self.key, "that go by": self.named, "whose body holds": self.text}
+        for words, text in texts.items():
+            if text is not None:
+                yield f'{words} "{text}"'
+        times = (
+            ("that died at {} or later", self.died_after), ("that died before {}", self.died_before),
+            ("since {} or later", self.finished_after), ("since before {}", self.finished_before),
+        )  # fmt: skip
+        for words, moment in times:
+            if moment is not None:
+                yield words.format(moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"))
+        if self.assigned is not None:
+            yield f"assigned to {self.assigned or 'nobody'}"
+
+
+def _consistent(sieve: Sieve) -> Sieve:
+    for after, before, what in (
+        (sieve.died_after, sieve.died_before, "died"), (sieve.finished_after, sieve.finished_before, "was parked"),
+    ):  # fmt: skip
+        if after and before and after >= before:
+            raise FilterIsUnclear(f"No letter {what} both after {after} and before {before}. Turn them round.")
+    return sieve
+
+
+def _one(name: str, values: Sequence[str]) -> str:
+    if len(set(values)) > 1:
+        raise FilterIsUnclear(f"The filter {name} was given several times. Say it once.")
+    text = values[0]
+    if len(text) > LONGEST or "\0" in text or not _is_text(text):
+        raise FilterIsUnclear(f"What was given as {name} is no text of at most {LONGEST:,} characters.")
+    return text
+
+
+def _id(name: str, values: Sequence[str]) -> int:
+    text = _one(name, values)
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_LARGEST)) and 0 < int(text) <= _LARGEST):
+        raise FilterIsUnclear(f"The filter {name} takes a number, the id of one, not {text[:60]!a}.")
+    return int(text)
+
+
+def _moment(name: str, values: Sequence[str]) -> datetime:
+    text = _one(name, values)
+    try:
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise FilterIsUnclear(
+            f"The filter {name} takes a moment such as 2026-03-01T08:00 (UTC), not {text[:60]!a}."
+        ) from None
+
+
+def _assigned(name: str, values: Sequence[str]) -> str:
+    text = _one(name, values)
+    return "" if text == _NOBODY else text
+
+
+def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ...]]:
+    def read(name: str, values: Sequence[str]) -> tuple[str, ...]:
+        for one in values:
+            if one not in known:
+                raise FilterIsUnclear(f"The filter {name} knows no {one[:60]!a}. It takes: {', '.join(known)}.")
+        return tuple(one for one in known if one in values)
+
+    return read
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")
+#: By its name in an address: the attribute, and how it is read.
+_READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
+    "dlq": ("dlq", _id),
+    "state": ("states", _among([one.value for one in LetterState])),
+    "reason": ("reasons", _among([one.value for one in ParkedReason])),
+    "group": ("group", _id),
+    "origin": ("origin", _id),
+    "target": ("target", _id),
+    "key": ("key", _one),
+    "q": ("named", _one),
+    "died_after": ("died_after", _moment),
+    "died_before": ("died_before", _moment),
+    "parked_after": ("finished_after", _moment),
+    "parked_before": ("finished_before", _moment),
+    "assigned": ("assigned", _assigned),
+    "rule": ("rule", _id),
+    "run": ("run", _id),
+    "text": ("text", _one),
+}
+
+
+def _said(name: str, value: object) -> Iterator[tuple[str, str]]:
+    match value:
+        case None:
+            return
+        case tuple():
+            yield from ((name, one) for one in value)
+        case datetime():
+            yield name, value.astimezone(UTC).isoformat()
+        case "" if name == "assigned":
+            yield name, _NOBODY
+        case _:
+            yield name, str(value)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case datetime():
+            return value.isoformat()
+        case tuple():
+            return list(value)
+        case _:
+            return value

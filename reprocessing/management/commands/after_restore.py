@@ -1,0 +1,148 @@
+"""`manage.py after_restore`: PostgreSQL was restored from a backup; nothing is sent before a person has reconciled."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing.highwater import HighWater
+from reprocessing.management import restore_words
+from reprocessing.management.console import LATER, Console, add_confirm, add_json, add_person, find, moment, when
+from reprocessing.management.drain_words import counted
+from reprocessing.management.draining import Telling
+from reprocessing.models import doubts, hold, lanes
+from reprocessing.models.doubt import Word
+from reprocessing.pipeline import reconcile, watch
+
+
+class Command(Console):
+    """Holds everything after a restore, tells what can be known, takes a person's word, and lets go on."""
+
+    help = (
+        "After PostgreSQL was restored from a backup, first of all and before workers start: hold. What the backup "
+        "knows as unfinished may have been sent, delivered and deleted since. Then start workers: they capture, and "
+        "send nothing. report tells what the dlqs show of each letter, resolve takes a person's word for each class, "
+        "release ends the hold."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release")
+        begin = deeds.add_parser("hold", help="stop every send, as no resume_redrive undoes")
+        begin.add_argument("--since", type=moment, required=True, metavar="TIME", help="of the backup (ISO 8601)")
+        telling = deeds.add_parser("report", help="what can be known of each letter that was unfinished")
+        add_json(telling)
+        deciding = deeds.add_parser("resolve", help="say what became of the letters of a class")
+        deciding.add_argument("name", nargs="?", metavar="NAME", help="of this dlq alone; default: of all")
+        for kind, may_be in reconcile.MAY_BE.items():
+            deciding.add_argument(f"--{kind}", choices=[one.value for one in may_be], help=f"of {kind} ones")
+        release = deeds.add_parser("release", help="let everything go on, when all is decided")
+        release.add_argument(
+            "--early", action="store_true", help="though copies may yet come to sight, and be sent a second time"
+        )
+        for one in (begin, deciding, release):
+            add_person(one)
+            add_confirm(one)
+            add_json(one)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        match options["deed"]:
+            case "hold":
+                self.hold(options)
+            case "report":
+                self.tell(options)
+            case "resolve":
+                self.resolve(options)
+            case _:
+                self.release(options)
+
+    def hold(self, options: dict[str, Any]) -> None:
+        """Stop every send."""
+        since = options["since"]
+        if since > lanes.clock():
+            raise CommandError(f"Nothing was done: {when(since)} has not come yet. --since is the time of the backup.")
+        found, sent = hold.standing(), hold.sent_since(since)
+        if options["confirm"]:
+            found = hold.begin(since, by=options["by"], reason=options["reason"])
+            watch.look(HighWater.at(settings.REDIS_URL))  # what Redis knew is known here from now on
+        if found and found.restored_to != since:
+            raise CommandError(restore_words.stands(found, since))
+        if options["json"]:
+            said = restore_words.in_json(found, [], []) | {"sent_since": sent, "letters": hold.unfinished()}
+            self.report({"dry_run": not options["confirm"], "new": bool(found and found.new), **said})
+            return
+        if sent:
+            self.say(
+                f"{counted(sent, 'attempt')} began after {when(since)}: workers ran on the restored database, and may "
+                "have sent what had been sent; or that is not the time of the backup."
+            )
+        if found is None:
+            self.say(
+                f"NOT HELD: this was a dry run. {counted(hold.unfinished(), 'unfinished letter')}: held with --confirm."
+            )
+            return
+        self.say(restore_words.held(found))
+        self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report tells more.")
+
+    def tell(self, options: dict[str, Any]) -> None:
+        """What can be known."""
+        found = hold.standing()
+        if found is not None:
+            hold.doubt_arrived()
+        counts, undrained = (doubts.tally(), hold.undrained()) if found else ([], [])
+        if options["json"]:
+            told = restore_words.in_json(found, counts, undrained) | {"letters": LATER}
+            letters = ([restore_words.letter_in_json(one) for one in group] for group in reconcile.letters())
+            self.report_at_length(told, chain([[]], letters))
+        elif found is None:
+            self.say("Nothing is held after a restore.")
+        else:
+            self.say("\n".join(restore_words.report(found, counts, undrained)))
+
+    def resolve(self, options: dict[str, Any]) -> None:
+        """A person's word for each class that is named."""
+        words = {kind: Word(options[kind]) for kind in reconcile.MAY_BE if options[kind]}
+        if not words:
+            raise CommandError("Nothing was done: say what is meant, --finished, --unfinished or --unknown.")
+        if hold.standing() is None:
+            raise CommandError("Nothing is held after a restore, so nothing is to be decided.")
+        dlq = find(options["name"]) if options["name"] else None
+        done = 0
+        if options["confirm"]:
+            telling = Telling(self.stderr)
+            done = reconcile.decide(
+                words, dlq=dlq.pk if dlq else None, by=options["by"], reason=options["reason"],
+                heard=lambda n: telling.seldom(lambda: f"{n:,} letters are decided"),
+            )  # fmt: skip
+        left = doubts.tally()
+        if options["json"]:
+            said = restore_words.in_json(hold.standing(), left, [])
+            self.report({"dry_run": not options["confirm"], "decided": done} | said)
+            return
+        meant = sum(one.n for one in left if (dlq is None or one.dlq == dlq.name) and one.kind in words)
+        if not options["confirm"]:
+            self.say(f"This was a dry run: {meant:,} letters are decided about with --confirm.")
+            return
+        undecided = sum(one.n for one in left)
+        self.say(f"{done:,} letters are decided, {undecided:,} are not.")
+        if not undecided and (found := hold.standing()):
+            self.say(restore_words.release(found, hold.undrained()))
+
+    def release(self, options: dict[str, Any]) -> None:
+        """Let everything go on."""
+        found = hold.standing()
+        if options["confirm"]:
+            found = hold.end(by=options["by"], reason=options["reason"], early=options["early"])
+        elif found:
+            hold.refuse_release(early=options["early"])
+        if options["json"]:
+            released = bool(options["confirm"] and found)
+            self.report({"dry_run": not options["confirm"], "released": released, "undecided": hold.undecided()})
+        elif found is None:
+            self.say("Nothing is held after a restore, so there is nothing to release.")
+        elif options["confirm"]:
+            self.say("Everything goes on. Where stop_redrive stopped anything too, that stop holds.")
+        else:
+            self.say(f"{restore_words.held(found)}\nThis was a dry run: with --confirm everything goes on.")

@@ -1,0 +1,217 @@
+"""`manage.py iam_policy`: the IAM policy that what is configured takes, and nothing more."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing import conf
+from reprocessing.domain.arn import Arn, Named, read
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.rights import ALL, Purpose, Use, key_of, policies, trust
+from reprocessing.management.console import Console, add_json, find
+from reprocessing.management.targeting import role
+from reprocessing.models import DeadLetterQueue, holdings
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.target import QUEUES
+from reprocessing.sqs import QueueAddress, describe, locate
+
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_LONGEST: Final = 6_144  #: characters without white space; AWS: IAM quotas, managed policy
+#: What stands in a trust policy for the role that is not known here.
+_SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
+_WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
+#: What queues of each purpose need of the keys that encrypt them, and whether only where letters are taken or sent.
+_KEYS: Final = {
+    Purpose.TAKE: (Purpose.DECRYPT, True),
+    Purpose.SEND: (Purpose.ENCRYPT, True),
+    Purpose.PARK: (Purpose.ENCRYPT, True),
+    Purpose.OWN: (Purpose.ENCRYPT, False),
+}
+_QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.OWN)
+#: Of what alarms are put, and what the ARNs of those are like.
+_ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
+_ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
+
+
+class Command(Console):
+    """Prints policies as JSON; what it could not find out it says on standard error."""
+
+    help = (
+        "Prints the least IAM policy for the service's own role: what the dlqs that are configured, their targets and "
+        "their health checks take, and the service's own queues. Asks SQS which KMS keys encrypt them; changes nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("names", nargs="*", metavar="NAME", help="the dlqs; default: all of them")
+        parser.add_argument(
+            "--mode", required=True, choices=Mode.values, help="observe takes no right to receive or to send anything"
+        )
+        parser.add_argument(
+            "--dlq", action="append", default=[], type=queue, metavar="ARN",
+            help="as if this dlq had been added; may be given several times",
+        )  # fmt: skip
+        parser.add_argument(
+            "--origin", action="append", default=[], type=queue, metavar="ARN", help="as if letters went to this queue"
+        )
+        parser.add_argument(
+            "--bucket", action="append", default=[], type=bucket, metavar="NAME",
+            help="a bucket that bodies of letters point to: a plan says which objects are gone",
+        )  # fmt: skip
+        parser.add_argument(
+            "--with", dest="also", type=several, default=(), metavar="WHAT",
+            help=f"rights for what else is asked of AWS: {', '.join(_WITH)}, with commas",
+        )  # fmt: skip
+        parser.add_argument("--for", dest="whose", type=role, metavar="ARN", help="that role's policy and trust policy")
+        parser.add_argument("--service-role", type=role, metavar="ARN", help="whom a trust policy lets in")
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        holder = Holder(options, self.warn)
+        found = policies(holder.uses(), acts=options["mode"] != Mode.OBSERVE)
+        roles = [one for one in found if one]
+        for one in found.values():
+            if (length := len(re.sub(r"\s", "", json.dumps(one)))) > _LONGEST:
+                self.warn(
+                    f"A managed policy takes {_LONGEST:,} characters, and one of these has {length:,}: print several, "
+                    "with the NAMEs of some dlqs each."
+                )
+        if options["json"]:
+            told = {one: trust(options["service_role"] or _SERVICE) for one in roles}
+            self.report({"policy": found[""], "roles": {one: found[one] for one in roles}, "trust": told})
+        elif options["whose"]:
+            if options["whose"] not in found:
+                raise CommandError(f"Nothing is used under {options['whose']}. Roles: {', '.join(roles) or 'none'}.")
+            both = {"policy": found[options["whose"]], "trust": trust(options["service_role"] or _SERVICE)}
+            self.say(json.dumps(both, indent=2))
+        else:
+            self.say(json.dumps(found[""], indent=2))
+            for whose in roles:
+                self.warn(f"Some of it is used under {whose}. Its policy and its trust policy: --for {whose}")
+
+    def warn(self, text: str) -> None:
+        """One line beside the policy."""
+        self.stderr.write(text)
+
+
+class Holder:
+    """What is used, as it is configured and as it was said."""
+
+    def __init__(self, options: dict[str, Any], warn: Callable[[str], None]) -> None:
+        self._options = options
+        self._warn = warn
+        self._dlqs = [find(one) for one in options["names"]]
+        if not (options["names"] or options["dlq"] or options["origin"]):
+            self._dlqs = list(DeadLetterQueue.objects.order_by("name"))
+        self._urls: dict[str, str] = {}
+
+    def uses(self) -> Iterator[Use]:
+        """All of it, perhaps some of it twice."""
+        said = [*self._configured(), *self._as_if(), *self._parking(), *self._own()]
+        yield from said
+        yield from self._buckets(said)
+        yield from self._keys(said)
+        yield from self._also(said)
+
+    def _configured(self) -> Iterator[Use]:
+        if not self._dlqs:
+            return
+        yield from holdings.uses(self._dlqs)
+        self._urls |= {one.arn: one.url for one in self._dlqs}
+        self._urls |= {one.arn: one.url for one in holdings.targets_of(self._dlqs) if one.kind in QUEUES}
+
+    def _as_if(self) -> Iterator[Use]:
+        for arn in self._options["dlq"]:
+            yield from holdings.of_dlq(arn.text)
+        for arn in self._options["origin"]:
+            yield from holdings.of_queue(arn.text)
+
+    def _parking(self) -> Iterator[Use]:
+        for url in sorted({one.parking_url for one in self._dlqs} - {""}):
+            address = QueueAddress.of(url)
+            self._urls[address.arn] = url
+            yield from (Use(one, address.arn) for one in (Purpose.LOOK_AT_PARKING, Purpose.PARK))
+
+    def _own(self) -> Iterator[Use]:
+        for address in map(QueueAddress.of, conf.current().own_queues):
+            self._urls[address.arn] = address.url
+            yield Use(Purpose.OWN, address.arn)
+
+    def _buckets(self, said: list[Use]) -> Iterator[Use]:
+        for one in said:
+            if one.purpose is Purpose.TAKE:
+                arns = [f"arn:{one.arn.split(':')[1]}:s3:::{name}" for name in self._options["bucket"]]
+                yield from (Use(each, arn, one.role) for arn in arns for each in (Purpose.OBJECTS, Purpose.BUCKETS))
+
+    def _keys(self, said: list[Use]) -> Iterator[Use]:
+        for one in sorted({one for one in said if one.purpose in _KEYS}, key=lambda one: one.arn):
+            purpose, acting = _KEYS[one.purpose]
+            key = self._key(one)
+            arn = key_of(one.arn, key) if key else None
+            if arn:
+                yield Use(purpose, arn, one.role, within=_region(one), acting=acting)
+
+    def _key(self, one: Use) -> str | None:
+        try:
+            url = self._urls.get(one.arn)
+            return describe(QueueAddress(url, _region(one), one.role) if url else locate(one.arn, one.role)).kms_key
+        except QueueIsOutOfReach as error:
+            self._warn(f"Whether a KMS key encrypts {one.arn}, and takes rights of its own, is not known: {error}")
+            return None
+
+    def _also(self, said: list[Use]) -> Iterator[Use]:
+        also = self._options["also"]
+        if "provision" in also:
+            yield from (Use(Purpose.PROVISION, one.arn, one.role) for one in said if one.purpose in _QUEUES)
+            yield from (Use(Purpose.PROVISION, f"{one.arn}-dlq") for one in said if one.purpose is Purpose.OWN)
+        if "native" in also:
+            moves = {Purpose.WATCH: Purpose.NATIVE, Purpose.SEND: Purpose.NATIVE_TO}
+            queues = [one for one in said if one.purpose in moves and ":sqs:" in one.arn]
+            yield from (Use(moves[one.purpose], one.arn, one.role) for one in queues)
+        namespace = conf.current().cloudwatch
+        if "metrics" in also and not namespace:
+            raise CommandError("CloudWatch is told no metrics: set REDRIVE_CLOUDWATCH to a namespace first.")
+        if namespace:
+            yield Use(Purpose.METRICS, ALL, within=namespace)
+        if "alarms" in also:
+            for one in said:
+                if one.purpose in _ALARMED and not one.role:
+                    yield Use(Purpose.PUT_ALARMS, re.sub(r":sqs:([^:]*:[^:]*):.*", _ALARMS, one.arn))
+                    yield Use(Purpose.SEE_ALARMS, ALL, within=_region(one))
+        if "doctor" in also:
+            queues = [one for one in said if one.purpose is Purpose.LOOK and ":sqs:" in one.arn]
+            yield from (Use(Purpose.CONSUMERS, ALL, one.role, within=_region(one)) for one in queues)
+            yield from (Use(Purpose.DEAD_TASKS, f"{one.arn}-dlq") for one in said if one.purpose is Purpose.OWN)
+
+
+def queue(text: str) -> Arn:
+    """The type of a queue's ARN."""
+    arn = read(text)
+    if arn is None or arn.named is not Named.QUEUE:
+        raise ArgumentTypeError(f"{text!r} is no queue's ARN; arn:aws:sqs:eu-west-1:111122223333:orders is one")
+    return arn
+
+
+def bucket(text: str) -> str:
+    """The type of a bucket's name."""
+    if not _BUCKET.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is no bucket's name")
+    return text
+
+
+def several(text: str) -> tuple[str, ...]:
+    """The type of what else is asked of AWS."""
+    found = tuple(one.strip() for one in text.split(",") if one.strip())
+    if unknown := [one for one in found if one not in _WITH]:
+        raise ArgumentTypeError(f"{', '.join(unknown)}: it takes {', '.join(_WITH)}")
+    return found
+
+
+def _region(one: Use) -> str:
+    arn = read(one.arn)
+    return arn.region if arn else ""

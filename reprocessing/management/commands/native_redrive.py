@@ -1,0 +1,184 @@
+"""`manage.py native_redrive`: have AWS move a dlq's messages by itself, look how far it is, have it stop."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing import conf
+from reprocessing.domain import cost
+from reprocessing.domain.arn import Named, read
+from reprocessing.management import native_words
+from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find, when, whole
+from reprocessing.management.native_words import command
+from reprocessing.models import DeadLetterQueue, handover, native
+from reprocessing.models.handover import Standing
+from reprocessing.pipeline import hand_over
+from reprocessing.pipeline.hand_over import Cancelling, Open, Over, Refusal
+from reprocessing.sqs import FASTEST, Begun, QueueAddress, depth
+from reprocessing.sqs.facts import is_missing
+
+Told = dict[str, Any]
+
+
+class Command(Console):
+    """AWS's StartMessageMoveTask and its kin, kept apart from drains of ours."""
+
+    help = (
+        "Bulk moves that need no order, no choice and no history: AWS moves all that is visible in a dlq back to where "
+        "it died, or to one queue. While it does, nothing of the dlq is captured or sent from here; it is not begun "
+        "while anything of ours is at the dlq. What it is told, and by whom, is kept."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|cancel")
+        start = deeds.add_parser("start", help="have AWS move what is visible in the dlq")
+        add_name(start)
+        start.add_argument("--to", metavar="ARN", default="", help="the queue that takes it; default: where each died")
+        start.add_argument(
+            "--per-second", type=whole(1, FASTEST), metavar="N", help="messages a second; default: AWS finds a rate"
+        )
+        cancel = deeds.add_parser("cancel", help="have AWS move no more; what was moved stays moved")
+        add_name(cancel)
+        for one in (start, cancel):
+            add_person(one)
+            add_confirm(one)
+            add_json(one)
+        listing = deeds.add_parser("list", help="what AWS says of its newest ten, and whose the dlq is")
+        add_name(listing)
+        add_json(listing)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        dlq = find(options["name"])
+        match options["deed"]:
+            case "start":
+                self.start(dlq, options)
+            case "cancel":
+                self.cancel(dlq, options)
+            case _:
+                self.tell(dlq, options)
+
+    def start(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
+        """Say what would be lost; with --confirm have AWS begin."""
+        to, per_second = options["to"], options["per_second"]
+        refuse_destination(dlq, to)
+        hand_over.look(dlq)  # of what has ended meanwhile, nobody need be told first
+        found, seen = handover.standing(dlq.pk), depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
+        refuse(dlq, found)
+        if not options["json"]:
+            price = cost.in_words(cost.native(seen.visible, each=conf.current().prices.of(fifo=dlq.fifo)))
+            self.say("\n".join(native_words.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
+        told: Told = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
+        if options["confirm"]:
+            self.begin(dlq, options)
+        if options["json"]:
+            self.report(told | {"per_second": per_second, "captured": found.captured, "lost": native_words.LOST})
+        elif not options["confirm"]:
+            self.say("NOT STARTED: this was a dry run. AWS is asked with --confirm.")
+
+    def begin(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
+        """Ask AWS, and tell what it said.
+
+        Raises:
+            CommandError: it did not begin, or is not known to have.
+        """
+        to, per_second = options["to"], options["per_second"]
+        done = hand_over.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
+        match done:
+            case Standing():
+                refuse(dlq, done)
+            case Refusal(why):
+                raise CommandError(f"AWS did not begin: {why}. Nothing was moved.")
+            case Open(why):
+                raise CommandError(
+                    f"Whether AWS has begun is not known: {why}. Until its list tells, nothing of {dlq.name} is "
+                    f"captured or sent: {command('native_redrive', 'list', dlq.name)}"
+                )
+            case Begun():
+                if not options["json"]:
+                    self.say(f"AWS moves its messages. How far it is: {command('native_redrive', 'list', dlq.name)}")
+            case _ as never:
+                assert_never(never)
+
+    def cancel(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
+        """Have AWS stop."""
+        if not options["confirm"]:
+            self.tell(dlq, options)
+            if not options["json"]:
+                self.say("NOT CANCELLED: this was a dry run. AWS is told to stop with --confirm.")
+            return
+        said = cancelled(hand_over.cancel(dlq, by=options["by"], reason=options["reason"]))
+        if options["json"]:
+            self.report({"dlq": dlq.name, "dry_run": False, "said": said})
+        else:
+            self.say(said)
+
+    def tell(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
+        """What AWS says, and whose the dlq is by now."""
+        listed = hand_over.look(dlq)
+        own = native.of(dlq.pk)
+        if options["json"]:
+            said = own and {"since": own.at, "by": own.by, "reason": own.reason, "to": own.to or None}
+            self.report({"dlq": dlq.name, "native": said, "tasks": [native_words.in_json(one) for one in listed]})
+            return
+        if own:
+            self.say(f'{dlq.name} is AWS\'s since {when(own.at)}, as {own.by} asked ("{own.reason}").')
+        else:
+            self.say(f"{dlq.name} is ours: AWS moves nothing out of it.")
+        self.say("\n".join(map(native_words.task, listed)) or "  AWS lists no redrive of it.")
+
+
+def cancelled(done: Cancelling | Over | Refusal | Open) -> str:
+    """What became of a cancel.
+
+    Raises:
+        CommandError: AWS did not stop, or is not known to.
+    """
+    match done:
+        case Cancelling(moved):
+            return f"AWS stops. {moved:,} messages were moved by then, and stay moved."
+        case Over(became):
+            return f"There is nothing to cancel. {became or 'AWS lists no redrive of it.'}"
+        case Refusal(why):
+            raise CommandError(f"AWS did not stop: {why}.")
+        case Open(why):
+            raise CommandError(f"Whether AWS stops is not known: {why}. Ask again.")
+        case _ as never:
+            assert_never(never)
+
+
+def refuse(dlq: DeadLetterQueue, found: Standing) -> None:
+    """Refuse a dlq that something of ours is at.
+
+    Raises:
+        CommandError: it says what, and how it ends.
+    """
+    if said := list(native_words.obstacles(dlq, found)):
+        raise CommandError("\n".join([f"AWS cannot have {dlq.name} now. Nothing was done:", *(f"- {x}" for x in said)]))
+
+
+def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
+    """Refuse what AWS would refuse, before anything is claimed.
+
+    Raises:
+        CommandError: it is no queue's ARN, the dlq itself, not there, or of another account, region or type.
+    """
+    if not to:
+        return
+    found = read(to)
+    if found is None or found.named is not Named.QUEUE:
+        raise CommandError(f"--to takes a queue's ARN, such as arn:aws:sqs:eu-west-1:111122223333:orders; not {to!r}.")
+    if to == dlq.arn:
+        raise CommandError(f"--to names {dlq.name} itself.")
+    own = read(dlq.arn)
+    if own and (own.region, own.account) != (found.region, found.account):
+        raise CommandError(
+            f"--to names a queue of account {found.account} in {found.region}. AWS moves messages within one account "
+            f"and region, those of {dlq.name}: {own.account} in {own.region}."
+        )
+    if found.fifo != dlq.fifo:
+        raise CommandError(f"{dlq.name} is {'a FIFO' if dlq.fifo else 'a standard'} queue, and --to is none. AWS moves "
+                           "messages between queues of one type alone.")  # fmt: skip
+    if is_missing(to, dlq.role_arn):
+        raise CommandError(f"--to names a queue that is not there: {to}. Check its name.")

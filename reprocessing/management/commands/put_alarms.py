@@ -1,0 +1,134 @@
+"""`manage.py put_alarms`: the alarms in CloudWatch that somebody is woken by, checked or put."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentTypeError
+from typing import Any, Final, assert_never
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing import conf
+from reprocessing.domain.alarm import Differs, Missing
+from reprocessing.domain.arn import Named, read
+from reprocessing.management.console import Console, add_confirm, add_json, find
+from reprocessing.pipeline import alarm
+from reprocessing.pipeline.alarm import Look
+from reprocessing.sqs.clients import configured_region
+
+#: AWS: PutMetricAlarm, AlarmActions: at most five; topics, functions and these.
+_MOST: Final = 5
+_TOLD: Final = frozenset({Named.TOPIC, Named.FUNCTION})
+_OTHERS: Final = tuple(
+    f"arn:{partition}:{service}:"
+    for partition in ("aws", "aws-cn", "aws-us-gov")
+    for service in ("autoscaling", "ssm", "ssm-incidents")
+)
+
+
+class Command(Console):
+    """Shows which alarms are missing or other than wanted, and with --confirm puts them. It deletes none."""
+
+    help = (
+        "Checks the alarms on DLQs, origins, targets and the service itself that CloudWatch has, by their names, which "
+        "begin with redrive-; with --confirm puts those that are missing or differ. The alarm on messages in a DLQ "
+        "counts visible and hidden ones: a capture does not silence it."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("names", nargs="*", metavar="NAME", help="dlqs; with none all, and the service itself")
+        parser.add_argument(
+            "--action", action="append", default=[], type=action, metavar="ARN",
+            help="what an alarm tells, an SNS topic for example; may be repeated. With none, each keeps what it has",
+        )  # fmt: skip
+        add_confirm(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        if len(options["action"]) > _MOST:
+            raise CommandError(f"An alarm tells {_MOST} at most, and {len(options['action'])} --action were said.")
+        for name in options["names"]:
+            find(name)
+        region, namespace, actions = configured_region(), conf.current().cloudwatch, tuple(options["action"])
+        if not region:
+            raise CommandError("No region is configured. Set AWS_DEFAULT_REGION.")
+        looks = alarm.look(region, namespace, names=options["names"], actions=actions)
+        if not options["json"]:
+            self.tell(looks, namespace, options)
+        done = []
+        for one in alarm.put(looks, actions) if options["confirm"] else ():
+            done.append(one.wanted.name)
+            if not options["json"]:
+                self.say(f"  {one.wanted.name}: put")
+        if options["json"]:
+            self.report({"dry_run": not options["confirm"], "alarms": [_object(one) for one in looks], "put": done})
+        else:
+            self.say(_last_line(looks, acted=options["confirm"]))
+
+    def tell(self, looks: list[Look], namespace: str, options: dict[str, Any]) -> None:
+        """Each alarm, and what it lacks."""
+        for one in looks:
+            self.say(f"{one.wanted.name} ({one.region}): {_state(one)}")
+            for each in one.differences:
+                self.say(f"  {_line(each)}")
+        for name in alarm.elsewhere(options["names"]):
+            self.say(f"{name}: its queues are another account's: alarms on them are to be set there.")
+        if not namespace:
+            self.say(
+                "Alarms on the service's own metrics are left out: it does not tell CloudWatch any. "
+                "Set REDRIVE_CLOUDWATCH to a namespace, such as Redrive/Production."
+            )
+
+
+def action(text: str) -> str:
+    """The type of an alarm's action."""
+    found = read(text)
+    if found is None or not (found.named in _TOLD or text.startswith(_OTHERS)):
+        raise ArgumentTypeError(
+            f"{text!r} is nothing that an alarm can tell; arn:aws:sns:eu-west-1:111122223333:on-call, an SNS topic, "
+            "is; so are a Lambda function, a scaling policy, and an OpsItem or a response plan of Systems Manager"
+        )
+    return text
+
+
+def _state(one: Look) -> str:
+    if not one.differences:
+        return "as wanted"
+    return "missing" if isinstance(one.differences[0], Missing) else "differs"
+
+
+def _line(one: Missing | Differs) -> str:
+    match one:
+        case Missing():
+            return "to be put"
+        case Differs():
+            return f"{one.what}: is {_said(one.found)}, wanted {_said(one.wanted)}"
+        case _:
+            assert_never(one)
+
+
+def _said(value: object) -> str:
+    if value in (None, []):
+        return "nothing"
+    return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
+
+
+def _object(one: Look) -> dict[str, Any]:
+    changed = [
+        {"what": each.what, "is": each.found, "wanted": each.wanted}
+        for each in one.differences
+        if isinstance(each, Differs)
+    ]
+    return {
+        "alarm": one.wanted.name, "region": one.region, "dlq": one.wanted.of, "state": _state(one), "differs": changed,
+        "means": one.wanted.means,
+    }  # fmt: skip
+
+
+def _last_line(looks: list[Look], *, acted: bool) -> str:
+    n = sum(bool(one.differences) for one in looks)
+    if not n:
+        return "All of them are as wanted: nothing to do."
+    if not acted:
+        return f"This was a dry run: nothing was done. --confirm puts {n} of {len(looks)}."
+    return f"Done: {n} of {len(looks)} were put."

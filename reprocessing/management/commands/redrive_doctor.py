@@ -1,0 +1,69 @@
+"""`manage.py redrive_doctor`: what ails the service, or its queues, and how it is cured."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError, InterfaceError
+
+from reprocessing import conf
+from reprocessing.management import doctor_words as words
+from reprocessing.management.console import Console, add_json, find
+from reprocessing.pipeline import diagnose
+from reprocessing.pipeline.diagnose import Look, Patient
+from reprocessing.tasks import CONTROL, rates
+
+
+class Command(Console):
+    """Looks at every connection, right, policy, schedule and clock; fails when something is ill."""
+
+    help = (
+        "Looks at PostgreSQL, Redis, AWS, the service's own queues, beat, workers, lanes and every dlq, and says of "
+        "what ails them what follows and how it is cured. Changes nothing, takes nothing from any queue. Ends with "
+        "status 1 when something is ill; warnings, and what is not known, do not count."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("names", nargs="*", metavar="NAME", help="dlqs; with none all of them")
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        patient = Patient(
+            names=tuple(known(options["names"])), control=CONTROL, conf=conf.current(), rates=rates(), now=now
+        )
+        looks: list[Look] = []
+        for look in diagnose.everything(patient, lambda title: self.tell(title, options)):
+            looks.append(look)
+            if not options["json"]:
+                self.say("\n".join(words.lines(look)))
+        if options["json"]:
+            self.report(words.in_json(looks))
+        counts = words.counted(looks)
+        if counts["ill"]:
+            raise CommandError(f"{words.last_line(counts)} What is ill is to be cured: the arrows say how.")
+        if not options["json"]:
+            self.say(words.last_line(counts))
+
+    def tell(self, title: str, options: dict[str, Any]) -> None:
+        """Say to a person what is looked at, while it is."""
+        if not options["json"] and self.stderr.isatty():
+            self.stderr.write(f"looking at {title} …", str)
+
+
+def known(names: list[str]) -> list[str]:
+    """The same names; without PostgreSQL nobody knows whether there are such dlqs, and the diagnosis says so.
+
+    Raises:
+        CommandError: there is no such dlq.
+    """
+    try:
+        return [find(one).name for one in names]
+    except (DatabaseError, InterfaceError):
+        return names
+
+
+def now() -> datetime:
+    """This machine's clock."""
+    return datetime.now(UTC)  # noqa: TID251  # a door: it is compared with other clocks, nothing else

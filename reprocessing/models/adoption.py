@@ -1,0 +1,62 @@
+"""What ended runs left, given to a run that is to begin: in batches, each a transaction with an end.
+
+A run that was aborted may have left a million letters on a million lanes. In the transaction in which another one
+begins they would take minutes, and all of it again where that one is cut off. What turns up after the last batch is
+adopted there (see `enlistment`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from reprocessing.models import native, rows
+from reprocessing.models.enlistment import ADOPTION
+
+#: Letters of one batch; one takes about a quarter of a second.
+BATCH = 2_000
+
+_LEFT = """
+SELECT l.id, l.lane_id FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id
+ WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND l.state IN ('waiting', 'sending', 'awaiting')
+ LIMIT %(limit)b
+"""
+
+# As whoever pays an instalment: the run first, then lanes in the order of their ids.
+_HEIR = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'planned' FOR SHARE"
+
+_LOCK = "SELECT id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]) ORDER BY id FOR UPDATE"
+
+_ADOPT = ADOPTION.format(letters="l.id = ANY(%(letters)b::bigint[])", lanes="n.id = ANY(%(lanes)b::bigint[])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    id: int
+    lane_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
+
+def adopt(dlq: int, run: int) -> None:
+    """Give a plan that is about to be started the letters that ended runs of its dlq left.
+
+    They are on their lanes and wait there until it runs; where it is given up instead, the next one adopts them. Where
+    AWS has the dlq, or the run is no plan any more, nothing is done.
+    """
+    if native.of(dlq) is None:
+        while rows.whole(partial(_adopt, dlq, run)) == BATCH:
+            pass
+
+
+def _adopt(dlq: int, run: int) -> int:
+    found = rows.fetch(_Left, _LEFT, {"dlq": dlq, "limit": BATCH})
+    if not found or not rows.fetch(_Id, _HEIR, {"run": run}):
+        return 0
+    lanes = sorted({one.lane_id for one in found})
+    rows.fetch(_Id, _LOCK, {"lanes": lanes})
+    rows.execute(_ADOPT, {"dlq": dlq, "run": run, "lanes": lanes, "letters": [one.id for one in found]})
+    return len(found)

@@ -1,0 +1,100 @@
+"""The statements that know letters again whose messages AWS was told to move: in sight as before, or come back anew.
+
+AWS sends a message it moves: the copy has another message id and another time of sending, and the same bytes. So what
+comes back is known by its body, its attributes and the queue it died in, where it was sent after its letter had been
+captured. Two such messages are told apart by nothing; each letter goes on once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.models import rows
+from reprocessing.models.arrival import NewLetter
+
+# In the words of the index that holds these alone.
+_MOVED: Final[LiteralString] = "(l.objection = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
+_AS_NEW: Final[LiteralString] = (
+    "state = 'captured', reason = '', objection = '', detail = '', planned = false, finished_at = NULL, run_id = NULL"
+)
+
+_EXPECTED = f"SELECT EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND {_MOVED}) AS is_so"  # noqa: S608
+
+_STAYED = f"""
+UPDATE redrive_letter l SET {_AS_NEW}
+  FROM redrive_custody c
+ WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY(%(ids)b::text[]) AND l.id = c.letter_id AND l.dlq_id = %(dlq)b
+   AND {_MOVED} AND l.state IN ('captured', 'parked')
+"""  # noqa: S608  # the inserted texts are constants
+
+_CAME_BACK = f"""
+WITH seen AS (
+    SELECT *, row_number() OVER (PARTITION BY body_hash, attributes, origin_id ORDER BY died_at, message_id) AS n
+      FROM unnest(%(ids)b::text[], %(handles)b::text[], %(hashes)b::bytea[], %(attributes)b::bytea[],
+                  %(origins)b::bigint[], %(died)b::timestamptz[], %(expires)b::timestamptz[])
+           AS s(message_id, handle, body_hash, attributes, origin_id, died_at, expires_at)
+), moved AS (
+    SELECT l.id, l.body_hash, p.attributes, l.origin_id, l.captured_at,
+           row_number() OVER (PARTITION BY l.body_hash, p.attributes, l.origin_id ORDER BY l.died_at, l.id) AS n
+      FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
+     WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND l.body_hash = ANY(%(hashes)b::bytea[])
+       AND l.state IN ('captured', 'parked')
+), met AS (
+    SELECT s.message_id, s.handle, s.expires_at, m.id AS letter_id
+      FROM seen s JOIN moved m USING (body_hash, attributes, n)
+     WHERE m.origin_id IS NOT DISTINCT FROM s.origin_id AND s.died_at > m.captured_at
+), back AS (
+    UPDATE redrive_letter l SET {_AS_NEW}, expires_at = m.expires_at
+      FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND l.state IN ('captured', 'parked')
+    RETURNING l.id
+), former AS (
+    UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
+      FROM back b WHERE c.letter_id = b.id AND c.attempt_id IS NULL AND c.state <> 'gone'
+), kept AS (
+    INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
+    SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle,
+           redrive_now() + make_interval(secs => %(visibility)b::float8)
+      FROM back b JOIN met m ON m.letter_id = b.id
+    ON CONFLICT (dlq_id, message_id) DO NOTHING
+)
+SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
+"""  # noqa: S608  # the inserted texts are constants
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    is_so: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Back:
+    message_id: str
+
+
+def are_expected(dlq: int) -> bool:
+    """Whether AWS was told to move messages of letters of this dlq that have not been seen since."""
+    return rows.fetch(_Answer, _EXPECTED, {"dlq": dlq})[0].is_so
+
+
+def stayed(dlq: int, ids: Sequence[str]) -> int:
+    """Messages that AWS did not move after all: their letters stand as when they were captured; how many."""
+    return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids)})
+
+
+def came_back(dlq: int, copies: Sequence[NewLetter], *, visibility: float, at_capture: bool) -> set[str]:
+    """The message ids of those copies that are letters which AWS moved: these go on, with the new copy."""
+    values = {
+        "dlq": dlq,
+        "ids": [copy.message_id for copy in copies],
+        "handles": [copy.handle for copy in copies],
+        "hashes": [copy.body_hash for copy in copies],
+        "attributes": [copy.attributes for copy in copies],
+        "origins": [copy.origin for copy in copies],
+        "died": [copy.died_at for copy in copies],
+        "expires": [copy.expires_at for copy in copies],
+        "state": "delete" if at_capture else "held",
+        "visibility": float(visibility),
+    }
+    return {row.message_id for row in rows.fetch(_Back, _CAME_BACK, values)}

@@ -1,0 +1,82 @@
+"""Large plans that were started: their letters come onto their lanes in instalments, each a transaction with an end.
+
+An instalment holds beginnings of what is left of lanes, so no letter overtakes an earlier one of its lane: whoever
+selects later letters of that lane leaves them behind those that are still captured (see `selection`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from reprocessing.models import enlistment, rows
+from reprocessing.models.enlistment import Enlisted
+
+#: Letters of one instalment; a plan of no more is enlisted with its start. One takes about a second.
+SIZE = 2_000
+#: Letters whose order is looked up at once: what is left of the run is sorted for it.
+AHEAD = 50_000
+
+_OWING = """
+SELECT r.id, r.dlq_id FROM redrive_run r
+ WHERE r.kind = 'drain' AND r.state = 'running'
+   AND EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = 'captured')
+ ORDER BY r.id LIMIT %(limit)b
+"""
+
+# Lanes in the order of their oldest letter, as a plan selects them.
+_NEXT = """
+SELECT id FROM (
+    SELECT id, origin_id, key_hash, sequence, message_id,
+           min(died_at) OVER (PARTITION BY origin_id, coalesce(key_hash, int8send(id))) AS first
+      FROM redrive_letter WHERE run_id = %(run)b AND state = 'captured') l
+ ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(limit)b
+"""
+
+# One at a time: an instalment that overtook the one before would be one of later letters.
+_TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
+
+# Whoever pauses or aborts the run waits for the instalment; a release into it does not, which locks lanes before it.
+_LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
+
+
+@dataclass(frozen=True, slots=True)
+class Owing:
+    """A running run, letters of which are on no lane yet."""
+
+    id: int
+    dlq_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    mine: bool
+
+
+def owing(*, limit: int) -> list[Owing]:
+    """Running runs that wait for instalments."""
+    return rows.fetch(Owing, _OWING, {"limit": limit})
+
+
+def ahead(run: int) -> list[list[int]]:
+    """The next instalments of a run, in the order in which they have to be paid; empty: there is none."""
+    ids = [row.id for row in rows.fetch(_Id, _NEXT, {"run": run, "limit": AHEAD})]
+    return [ids[first : first + SIZE] for first in range(0, len(ids), SIZE)]
+
+
+def pay(run: int, letters: Sequence[int]) -> Enlisted | None:
+    """Enlist one instalment, in a transaction; None: the run does not run, or somebody else is at it."""
+    return rows.whole(partial(_pay, run, letters))
+
+
+def _pay(run: int, letters: Sequence[int]) -> Enlisted | None:
+    if not rows.fetch(_Turn, _TURN, {"run": run})[0].mine:
+        return None
+    found = rows.fetch(Owing, _LOCK, {"run": run})
+    return enlistment.enlist(found[0].dlq_id, run, letters=letters) if found else None

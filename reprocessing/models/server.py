@@ -1,0 +1,67 @@
+"""PostgreSQL itself: its version, its clocks, and whether its tables are those of this version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from reprocessing.models import rows
+from reprocessing.models.dead_letter_queue import DeadLetterQueue
+
+_SERVER = """
+SELECT current_setting('server_version_num')::int AS version, clock_timestamp() AS now, redrive_now() AS ours
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What it says of itself. `version`: as 150004; `now`: its clock; `ours`: what leases and deadlines go by."""
+
+    version: int
+    now: datetime
+    ours: datetime
+
+
+def server() -> Server:
+    """Ask it.
+
+    Raises:
+        django.db.Error: it is out of reach, or has no tables of ours.
+    """
+    return rows.fetch(Server, _SERVER, {})[0]
+
+
+def pending() -> list[str]:
+    """The migrations that are not applied, as APP.NAME."""
+    executor = MigrationExecutor(connection)
+    return [f"{one.app_label}.{one.name}" for one, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
+
+
+def has_dlqs() -> bool:
+    """Whether any dlq is watched."""
+    return DeadLetterQueue.objects.exists()
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """No statement in here takes longer; one that does is an error.
+
+    Raises:
+        django.db.Error: it is out of reach.
+    """
+    _have_patience(f"{seconds * 1000:.0f}")
+    try:
+        yield
+    finally:
+        if connection.connection is not None and not connection.connection.broken:
+            _have_patience("0")
+
+
+def _have_patience(milliseconds: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, false)", [milliseconds])

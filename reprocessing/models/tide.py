@@ -1,0 +1,61 @@
+"""How many ticks a database has seen, which only rises: one that was restored from a backup has seen fewer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+
+from reprocessing.models import rows
+
+
+class Tide(models.Model):
+    """One row. `database` names this database and whatever is restored from it; `ticks` of beat have been committed."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    database = models.UUIDField(db_default=models.Func(function="gen_random_uuid", output_field=models.UUIDField()))
+    ticks = models.BigIntegerField(db_default=0)
+
+    class Meta:
+        db_table = "redrive_tide"
+        default_permissions = ()
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="there_is_one_tide")]
+
+    def __str__(self) -> str:
+        return f"{self.ticks} ticks"
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How far this database has come."""
+
+    database: UUID
+    ticks: int
+
+
+_RISE = """
+INSERT INTO redrive_tide AS t (id, ticks) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET ticks = t.ticks + 1
+RETURNING t.database, t.ticks
+"""
+
+_STAND = "SELECT database, ticks FROM redrive_tide"
+
+_CATCH_UP = "UPDATE redrive_tide SET ticks = greatest(ticks, %(ticks)b::bigint)"
+
+
+def rise() -> Stand:
+    """Count a tick; what is returned outside of a transaction is committed."""
+    return rows.fetch(Stand, _RISE, {})[0]
+
+
+def stand() -> Stand | None:
+    """How far it has come; None before the first tick."""
+    found = rows.fetch(Stand, _STAND, {})
+    return found[0] if found else None
+
+
+def catch_up(ticks: int) -> None:
+    """What had been known of it before it was restored is known here: it is told once."""
+    rows.execute(_CATCH_UP, {"ticks": ticks})

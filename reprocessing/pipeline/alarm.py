@@ -1,0 +1,92 @@
+"""Alarm people through CloudWatch: which alarms are wanted of what is configured, what differs, and making it good."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from reprocessing.domain import alarm
+from reprocessing.domain.alarm import Alarm, Difference, differences
+from reprocessing.domain.arn import name_of
+from reprocessing.models import DeadLetterQueue, Target, bearings
+from reprocessing.sqs import QueueAddress
+from reprocessing.sqs.telling import alarms, put_alarm
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An alarm as it is wanted, where, and what differs there; nothing where it is as wanted."""
+
+    region: str
+    wanted: Alarm
+    differences: tuple[Difference, ...]
+
+
+def look(region: str, namespace: str, *, names: Collection[str] = (), actions: tuple[str, ...] = ()) -> list[Look]:
+    """What CloudWatch has of the wanted alarms.
+
+    Args:
+        region: of the service, and so of its own metrics.
+        namespace: of those; empty: they are not told to CloudWatch, and no alarm on them is wanted.
+        names: dlqs; with none all of them, their targets, and the service itself.
+        actions: ARNs of what alarms are to tell; with none they keep what they have.
+
+    Raises:
+        CloudWatchIsOutOfReach: it refused, or did not answer.
+    """
+    places = sorted(set(_wanted(region, namespace, names)), key=lambda one: (one[0], one[1].of, one[1].name))
+    queues = [QueueAddress(one.url, one.region, one.role_arn) for one in _dlqs(names)]
+    found: dict[tuple[str, str], tuple[Difference, ...]] = {}
+    for where in dict.fromkeys(place for place, _ in places):
+        there = alarms(where, [one.name for place, one in places if place == where], of=queues)
+        found |= {
+            (where, one.name): differences(one, there.get(one.name), actions) for place, one in places if place == where
+        }
+    return [Look(where, one, found[where, one.name]) for where, one in places]
+
+
+def put(looks: Sequence[Look], actions: tuple[str, ...]) -> Iterator[Look]:
+    """Make each alarm that differs what it is wanted to be, one after the other.
+
+    Raises:
+        CloudWatchIsOutOfReach: it refused, or did not answer; what was put before stays.
+    """
+    for one in looks:
+        if one.differences:
+            told = actions or tuple(_actions(one))
+            put_alarm(one.region, one.wanted.request(told))
+            yield one
+
+
+def elsewhere(names: Collection[str] = ()) -> list[str]:
+    """The dlqs of other accounts: the alarms on their queues are for those accounts to set."""
+    return [one.name for one in _dlqs(names) if one.role_arn]
+
+
+def _actions(one: Look) -> list[str]:
+    """Those that it has: all of an alarm is replaced."""
+    found = alarms(one.region, [one.wanted.name]).get(one.wanted.name, {})
+    return list(found.get("AlarmActions", []))
+
+
+def _wanted(region: str, namespace: str, names: Collection[str]) -> Iterator[tuple[str, Alarm]]:
+    for dlq in _dlqs(names):
+        origins = tuple(name_of(one.arn) for one in dlq.origins.all() if ":sqs:" in one.arn)
+        every = alarm.of_dlq(
+            dlq.name, name_of(dlq.arn), origins, namespace=namespace or alarm.NOWHERE, retention=dlq.retention
+        )
+        for one in every:
+            if one.is_of_sqs and not dlq.role_arn:
+                yield dlq.region, one
+            elif not one.is_of_sqs and namespace:
+                yield region, one
+    if namespace and not names:
+        yield from ((region, one) for one in alarm.of_service(namespace=namespace))
+        for target in bearings.bearings(list(Target.objects.values_list("pk", flat=True))):
+            if target.rate_class is None:
+                yield from ((region, one) for one in alarm.of_target(target.name, namespace=namespace))
+
+
+def _dlqs(names: Collection[str]) -> list[DeadLetterQueue]:
+    found = DeadLetterQueue.objects.prefetch_related("origins").order_by("name")
+    return list(found.filter(name__in=names) if names else found)

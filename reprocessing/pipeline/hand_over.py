@@ -1,0 +1,199 @@
+"""Hand a dlq to AWS's own redrive, look what became of it, and take it back.
+
+The claim is committed before AWS is asked, and only what AWS says ends it. So a process that dies in between, or whose
+answer is lost, leaves a dlq that nobody of ours touches, until a look at AWS's list tells: by beat's sweep, or by
+`native_redrive list`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.verdict import NotSent, Refused, Unknown
+from reprocessing.models import DeadLetterQueue, handover, native
+from reprocessing.models.handover import Standing, Wish
+from reprocessing.models.native import Native
+from reprocessing.sqs import Begun, Move, begin_move, cancel_move, move_tasks
+
+logger = logging.getLogger(__name__)
+
+#: Seconds after the claim in which AWS may be asked; a process that slept longer asks nothing. The call ends within
+#: thirteen more, and what AWS does not list at GRACE was never begun.
+SOON: Final = 20.0
+GRACE: Final = 60.0
+#: Seconds between two questions, whether somebody else has AWS move messages of a dlq that is to be captured.
+EVERY: Final = 60.0
+#: What AWS says of one that failed (AWS: ListMessageMoveTasks, Status).
+_FAILED: Final = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """AWS did not begin, and says why; the dlq is ours as before."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """AWS may have begun: its answer was lost. The dlq stays AWS's until its list tells."""
+
+    why: str
+
+
+def start(
+    dlq: DeadLetterQueue, *, to: str, per_second: int | None, by: str, reason: str
+) -> Begun | Refusal | Open | Standing:
+    """Have AWS move what is visible in a dlq; or say what keeps it from that.
+
+    Raises:
+        QueueIsOutOfReach: AWS does not list its tasks, so that nobody could tell what becomes of another.
+    """
+    listed = move_tasks(dlq.arn, dlq.role_arn)
+    _resolve(dlq, listed)
+    after = max((one.started_at for one in listed), default=None)
+    began = time.monotonic()
+    claimed = handover.claim(dlq.pk, Wish(to, per_second, after), by=by, reason=reason)
+    if isinstance(claimed, Standing):
+        return claimed
+    if time.monotonic() - began > SOON:
+        native.ended(claimed, "AWS was not asked: the claim took too long.")
+        return Refusal("it was not asked, since the claim took too long; ask again")
+    answer = begin_move(dlq.arn, to=to, per_second=per_second, role=dlq.role_arn)
+    match answer:
+        case Begun(handle):
+            native.told(claimed, handle)
+            return answer
+        case Refused(code, message):
+            return _given_back(claimed, f"{code}: {message}")
+        case NotSent(why):
+            return _given_back(claimed, why)
+        case Unknown(why):
+            return Open(why)
+        case _ as never:
+            assert_never(never)
+
+
+def _given_back(claimed: Native, why: str) -> Refusal:
+    native.ended(claimed, f"AWS did not begin: {why}")
+    return Refusal(why)
+
+
+def look(dlq: DeadLetterQueue) -> list[Move]:
+    """Ask AWS for its redrives out of a dlq, newest first, and write down what that says of whose the dlq is.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer.
+    """
+    listed = move_tasks(dlq.arn, dlq.role_arn)
+    _resolve(dlq, listed)
+    return listed
+
+
+def _resolve(dlq: DeadLetterQueue, listed: list[Move]) -> None:
+    own, active = native.of(dlq.pk), next((one for one in listed if one.is_active), None)
+    if own is None:
+        if active is not None:
+            _notice(dlq, active, listed)
+        return
+    if active is not None:
+        if not own.handle and active.handle:
+            native.told(own, active.handle)
+        return
+    since = [one for one in listed if own.after is None or one.started_at > own.after]
+    if since:
+        _end(dlq, own, _became(since[0]), failed=since[0].status == _FAILED)
+    elif own.handle:
+        _end(dlq, own, "AWS lists it no more.")
+    elif own.age > GRACE:
+        _end(dlq, own, "AWS never began it.")
+
+
+def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
+    """Somebody outside has AWS move messages of a dlq that was thought ours."""
+    before = max((one.started_at for one in listed if one.started_at < active.started_at), default=None)
+    if native.noticed(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
+        logger.warning(
+            "%s: AWS's own redrive is at work, begun outside of this service. Nothing is captured.", dlq.name
+        )
+
+
+def _end(dlq: DeadLetterQueue, own: Native, said: str, *, failed: bool = False) -> None:
+    if native.ended(own, said, failed=failed):
+        logger.info("%s: AWS's own redrive has ended: %s", dlq.name, said)
+
+
+def _became(one: Move) -> str:
+    why = f" ({one.failure})" if one.failure else ""
+    return f"AWS says {one.status}{why}: {one.moved:,} messages moved."
+
+
+def is_aws_s(dlq: DeadLetterQueue) -> bool:
+    """Whether a dlq that is to be captured is AWS's to empty; AWS is asked once in a while. Unknown is no.
+
+    Without the right to ask, what somebody has AWS do outside of this service is not seen.
+    """
+    if native.is_time_to_ask(dlq.pk, every=EVERY):
+        try:
+            look(dlq)
+        except QueueIsOutOfReach as error:
+            logger.info("Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error)
+    return native.of(dlq.pk) is not None
+
+
+def sweep() -> None:
+    """Look what became of what AWS was asked; for whoever asked may be gone."""
+    for one in native.under_way():
+        dlq = DeadLetterQueue.objects.get(pk=one.dlq_id)
+        try:
+            look(dlq)
+            native.stands(one, "")
+        except QueueIsOutOfReach as error:
+            native.stands(one, str(error))
+            logger.warning("What became of AWS's own redrive of %s is not known: %s", dlq.name, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelling:
+    """AWS stops; what it has moved by then stays moved."""
+
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """There was nothing left to cancel: what became of the newest task; empty: AWS lists none."""
+
+    became: str
+
+
+def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | Over | Refusal | Open:
+    """Have AWS move no more of a dlq's messages, whoever had it begin.
+
+    Raises:
+        QueueIsOutOfReach: AWS does not list its tasks.
+    """
+    listed = look(dlq)
+    active = next((one for one in listed if one.is_active), None)
+    if active is None:
+        return Over(_became(listed[0]) if listed else "")
+    if not active.handle:
+        return Cancelling(active.moved)  # AWS shows no handle of what is being cancelled already
+    native.note_cancel(dlq.pk, by=by, reason=reason)
+    match cancel_move(dlq.arn, active.handle, dlq.role_arn):
+        case int(moved):
+            look(dlq)
+            return Cancelling(moved)
+        case Refused(code, message):
+            newest = look(dlq)[0]  # it may have ended meanwhile
+            return Refusal(f"{code}: {message}") if newest.is_active else Over(_became(newest))
+        case NotSent(why):
+            return Refusal(why)
+        case Unknown(why):
+            return Open(why)
+        case _ as never:
+            assert_never(never)

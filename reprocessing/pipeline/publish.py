@@ -1,0 +1,63 @@
+"""Publish the metrics to CloudWatch: counters by what they grew since the last time, the others as they are."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from reprocessing.domain.alarm import dimension
+from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.domain.metric import METRICS, Kind, Sample
+from reprocessing.models import metrics, tallies
+from reprocessing.models.metrics import Sum
+from reprocessing.pipeline import measure
+from reprocessing.sqs.telling import Value, tell
+
+logger = logging.getLogger(__name__)
+
+#: Seconds from one time to the next: CloudWatch keeps a value a minute for each metric, unless it is paid for more.
+EVERY: Final = 60.0
+_COUNTED: Final = sorted(
+    {metrics.CAME_TO, *(one.name for one in METRICS if one.kind is Kind.COUNTER and one.cloudwatch)}
+)
+
+
+def everything(region: str, namespace: str, *, now: datetime, count_lag: float) -> int:
+    """Tell CloudWatch every metric that it has a name for; how many values it took.
+
+    What a counter grew by counts as told before it is, and as not told when CloudWatch did not take it: a process that
+    dies in between leaves a gap in CloudWatch, never a double.
+    """
+    tallies.fold()  # what letters came to is owed when it is summed up
+    samples = measure.samples(count_lag=count_lag)
+    owed = metrics.owed(_COUNTED)
+    names = measure.names()
+    grown = [(one, sample) for one in owed if (sample := measure.sample_of(one, *names)) is not None]
+    values = [_value(sample) for _, sample in grown] + [_value(one) for one in samples if _is_told(one)]
+    try:
+        taken = tell(region, namespace, values, now=now)
+    except CloudWatchIsOutOfReach as error:
+        logger.warning("The metrics of this minute are told with the next one's: %s", error)
+        taken = 0
+    _take_back([one for one, _ in grown[taken:]])
+    return taken
+
+
+def _take_back(some: Collection[Sum]) -> None:
+    if some:
+        metrics.take_back(list(some))
+
+
+def _is_told(one: Sample) -> bool:
+    """CloudWatch has no infinite values."""
+    return one.metric.kind is Kind.GAUGE and bool(one.metric.cloudwatch) and math.isfinite(one.value)
+
+
+def _value(one: Sample) -> Value:
+    """One without a rate class has no dimension of that name: CloudWatch takes no empty ones."""
+    named = zip(one.metric.labels, one.labels, strict=True)
+    dimensions = tuple((dimension(label), text) for label, text in named if text)
+    return Value(one.metric.cloudwatch, dimensions, one.metric.unit, one.value)

@@ -1,0 +1,46 @@
+"""Watch whether PostgreSQL was restored from a backup, and hold everything when it was."""
+
+from __future__ import annotations
+
+import logging
+
+from reprocessing.highwater import HighWater
+from reprocessing.models import Dispatch, hold, lanes, tide
+from reprocessing.models.waves import THE_SERVICE
+
+logger = logging.getLogger(__name__)
+_WHY = "Redis knows of {known:,} ticks of this database, and it of {ticks:,}: PostgreSQL was restored from a backup."
+
+
+def tick(marks: HighWater) -> bool:
+    """Count a tick, and tell Redis, in one call; False: PostgreSQL is behind, and everything is held."""
+    stand = tide.rise()
+    known = marks.raised(str(stand.database), stand.ticks)
+    if known == stand.ticks:  # no number is given twice, but by a database that has forgotten the first time
+        return _hold(known, stand.ticks - 1)
+    return _is_abreast(known, stand.ticks)
+
+
+def look(marks: HighWater) -> bool:
+    """The same before anything is sent, without counting; one call."""
+    stand = tide.stand()
+    return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
+
+
+def _is_abreast(known: int | None, ticks: int) -> bool:
+    """Redis is told what is committed: what it knows and PostgreSQL still does not, asked again, is forgotten."""
+    if known is None or known <= ticks:
+        return True
+    now = tide.stand()
+    if now is None or known <= now.ticks:
+        return True
+    return _hold(known, now.ticks)
+
+
+def _hold(known: int, ticks: int) -> bool:
+    last = Dispatch.objects.values_list("swept_at", flat=True).first()  # beat sweeps every ten seconds
+    found = hold.begin(last or lanes.clock(), by=THE_SERVICE, reason=_WHY.format(known=known, ticks=ticks))
+    tide.catch_up(known)
+    if found.new:
+        logger.error("Nothing is sent: %s See manage.py after_restore report.", found.reason)
+    return False

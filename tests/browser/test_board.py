@@ -1,0 +1,74 @@
+"""The board as somebody looks at it in an incident: it is live, it says when it is old, and it stops everything."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from reprocessing.models import Halt, Review
+from tests.browser.chromium import PHONE
+from tests.browser.conftest import OPERATOR, VIEWER, Opening
+from tests.reprocessing.admin.lot import dlq, parked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EVERY = 5.0  # seconds between two looks of the board
+
+
+def test_somebody_logs_in_and_is_shown_the_board(window: Opening) -> None:
+    User.objects.create_superuser("root", password="a pass phrase")
+    root = window("root")
+    root.open("/")
+    assert root.address == "/admin/login/"
+    root.write("Username", "root")
+    root.write("Password", "a pass phrase")
+    root.press("Log in")
+    root.sees("No dlq has been added yet.")
+    assert root.address == "/admin/"
+
+
+def test_figures_renew_without_a_reload(window: Opening) -> None:
+    shop = dlq("shop")
+    parked(shop)
+    ann = window("ann", VIEWER)
+    ann.set_clock()
+    ann.open("/admin/")
+    ann.sees("1 letter waits for a person")
+    ann.ask("window.same = true")
+    parked(shop)
+    ann.pass_time(EVERY)
+    ann.sees("2 letters wait for a person")
+    assert ann.ask("window.same") is True
+
+
+def test_a_board_that_gets_no_answer_says_that_it_is_old(window: Opening) -> None:
+    ann = window("ann", VIEWER)
+    ann.set_clock()
+    ann.open("/admin/")
+    ann.lose_the_net()
+    ann.pass_time(EVERY)
+    ann.sees("No answer since: these figures are old.")
+    assert any("/admin/board" in one for one in ann.troubles())
+    ann.lose_the_net(lost=False)
+    ann.pass_time(EVERY)
+    ann.sees_no_more("No answer since: these figures are old.")
+    ann.troubles()  # what was tried while there was no net
+
+
+def test_everything_is_stopped_from_a_phone_and_goes_on_again(window: Opening) -> None:
+    ann, ben = window("ann", OPERATOR, size=PHONE), window("ben", VIEWER)
+    ann.open("/admin/")
+    ann.press("Stop everything…")
+    ann.write("Reason", "the database is ill")
+    ann.press("Stop everything")
+    ann.sees("Everything is stopped", where=".halt")
+    ben.open("/admin/reprocessing/deadletter/")
+    assert "by ann: the database is ill" in ben.reads(".halt")
+    ann.press("Let it go on…")
+    ann.write("Reason", "it is well again")
+    ann.press("Let everything go on")
+    ann.sees("Everything goes on")
+    assert not Halt.objects.exists()
+    assert list(Review.objects.order_by("id").values_list("act", "by", "reason")) == [
+        ("stopped", "ann", "the database is ill"), ("resumed", "ann", "it is well again"),
+    ]  # fmt: skip

@@ -1,0 +1,59 @@
+"""Every page, whatever its texts say, on a phone, in light and in dark: nothing runs, and nothing scrolls sideways."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.chromium import PHONE
+from tests.browser.conftest import ADMINISTRATOR, Opening
+from tests.reprocessing.admin.hostile import SHORT, TOGETHER, write_everywhere
+from tests.reprocessing.admin.opened import KINDS, addresses, furnished
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: How much wider than the window a page is, and what sticks out of it; a box may scroll inside of itself.
+TOO_WIDE = """() => {
+  const page = document.documentElement, over = page.scrollWidth - page.clientWidth;
+  if (over <= 0) return "";
+  const boxed = (one) => one && (getComputedStyle(one).overflowX !== "visible" || boxed(one.parentElement));
+  const out = [...document.querySelectorAll("body *")].filter(
+    (one) => one.getBoundingClientRect().right > page.clientWidth + 1 && !boxed(one)
+  );
+  return `${over} px: ` + out.slice(-3).map((one) => one.outerHTML.slice(0, 120)).join(" | ");
+}"""
+#: A page and not a part of one, which a page asks for.
+WHOLE = "document.querySelector('link[rel=icon]') !== null"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_script_of_a_stranger_runs_and_no_page_is_wider_than_a_phone(kind: str, window: Opening) -> None:
+    furnished()
+    write_everywhere(TOGETHER, SHORT)
+    ann = window("ann", ADMINISTRATOR, size=PHONE)
+    wrong: dict[str, list[str]] = {}
+    opened = 0
+    for name, address in addresses(kind).items():
+        if name.endswith("_body"):
+            continue  # a file, which no page shows
+        opened += ann.open(address) == 200
+        whole = ann.ask(WHOLE)
+        found = [ann.ask("window.__pwned") and "a script ran", *(one for one in ann.troubles() if whole)]
+        for scheme in ("light", "dark") if whole else ():
+            ann.dress(scheme)
+            found.append(f"{scheme} {wide}" if (wide := ann.ask(TOO_WIDE)) else "")
+        if any(found):
+            wrong[name] = [one for one in found if one]
+    assert wrong == {}
+    assert opened > 2
+
+
+def test_on_a_phone_a_list_s_rows_say_what_each_of_their_columns_is(window: Opening) -> None:
+    furnished()
+    ann = window("ann", ADMINISTRATOR, size=PHONE)
+    ann.open("/admin/reprocessing/review/")
+    assert ann.ask("[...document.querySelector('#result_list tbody tr').cells].map((one) => one.dataset.what)") == [
+        "At", "Act", "By", "About", "Reason", "Part of",
+    ]  # fmt: skip
+    assert ann.ask("document.querySelector('.results').scrollWidth <= document.querySelector('.results').clientWidth")
+    shown = "document.querySelector('.ways-bar [aria-current]').getBoundingClientRect().right"
+    assert 0 < ann.ask(shown) < PHONE[0] + 1

@@ -1,0 +1,74 @@
+"""An incident, from the first look at the board to an empty parking lot; and an operation ended before its time."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.models import DeadLetter, Operation, Review, operating
+from reprocessing.pipeline import sort, work
+from tests.browser.conftest import OPERATOR, Opening
+from tests.reprocessing.admin.lot import dlq, parked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EVERY = 2.0  # seconds between two looks of an operation's page
+LETTERS = 12
+
+
+@pytest.fixture
+def incident(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letters that died of one cause, parked; operations go five letters at a time."""
+    monkeypatch.setattr(operating, "BATCH", 5)
+    shop = dlq("shop")
+    for _ in range(LETTERS):
+        parked(shop, body=b'{"order": 1}')
+    sort.letters(batches=1)
+
+
+def worked(batches: int) -> None:
+    """A worker takes the operation up, for so many batches."""
+    for _ in range(batches):
+        work.operation(Operation.objects.get().pk, seconds=0)
+
+
+def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None, window: Opening) -> None:
+    ann = window("ann", OPERATOR)
+    ann.set_clock()
+    ann.open("/admin/")
+    ann.sees(f"{LETTERS} letters wait for a person")
+    ann.press("Groups")
+    ann.press("JSON with order")
+    ann.press("Act on all its parked letters…")
+    ann.tick("#scope-all")
+    ann.press("Replay…")
+    ann.write("Reason", "the shop is mended")
+    ann.press(f"Replay all {LETTERS}")
+    ann.sees(f"0 of {LETTERS}", where="#progress .chip")
+    ann.ask("window.same = true")
+    worked(1)
+    ann.pass_time(EVERY)
+    ann.sees(f"5 of {LETTERS}", where="#progress .chip")
+    worked(2)
+    ann.pass_time(EVERY)
+    ann.sees("Done", where="#progress h2")
+    assert ann.ask("window.same") is True
+    ann.open("/admin/reprocessing/parkedletter/")
+    ann.sees("Nothing waits for a person.")
+    assert set(DeadLetter.objects.values_list("state", "released_by")) == {("waiting", "ann")}
+    assert Review.objects.filter(act="released", by="ann", reason="the shop is mended").count() >= LETTERS
+
+
+def test_an_operation_is_ended_before_its_end(incident: None, window: Opening) -> None:
+    ann = window("ann", OPERATOR)
+    ann.open("/admin/reprocessing/parkedletter/")
+    ann.tick("#scope-all")
+    ann.press("Discard…")
+    ann.write("Reason", "test data")
+    ann.press(f"Discard all {LETTERS}")
+    worked(1)
+    ann.write("Abort it, because", "it was no test data")
+    ann.press("Abort")
+    ann.sees("ann aborted it: it was no test data", where="#progress")
+    worked(3)
+    states = DeadLetter.objects.values_list("state", flat=True)
+    assert {state: list(states).count(state) for state in set(states)} == {"discarded": 5, "parked": LETTERS - 5}

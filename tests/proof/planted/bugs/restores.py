@@ -1,0 +1,53 @@
+"""What holds everything after PostgreSQL was restored from a backup."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_OF_RESTORES: Final = "tests/reprocessing/pipeline/test_after_restore.py"
+
+BUGS: Final = (
+    Bug(
+        name="any-resume-lifts-the-hold-after-a-restore",
+        breaks="Nothing is sent after a restore before a person has reconciled: any resume lets it go.",
+        file="reprocessing/models/stops.py",
+        old="    if dlq is None:\n        refuse_while_held()\n",
+        new="",
+        also=(("    DELETE FROM redrive_halt WHERE id = 1 AND (", "    DELETE FROM redrive_halt WHERE ("),),
+        caught_by=f"{_OF_RESTORES}::test_no_other_command_lifts_the_hold",
+    ),
+    Bug(
+        name="a-forgotten-return-is-presumed-delivered",
+        breaks="A letter whose return is forgotten is presumed delivered, since none is remembered.",
+        file="reprocessing/models/settlement.py",
+        old="       AND NOT EXISTS (SELECT FROM redrive_halt WHERE id = 2)  -- what",
+        new="       -- what",
+        caught_by=f"{_OF_RESTORES}::test_a_promotion_that_had_begun_before_the_hold_presumes_nothing",
+    ),
+    Bug(
+        name="a-restore-goes-unnoticed",
+        breaks="A restore that nobody tells of is held: what Redis knows of the database is not compared.",
+        file="reprocessing/pipeline/watch.py",
+        old="    if known is None or known <= ticks:\n",
+        new="    if known is None or known <= ticks or ticks > 0:\n",
+        caught_by=f"{_OF_RESTORES}::test_a_restore_that_nobody_tells_of_is_held",
+    ),
+    Bug(
+        name="a-flushed-redis-holds-everything",
+        breaks="A Redis that was flushed proves nothing: it holds every send.",
+        file="reprocessing/pipeline/watch.py",
+        old="    if known is None or known <= ticks:\n",
+        new="    if known is not None and known <= ticks:\n",
+        also=(
+            (
+                "    if now is None or known <= now.ticks:\n",
+                "    if known is not None and now and known <= now.ticks:\n",
+            ),
+            ("    tide.catch_up(known)\n", ""),
+            ("known=known, ", "known=known or 0, "),
+        ),
+        caught_by=f"{_OF_RESTORES}::test_a_redis_that_was_flushed_holds_nothing",
+    ),
+)

@@ -1,0 +1,45 @@
+"""A dlq that AWS's own redrive may be asked to empty."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reprocessing.models import DeadLetterQueue
+from reprocessing.models.handover import Standing
+from reprocessing.pipeline import hand_over
+from reprocessing.pipeline.hand_over import Open, Refusal
+from reprocessing.sqs import Begun
+from tests.conditions import eventually
+from tests.reprocessing.pipeline.bench import Workbench
+
+
+def mine(**fields: object) -> Workbench:
+    """A workbench whose origin names its dlq, as AWS asks of a dlq that it is to empty."""
+    bench = Workbench(**fields)  # type: ignore[arg-type]  # those of a workbench
+    policy = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": 1})
+    bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes={"RedrivePolicy": policy})
+    return bench
+
+
+def start(bench: Workbench, **options: Any) -> Begun | Refusal | Open | Standing:  # noqa: ANN401  those of start
+    """Have AWS move the dlq's messages to its origin, which nothing that is sent into a dlq died in."""
+    asked: dict[str, Any] = {"to": bench.target.arn, "per_second": None, "by": "anna", "reason": "a bulk", **options}
+    return hand_over.start(bench.dlq, **asked)
+
+
+def tasks(bench: Workbench) -> list[str]:
+    """What has become of what AWS was asked, newest first."""
+    listed = bench.sqs.list_message_move_tasks(SourceArn=bench.dlq.arn, MaxResults=10)["Results"]
+    return [one["Status"] for one in listed]
+
+
+def let_it_end(bench: Workbench) -> None:
+    """Wait until AWS is done, and have that seen."""
+    eventually(lambda: not {"RUNNING", "CANCELLING"} & set(tasks(bench)), within=10)
+    hand_over.look(bench.dlq)
+
+
+def is_aws_s(bench: Workbench) -> bool:
+    """Whether the row says so."""
+    return DeadLetterQueue.objects.get(pk=bench.dlq.pk).native_at is not None

@@ -1,0 +1,143 @@
+"""AWS's own redrive against a drain of ours, against itself, against death, and a cancel against its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.db import connection, transaction
+
+from reprocessing import sqs
+from reprocessing.models import DeadLetter, DeadLetterQueue, captures, native, operations
+from reprocessing.models.handover import Standing
+from reprocessing.models.plans import Asked
+from reprocessing.pipeline import hand_over
+from reprocessing.pipeline.drain import prepare
+from reprocessing.pipeline.hand_over import Over
+from reprocessing.sqs import Begun
+from tests.race.abreast import elsewhere, together, waits_for_us
+from tests.race.native import is_aws_s, let_it_end, mine, start, tasks
+from tests.reprocessing.pipeline.bench import Killed, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def in_sight(bench: Workbench) -> None:
+    """A captured letter that is placed, and whose copy is in sight again, as after a dry run of long ago."""
+    bench.bury("letter")
+    bench.capture()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE redrive_custody SET visible_until = redrive_now() - interval '1 s'")
+
+
+def test_two_who_ask_aws_together_begin_one_task() -> None:
+    bench = mine()
+    for number in range(30):
+        bench.bury(str(number))
+    found = together([partial(start, bench, per_second=1)] * 4)
+    assert sum(isinstance(one, Begun) for one in found) == 1
+    assert (tasks(bench), is_aws_s(bench)) == (["RUNNING"], True)
+
+
+def test_a_drain_that_enlists_first_keeps_aws_out() -> None:
+    bench = mine()
+    in_sight(bench)
+    run = prepare(bench.dlq, Asked("run", "anna", named=False))
+    with elsewhere() as begin, transaction.atomic():
+        operations.start(run, by="bob", reason="now")
+        asked = begin(partial(start, bench))
+        waits_for_us()
+    found = asked.result(30)
+    assert isinstance(found, Standing)
+    assert (found.under_way, tasks(bench), bench.states()) == (True, [], {"letter": "waiting"})
+
+
+def test_a_drain_that_comes_second_starts_nothing() -> None:
+    bench = mine()
+    in_sight(bench)
+    run = prepare(bench.dlq, Asked("run", "anna", named=False))
+    with elsewhere() as begin, transaction.atomic():
+        DeadLetterQueue.objects.select_for_update().get(pk=bench.dlq.pk)
+        started = begin(partial(operations.start, run, by="bob", reason="now"))
+        waits_for_us()
+        DeadLetterQueue.objects.update(native_at="2026-01-01T00:00:00Z", native_by="anna", native_reason="a bulk")
+    assert started.result(30) is None
+    run.refresh_from_db()
+    assert (run.state, bench.states()) == ("planned", {"letter": "captured"})
+
+
+def test_of_a_hand_over_and_a_start_together_one_has_the_letter() -> None:
+    for _ in range(2):
+        bench = mine()
+        in_sight(bench)
+        run = prepare(bench.dlq, Asked(f"run-{bench.name}", "anna", named=False))
+        works: list[Callable[[], object]] = [
+            partial(start, bench), partial(operations.start, run, by="bob", reason="now"),
+        ]  # fmt: skip
+        asked, started = together(works)
+        letter = DeadLetter.objects.get(dlq=bench.dlq)
+        assert isinstance(asked, Begun) == (letter.objection == "moved_by_aws")
+        assert (letter.state == "waiting") == (not isinstance(asked, Begun))
+        assert (started is not None) == (letter.state == "waiting")
+
+
+def test_of_a_hand_over_and_a_capture_together_one_has_the_dlq() -> None:
+    bench = mine()
+    works: list[Callable[[], object]] = [
+        partial(start, bench), partial(captures.lease, bench.dlq.pk, lease=60, dirty=1),
+    ]  # fmt: skip
+    asked, leased = together(works)
+    assert isinstance(asked, Begun) == (leased is None)
+
+
+def test_a_capture_that_lost_its_lease_has_nothing_left_of_the_dlq() -> None:
+    bench = mine()
+    capturing = captures.lease(bench.dlq.pk, lease=0, dirty=0)
+    assert capturing is not None
+    assert isinstance(start(bench), Begun)
+    assert captures.renew(capturing, lease=60, dirty=1) is False
+    assert captures.end(capturing, clean=True, drained=True) is False
+
+
+def test_whoever_is_killed_between_the_claim_and_the_call_leaves_a_dlq_that_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = mine()
+
+    def dies(*_: object, **__: object) -> None:
+        raise Killed
+
+    monkeypatch.setattr(hand_over, "begin_move", dies)
+    with pytest.raises(Killed):
+        start(bench)
+    assert (is_aws_s(bench), tasks(bench)) == (True, [])
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE redrive_dlq SET native_at = native_at - interval '61 s'")
+    hand_over.sweep()
+    assert not is_aws_s(bench)
+
+
+def test_an_end_that_two_see_is_written_down_once() -> None:
+    bench = mine()
+    start(bench)
+    together([partial(let_it_end, bench)] * 3)
+    assert bench.dlq.reviews.filter(act="changed").count() == 1
+    assert native.of(bench.dlq.pk) is None
+
+
+def test_a_cancel_that_meets_the_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = mine()
+    for number in range(3):
+        bench.bury(str(number))
+    start(bench)
+    cancel = sqs.cancel_move
+
+    def late(*args: str) -> object:
+        let_it_end(bench)
+        return cancel(*args)
+
+    monkeypatch.setattr(hand_over, "cancel_move", late)
+    done = hand_over.cancel(bench.dlq, by="bob", reason="too much")
+    assert done == Over("AWS says COMPLETED: 3 messages moved.")
+    assert (is_aws_s(bench), bench.left(bench.origin_url)) == (False, 3)

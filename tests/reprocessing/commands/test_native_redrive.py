@@ -1,0 +1,111 @@
+"""`native_redrive`: told before it is done, refused while ours is at work, seen by status, board and stop."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from reprocessing.models import DeadLetterQueue, lanes, standing
+from reprocessing.pipeline import hand_over
+from tests.contract.endpoints import Sandbox
+from tests.race.native import is_aws_s, let_it_end, mine, tasks
+from tests.reprocessing.commands.conftest import Ask, AskJson
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WHY = ("--reason", "a bulk", "--by", "anna")
+
+
+def refusal(*arguments: str) -> str:
+    with pytest.raises(CommandError) as refused:
+        call_command(*arguments)
+    return str(refused.value)
+
+
+def test_a_dry_run_says_how_much_where_and_what_is_lost_and_asks_nothing(ask: Ask) -> None:
+    bench = mine()
+    bench.bury("a")
+    said = ask("native_redrive", "start", bench.name, *WHY, "--per-second", "5")
+    assert (
+        f"{bench.name}: AWS would move about 1 message to the queue that each of them died in, at most 5 a se" in said
+    )
+    assert "  costs           4 AWS requests, less than $0.01" in said
+    for lost in ("order:", "history:", "ids and marks:", "care:", "choice:"):
+        assert f"    - {lost}" in said
+    assert "NOT STARTED: this was a dry run" in said
+    assert (tasks(bench), is_aws_s(bench)) == ([], False)
+
+
+def test_it_is_started_listed_and_cancelled(ask: Ask, ask_json: AskJson) -> None:
+    bench = mine()
+    for body in "abc":
+        bench.bury(body)
+    to = ("--to", bench.target.arn, "--per-second", "1")
+    assert "AWS moves its messages" in ask("native_redrive", "start", bench.name, *WHY, *to, "--confirm")
+    assert 'as anna asked ("a bulk")' in ask("native_redrive", "list", bench.name)
+    assert "NOT CANCELLED" in ask("native_redrive", "cancel", bench.name, *WHY)
+    assert tasks(bench) == ["RUNNING"]
+    assert "AWS stops." in ask("native_redrive", "cancel", bench.name, *WHY, "--confirm")
+    let_it_end(bench)
+    found = ask_json("native_redrive", "list", bench.name)
+    assert (found["native"], [one["status"] for one in found["tasks"]]) == (None, ["CANCELLED"])
+    assert f"{bench.name} is ours" in ask("native_redrive", "list", bench.name)
+
+
+def test_it_is_refused_with_what_is_in_the_way_and_the_cure() -> None:
+    bench = mine()
+    bench.bury("a")
+    bench.ready()
+    said = refusal("native_redrive", "start", bench.name, *WHY, "--confirm")
+    first, under_way, hidden = said.splitlines()
+    assert first == f"AWS cannot have {bench.name} now. Nothing was done:"
+    assert under_way.endswith(f"let them come to an end (manage.py redrive_status {bench.name}).")
+    assert hidden.startswith("- Copies of 1 letter captured here are out of sight in it until ")
+    assert tasks(bench) == []
+
+
+@pytest.mark.parametrize(
+    ("to", "why"),
+    [
+        ("orders", "takes a queue's ARN"),
+        ("{dlq}", "itself"),
+        ("{dlq}.fifo", "of one type alone"),
+        ("{dlq}-nowhere", "not there"),
+        ("arn:aws:sqs:eu-north-1:000000000000:orders", "within one account and region"),
+        ("arn:aws:sqs:us-east-1:999999999999:orders", "within one account and region"),
+    ],
+)
+def test_a_destination_that_aws_would_refuse_is_refused_before_anything_is_claimed(to: str, why: str) -> None:
+    bench = mine()
+    asked = ("native_redrive", "start", bench.name, *WHY, "--to", to.format(dlq=bench.dlq.arn))
+    assert why in refusal(*asked)
+    assert why in refusal(*asked, "--confirm")
+    assert not is_aws_s(bench)
+
+
+def test_what_aws_refuses_is_said(sandbox: Sandbox) -> None:
+    bench = mine()
+    refused = {"status": 400, "code": "ResourceNotFoundException", "message": "It is gone"}
+    sandbox.plan({"kind": "error", "action": "StartMessageMoveTask", **refused})
+    said = refusal("native_redrive", "start", bench.name, *WHY, "--to", bench.target.arn, "--confirm")
+    assert said.startswith("AWS did not begin: ResourceNotFoundException: ")
+    assert re.search(r"[^.]\. Nothing was moved\.$", said)
+    assert not is_aws_s(bench)
+
+
+def test_status_board_drain_and_stop_say_that_aws_is_at_work(ask: Ask) -> None:
+    bench = mine()
+    bench.bury("a")
+    DeadLetterQueue.objects.update(
+        native_at=lanes.clock(), native_by="anna", native_reason="a bulk", native_handle="h", native_after=None
+    )
+    (watch,) = standing.watches(bench.dlq.pk)
+    assert watch.native.startswith("AWS moves its messages by itself since ")
+    assert watch.trouble == ""
+    assert 'as anna asked ("a bulk"): nothing of it is captured' in ask("redrive_status", bench.name)
+    said = ask("stop_redrive", bench.name, *WHY, "--confirm")
+    assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
+    hand_over.sweep()
+    assert not is_aws_s(bench)

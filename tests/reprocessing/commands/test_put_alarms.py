@@ -1,0 +1,144 @@
+"""put_alarms: the difference first, nothing without --confirm, and a second time changes nothing. On moto's server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import boto3
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from reprocessing import sqs
+from reprocessing.models import DeadLetterQueue
+from tests.contract.endpoints import moto_endpoint
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TOPIC = "arn:aws:sns:eu-west-1:000000000000:on-call"
+
+
+@pytest.fixture
+def cloudwatch(settings: Settings) -> Iterator[Any]:
+    settings.REDRIVE = {**settings.REDRIVE, "CLOUDWATCH": "Redrive/Tests"}
+    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
+        patch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+        sqs.forget()
+        client = boto3.client("cloudwatch", region_name="eu-west-1")
+        found = client.describe_alarms()["MetricAlarms"]  # moto keeps what other tests of this process have put
+        client.delete_alarms(AlarmNames=[one["AlarmName"] for one in found])
+        yield client
+    sqs.forget()
+
+
+def names(cloudwatch: Any) -> set[str]:  # noqa: ANN401
+    return {one["AlarmName"] for one in cloudwatch.describe_alarms()["MetricAlarms"]}
+
+
+def put(*given: str) -> dict[str, Any]:
+    return dict(json.loads(_said("put_alarms", *given, "--json")))
+
+
+def _said(*given: str) -> str:
+    out = StringIO()
+    call_command(*given, stdout=out)
+    return out.getvalue()
+
+
+def test_nothing_is_put_without_confirm_and_nothing_differs_afterwards(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = Workbench()
+    dry = put()
+    assert ({one["state"] for one in dry["alarms"]}, dry["put"], names(cloudwatch)) == ({"missing"}, [], set())
+    wet = put("--confirm", "--action", TOPIC)
+    assert set(wet["put"]) == names(cloudwatch) == {one["alarm"] for one in dry["alarms"]}
+    assert f"redrive-{bench.name}-messages-present" in names(cloudwatch)
+    assert "redrive-consumes-nothing" in names(cloudwatch)
+    again = put("--confirm", "--action", TOPIC)
+    assert ({one["state"] for one in again["alarms"]}, again["put"]) == ({"as wanted"}, [])
+
+
+@pytest.mark.parametrize(
+    ("actions", "told"),
+    [
+        (["arn:x"], "is nothing that an alarm can tell"),
+        (["arn:aws:sqs:eu-west-1:000000000000:orders"], "is nothing that an alarm can tell"),
+        ([f"{TOPIC}\x1b[2J"], r"on-call\\x1b\[2J' is nothing that an alarm can tell"),
+        ([f"{TOPIC}-{n}" for n in range(6)], "An alarm tells 5 at most, and 6 --action were said"),
+    ],
+)
+def test_an_action_that_cloudwatch_would_refuse_is_refused_in_a_dry_run(actions: list[str], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        call_command("put_alarms", *(word for one in actions for word in ("--action", one)), stdout=StringIO())
+
+
+def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = Workbench()
+    put("--confirm", "--action", TOPIC)
+    name = f"redrive-{bench.name}-age-too-high"
+    (found,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    kept = {
+        key: found[key]
+        for key in (
+            "AlarmName", "Namespace", "MetricName", "Dimensions", "Period", "EvaluationPeriods", "ComparisonOperator",
+            "Statistic", "AlarmActions", "TreatMissingData", "AlarmDescription", "ActionsEnabled",
+        )
+    }  # fmt: skip
+    cloudwatch.put_metric_alarm(**kept, Threshold=9_999)
+    told = _said("put_alarms")
+    assert f"{name} (eu-west-1): differs\n  Threshold: is 9999.0, wanted 300" in told
+    assert put("--confirm")["put"] == [name]
+    (mended,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    assert (mended["Threshold"], mended["AlarmActions"]) == (300, [TOPIC])
+
+
+def test_a_named_dlq_has_its_own_alarms_alone(cloudwatch: Any) -> None:  # noqa: ANN401
+    one, _ = Workbench(), Workbench()
+    assert {each["dlq"] for each in put(one.name)["alarms"]} == {one.name}
+
+
+def test_without_a_namespace_only_sqs_s_own_metrics_have_alarms(cloudwatch: Any, settings: Settings) -> None:  # noqa: ANN401
+    settings.REDRIVE = {**settings.REDRIVE, "CLOUDWATCH": ""}
+    bench = Workbench()
+    assert [one["alarm"].removeprefix(f"redrive-{bench.name}-") for one in put()["alarms"]] == [
+        "age-too-high", "messages-expire", "messages-present",
+    ]  # fmt: skip
+    assert "REDRIVE_CLOUDWATCH" in _said("put_alarms")
+
+
+def test_alarms_on_queues_of_another_account_are_for_that_account(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = Workbench()
+    DeadLetterQueue.objects.update(role_arn="arn:aws:iam::111111111111:role/theirs")
+    assert not [one for one in put(bench.name)["alarms"] if one["alarm"].endswith("messages-present")]
+    assert f"{bench.name}: its queues are another account's" in _said("put_alarms", bench.name)
+
+
+def test_a_dlq_that_is_not_there_is_refused_in_a_sentence() -> None:
+    with pytest.raises(CommandError, match='No dlq is named "nobody"'):
+        put("nobody")
+
+
+def test_alarms_on_queues_that_are_not_aws_s_are_not_asked_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    Workbench()
+    monkeypatch.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    sqs.forget()
+    with pytest.raises(CommandError, match="another endpoint than AWS's, which CloudWatch has nothing of"):
+        put()
+    sqs.forget()
+
+
+def test_a_cloudwatch_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    Workbench()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    sqs.forget()
+    try:
+        with pytest.raises(CommandError, match=r"DescribeAlarms failed: .* Check the endpoint"):
+            put()
+    finally:
+        sqs.forget()

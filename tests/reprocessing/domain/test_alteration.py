@@ -1,0 +1,72 @@
+"""What may be altered of a letter, and what a browser gives back of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain import alteration
+from reprocessing.domain.alteration import Custom, Locked, Sensitive
+from reprocessing.domain.envelope import Attribute
+from reprocessing.domain.lane import Policy
+from reprocessing.domain.marks import MarkNames
+
+NAMES = MarkNames(reprocessed_from=None)
+KEYS = alteration.keys(Policy.of(fifo=False, ordering="attribute:customer"), message_type="body:kind")
+
+
+def by_a_browser(text: str) -> str:
+    """A field's text as browsers send it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
+
+
+@given(
+    st.binary(max_size=60)
+    | st.text(alphabet="a\r\n\t\u00e9\x00\ud800", max_size=20).map(lambda t: t.encode("utf-8", "replace"))
+)
+def test_what_is_not_closed_comes_back_from_a_browser_byte_for_byte(body: bytes) -> None:
+    if not alteration.closed_text(body):
+        assert alteration.typed(by_a_browser(body.decode()), body) == body
+
+
+@pytest.mark.parametrize(
+    ("name", "standing"),
+    [
+        ("RedriveId", Locked("a mark of this service, or of an earlier redrive")),
+        ("sqs-dlq-replay-nb", Locked("a mark of this service, or of an earlier redrive")),
+        ("ReprocessedFrom", Custom()),  # it is switched off
+        ("ExtendedPayloadSize", Locked("the size of a body that lies in S3")),
+        ("TraceParent", Locked("it ties the letter to its trace")),
+        ("ERROR_CODE", Locked("what AWS says of its death")),
+        ("customer", Sensitive("it says which letters are replayed in order")),
+        ("kind", Custom()),
+    ],
+)
+def test_attributes_are_of_three_classes(name: str, standing: alteration.Standing) -> None:
+    assert alteration.standing(name, NAMES, KEYS) == standing
+
+
+def test_a_pointer_into_s3_is_no_text_to_be_edited() -> None:
+    body = b'["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"in-1","s3Key":"k"}]'
+    size = {"ExtendedPayloadSize": Attribute("Number", "300000")}
+    assert alteration.closed(body, size).startswith("it is a pointer to a body that lies in S3")
+    assert alteration.closed(body, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (b"{}", b"[", "Expecting value, line 1, column 2."),
+        (b"[1]", b'{"a": NaN}', "The body was JSON that can be read and no longer is: NaN is not a JSON number."),
+        (b"[1]", b"\xff", "it is not UTF-8."),
+        (b"[1]", b"[" * 100 + b"]" * 100, "its JSON is nested more than 64 deep."),
+        (b"[1]", b" [1, 2]", ""),
+        (b"12", b"twelve", ""),  # a text that happened to be a number
+        (b"{not json", b"{neither", ""),
+    ],
+)
+def test_what_was_a_json_document_stays_one(before: bytes, after: bytes, told: str) -> None:
+    found = alteration.json_problem(before, after)
+    assert found.endswith(told)
+    assert bool(found) is bool(told)

@@ -1,0 +1,207 @@
+"""What a queue lacks is told once; making it good leaves nothing to be told, and weakens nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain.blueprint import (
+    ALLOW,
+    BY_CONTENT,
+    FORTNIGHT,
+    KEY,
+    REDRIVE,
+    RETENTION,
+    SSE,
+    VISIBILITY,
+    WAIT,
+    Contradicts,
+    Difference,
+    Differs,
+    Found,
+    Hold,
+    Kept,
+    Missing,
+    Want,
+    Wanted,
+    family,
+    fitted,
+    own,
+)
+from reprocessing.domain.deviation import differences
+
+ACCOUNT = "arn:aws:sqs:eu-west-1:111122223333:"
+NAMES = [f"q{number}" for number in range(14)]
+ARNS = st.lists(st.sampled_from([ACCOUNT + name for name in NAMES]), unique=True, max_size=12).map(tuple)
+WANTS = st.builds(Want, st.integers(0, 43_200), st.sampled_from(Hold))
+KEYS = st.sampled_from(["", "alias/redrive", "1234-abcd", f"{ACCOUNT}key/1234-abcd"])
+
+
+@st.composite
+def wanted_queues(draw: st.DrawFn) -> Wanted:
+    return Wanted(
+        name="orders" + draw(st.sampled_from(["", ".fifo"])),
+        visibility=draw(WANTS),
+        retention=draw(WANTS),
+        wait=Want(draw(st.integers(0, 20)), draw(st.sampled_from(Hold))),
+        by_content=draw(st.booleans()),
+        key=draw(KEYS),
+        dlq=draw(st.sampled_from(["", "q1", "q2"])),
+        receives=draw(WANTS),
+        origins=tuple(draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))),
+    )
+
+
+@st.composite
+def found_queues(draw: st.DrawFn) -> Found:
+    permission = draw(st.sampled_from(["allowAll", "byQueue", "denyAll"]))
+    allowed = draw(ARNS)[:10] if permission == "byQueue" else ()
+    origins = draw(ARNS)
+    return Found(
+        arn=f"{ACCOUNT}orders",
+        visibility=draw(st.integers(0, 43_200)),
+        retention=draw(st.integers(60, FORTNIGHT)),
+        wait=draw(st.integers(0, 20)),
+        by_content=draw(st.booleans()),
+        sse=draw(st.booleans()),
+        key=draw(KEYS),
+        dies_into=draw(st.none() | st.tuples(st.sampled_from([ACCOUNT + "q1", ACCOUNT + "q2"]), st.integers(1, 1_000))),
+        permission=permission if allowed or permission != "byQueue" else "allowAll",
+        allowed=allowed,
+        origins=tuple(one for one in origins if not allowed or one in allowed) if permission != "denyAll" else (),
+    )
+
+
+def taken(found: Found, attributes: Mapping[str, str]) -> Found:
+    """The queue after SQS has taken these attributes."""
+    redrive = json.loads(attributes.get(REDRIVE, "null"))
+    allow = json.loads(attributes.get(ALLOW, "null"))
+    key = attributes.get(KEY, found.key)
+    return replace(
+        found,
+        visibility=int(attributes.get(VISIBILITY, found.visibility)),
+        retention=int(attributes.get(RETENTION, found.retention)),
+        wait=int(attributes.get(WAIT, found.wait)),
+        by_content=attributes[BY_CONTENT] == "true" if BY_CONTENT in attributes else found.by_content,
+        key=key,
+        sse=False if key else attributes.get(SSE, str(found.sse)).lower() == "true",
+        dies_into=(redrive["deadLetterTargetArn"], redrive["maxReceiveCount"]) if redrive else found.dies_into,
+        permission=allow["redrivePermission"] if allow else found.permission,
+        allowed=tuple(allow["sourceQueueArns"]) if allow else found.allowed,
+    )
+
+
+def changes(told: tuple[Difference, ...]) -> dict[str, str]:
+    return {one.attribute: one.wanted for one in told if isinstance(one, Differs)}
+
+
+@given(wanted_queues(), found_queues())
+def test_what_was_made_good_differs_no_more(wanted: Wanted, found: Found) -> None:
+    assert changes(differences(wanted, taken(found, changes(differences(wanted, found))))) == {}
+
+
+@given(wanted_queues())
+def test_a_queue_that_was_made_lacks_its_policies_alone(wanted: Wanted) -> None:
+    (missing,) = differences(wanted, None)
+    assert isinstance(missing, Missing)
+    made = taken(Found(arn=f"{ACCOUNT}{wanted.name}", sse=False), missing.attributes)
+    by_content = {BY_CONTENT} if wanted.by_content and not wanted.fifo else set()
+    policies = ({REDRIVE} if wanted.dlq else set()) | ({ALLOW} if wanted.origins else set())
+    assert changes(differences(wanted, made)).keys() == policies | by_content
+
+
+@given(wanted_queues(), found_queues())
+def test_nothing_is_weakened_that_nobody_asked_for(wanted: Wanted, found: Found) -> None:
+    after = taken(found, changes(differences(wanted, found)))
+    for name in ("visibility", "retention", "wait"):
+        asked = getattr(wanted, name).hold is Hold.EXACTLY
+        assert asked or getattr(after, name) >= getattr(found, name)
+    assert (bool(after.key), after.sse or bool(after.key)) >= (bool(found.key), found.sse or bool(found.key))
+    assert found.key in {"", after.key}
+    assert after.by_content >= found.by_content
+    assert found.dies_into is None or (after.dies_into or ("",))[0] == found.dies_into[0]
+    assert after.permission == found.permission or (found.permission, after.permission) == ("allowAll", "byQueue")
+    assert set(found.allowed) <= set(after.allowed)
+    assert after.permission != "byQueue" or not wanted.origins or set(found.origins) <= set(after.allowed)
+
+
+@given(wanted_queues(), found_queues())
+def test_no_more_queues_are_named_than_sqs_takes(wanted: Wanted, found: Found) -> None:
+    policy = changes(differences(wanted, found)).get(ALLOW)
+    assert policy is None or 1 <= len(json.loads(policy)["sourceQueueArns"]) <= 10
+
+
+def test_policies_are_compared_by_what_they_mean() -> None:
+    dlq, origin = family(Wanted(name="orders", dlq="orders-dlq"))
+    allowing = Found(
+        arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="byQueue",
+        allowed=(f"{ACCOUNT}b", f"{ACCOUNT}orders", f"{ACCOUNT}a"),
+    )  # fmt: skip
+    assert differences(dlq, allowing) == ()
+    dying = Found(arn=f"{ACCOUNT}orders", wait=20, dies_into=(f"{ACCOUNT}orders-dlq", 5))
+    assert differences(origin, dying) == ()
+
+
+def test_a_queue_that_dies_elsewhere_is_not_turned_round() -> None:
+    found = Found(arn=f"{ACCOUNT}orders", wait=20, dies_into=(f"{ACCOUNT}other-dlq", 5))
+    (one,) = differences(Wanted(name="orders", dlq="orders-dlq"), found)
+    assert one == Contradicts(
+        REDRIVE,
+        f"its messages die into {ACCOUNT}other-dlq",
+        "Name that as its dlq, --dlq other-dlq, or change the redrive policy by hand.",
+    )
+
+
+def test_a_dlq_that_lets_nobody_in_is_not_opened() -> None:
+    found = Found(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="denyAll")
+    (one,) = differences(family(Wanted(name="orders", dlq="orders-dlq"))[0], found)
+    assert isinstance(one, Contradicts)
+    assert one.what == "no queue may die into it (denyAll)"
+
+
+def test_a_dlq_of_more_than_ten_queues_stays_open_to_all() -> None:
+    found = Found(
+        arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, origins=tuple(ACCOUNT + name for name in NAMES[:10])
+    )
+    (one,) = differences(family(Wanted(name="orders", dlq="orders-dlq"))[0], found)
+    assert one == Kept(ALLOW, "allowAll", "byQueue", "11 queues die into it, and SQS takes no more than 10 by name")
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ("alias/redrive", []),
+        ("arn:aws:kms:eu-west-1:111122223333:alias/redrive", []),
+        ("alias/aws/sqs", [Kept]),
+        ("", [Differs]),
+    ],
+)
+def test_a_key_is_set_where_there_is_none_and_never_exchanged(found: str, told: list[type]) -> None:
+    wanted = Wanted(name="orders", key="alias/redrive")
+    is_ = Found(arn=f"{ACCOUNT}orders", wait=20, key=found, sse=not found)
+    assert [type(one) for one in differences(wanted, is_)] == told
+
+
+def test_a_dlq_deduplicates_as_its_origin_does() -> None:
+    dlq, origin = family(Wanted(name="orders.fifo", dlq="orders-dlq.fifo"))
+    found = {"orders.fifo": Found(arn=f"{ACCOUNT}orders.fifo", by_content=True), "orders-dlq.fifo": None}
+    assert [one.by_content for one in fitted((dlq, origin), found)] == [True, False]
+    assert fitted((dlq, origin), {}) == (dlq, origin)
+
+
+def test_a_queue_of_the_service_hides_a_task_for_three_times_as_long_as_it_may_take() -> None:
+    dlq, queue = own("redrive-replay")
+    assert (dlq.name, queue.dlq, dlq.origins) == ("redrive-replay-dlq", "redrive-replay-dlq", ("redrive-replay",))
+    assert (queue.visibility, queue.receives.value, dlq.retention.value) == (Want(900, Hold.AT_LEAST), 5, FORTNIGHT)
+
+
+def test_a_queue_of_the_service_keeps_the_long_poll_it_has_for_workers_name_their_own() -> None:
+    for wanted in own("redrive-replay"):
+        is_ = Found(arn=f"{ACCOUNT}{wanted.name}", visibility=900, wait=0)
+        told = [one for one in differences(wanted, is_) if isinstance(one, Differs | Kept) and one.attribute == WAIT]
+        assert told == [Kept(WAIT, "0", "20", Hold.AT_FIRST.value)]

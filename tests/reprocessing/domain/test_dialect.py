@@ -1,0 +1,77 @@
+"""What a body is, and what it says of itself in a line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain import dialect
+from reprocessing.domain.dialect import Dialect
+from tests import envelopes
+
+S3 = {
+    "eventSource": "aws:s3",
+    "eventName": "ObjectCreated:Put",
+    "s3": {"bucket": {"name": "in"}, "object": {"key": "a+b%2Fc"}},
+}
+SNS = {
+    "Type": "Notification",
+    "MessageId": "a-1",
+    "TopicArn": "arn:aws:sns:eu-west-1:000000000000:orders",
+    "Timestamp": "t",
+}
+
+
+def told(body: object) -> str:
+    return str(dialect.recognise(body if isinstance(body, bytes) else json.dumps(body).encode()))
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ({"Records": [S3]}, "S3 notification: ObjectCreated:Put, bucket in, key a b/c"),
+        ({"Records": [S3, S3, S3]}, "S3 notification: ObjectCreated:Put, bucket in, key a b/c and 2 more"),
+        ({"Records": [S3 | {"s3": {}}]}, "S3 notification: ObjectCreated:Put, no object is named"),
+        ({"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "in"}, "S3 notification: a test, bucket in"),
+        (SNS | {"Message": "hello"}, "SNS notification: topic orders"),
+        (
+            SNS | {"Message": json.dumps({"Records": [S3]})},
+            "SNS notification: topic orders, holding S3 notification: ObjectCreated:Put, bucket in, key a b/c",
+        ),
+        ({"source": "shop", "detail-type": "paid", "detail": {}}, "EventBridge event: paid, from shop"),
+        (envelopes.task("shop.charge", 1), "Celery task: shop.charge"),
+        (envelopes.task("shop.charge", 1, retries=1), "Celery task: shop.charge, retried 1 time"),
+        ({}, "JSON: no fields"),
+        ({"id": 1}, "JSON: 1 field: id"),
+        ({f"f{n}": n for n in range(8)}, "JSON: 8 fields: f0, f1, f2, f3, f4, f5, …"),
+        ([1, 2], "JSON: a list of 2"),
+        (b"12", "JSON"),
+        (b"card=1&n=%20x&card=", "form: 3 fields: card, n, card"),
+        (b'<?xml version="1.0"?><!-- - --><!DOCTYPE o><o:order id="1"/>', "XML: its root is o:order"),
+        (b"<3 you", "text"),
+        (b"a=b c", "text"),
+        (b"{not json", "text"),
+        (b"", "text"),
+        (b"\x1f\x8b\x08\xff", "bytes: looks like gzip"),
+        (b"\xff\xfe", "bytes"),
+    ],
+)
+def test_a_body_is_told_by_what_it_is(body: object, line: str) -> None:
+    assert told(body) == line
+
+
+@given(st.binary(max_size=300) | st.text(alphabet='<>!-?/=&%{}[]":,ab \n', max_size=300).map(str.encode))
+def test_of_any_bytes_something_short_is_told(body: bytes) -> None:
+    found = dialect.recognise(body)
+    assert found.dialect in Dialect
+    assert len(str(found)) < 1_500
+
+
+@pytest.mark.parametrize(
+    "body", [b"<" * 10**6, b"<!--" * 250_000, b"a=&" * 300_000, b"<?" * 500_000, b"[" * 10**6, b"<!a" * 300_000]
+)
+def test_a_megabyte_of_anything_is_told_soon(body: bytes) -> None:
+    assert dialect.recognise(body).dialect in {Dialect.TEXT, Dialect.FORM}

@@ -1,0 +1,68 @@
+"""Two texts line by line: nothing that differs is left out, and no text takes long."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprocessing.domain import diff
+from reprocessing.domain.diff import Diff
+
+LINES = st.lists(st.sampled_from(["a", "b", "{", "}", "", "x" * 400, "a, b; c " * 60]), max_size=30)
+
+
+def _side(found: Diff, mark: str) -> str:
+    return "".join(line.text for line in found.lines if line.mark in {mark, " "})
+
+
+def test_each_change_is_shown_with_the_lines_around_it() -> None:
+    before = "\n".join(map(str, range(20)))
+    after = before.replace("\n3\n", "\nthree\n").replace("\n15\n", "\n15\n15.5\n")
+    assert [(line.mark, line.text) for line in diff.between(before, after).lines] == [
+        ("@", "line 1"), (" ", "0"), (" ", "1"), (" ", "2"), ("-", "3"), ("+", "three"), (" ", "4"), (" ", "5"),
+        (" ", "6"), ("@", "line 14"), (" ", "13"), (" ", "14"), (" ", "15"), ("+", "15.5"), (" ", "16"), (" ", "17"),
+        (" ", "18"),
+    ]  # fmt: skip
+
+
+@given(LINES)
+def test_what_is_the_same_differs_in_no_line(lines: list[str]) -> None:
+    assert diff.between("\n".join(lines), "\n".join(lines)) == Diff(())
+
+
+@given(LINES, LINES, LINES)
+def test_what_is_shown_of_either_text_stands_in_it_in_its_order(a: list[str], b: list[str], c: list[str]) -> None:
+    before, after = "\n".join([*a, *b]), "\n".join([*a, *c])
+    found = diff.between(before, after)
+    whole = {"-": before.replace("\n", ""), "+": after.replace("\n", "")}
+    for mark, text in whole.items():
+        left = iter(text)
+        assert all(any(one == other for other in left) for one in _side(found, mark))
+    assert bool(found.lines) is (before != after)
+
+
+def test_in_one_long_line_a_change_is_shown_and_not_all_of_the_line() -> None:
+    words = [f'"field{number}":{number * 7919 % 1000},' for number in range(5_000)]
+    before, after = "".join(words), "".join([*words[:2_500], '"new":1,', *words[2_500:]])
+    found = diff.between(before, after)
+    assert '"new":1,' in _side(found, "+")
+    assert len(found.lines) < 20
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a" * 1_000_000, "b" * 1_000_000),
+        ("a\nb\n" * 200_000, "b\na\n" * 200_000),
+        ("{}" * 200_000, "{} " * 100_000),
+        ("\n".join(f"{n % 100}" for n in range(900)), "\n".join(f"{n % 97}" for n in range(900))),
+    ],
+)
+def test_a_megabyte_of_anything_is_compared_in_seconds_and_shown_in_bounds(before: str, after: str) -> None:
+    began = perf_counter()
+    found = diff.between(before, after)
+    assert perf_counter() - began < 20
+    assert 1 < len(found.lines) < 2_010

@@ -1,0 +1,98 @@
+"""A filter is one thing in an address, in the database and in words."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.sieve import Sieve
+
+IDS = st.none() | st.integers(1, 2**63 - 1)
+TEXTS = st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1).map(
+    str.strip
+).filter(bool)
+TIMES = st.none() | st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+STATES = st.sets(st.sampled_from([one.value for one in LetterState]), min_size=1)
+REASONS = st.sets(st.sampled_from([one.value for one in ParkedReason]))
+
+
+@st.composite
+def sieves(draw: st.DrawFn) -> Sieve:
+    """Whatever an address can say."""
+    states, reasons = draw(STATES), draw(REASONS)
+    died, finished = sorted(filter(None, [draw(TIMES), draw(TIMES)])), sorted(filter(None, [draw(TIMES)]))
+    return Sieve(
+        dlq=draw(IDS), group=draw(IDS), origin=draw(IDS), target=draw(IDS), rule=draw(IDS), run=draw(IDS),
+        states=tuple(one.value for one in LetterState if one in states),
+        reasons=tuple(one.value for one in ParkedReason if one in reasons),
+        key=draw(TEXTS), named=draw(TEXTS), text=draw(TEXTS),
+        died_after=died[0] if len(set(died)) > 1 else None, died_before=died[-1] if died else None,
+        finished_after=finished[0] if finished else None,
+        assigned=draw(st.sampled_from([None, "", "ann"])),
+    )  # fmt: skip
+
+
+@given(sieves())
+@settings(max_examples=60)
+def test_what_is_stored_and_what_an_address_says_is_read_again_as_it_was(sieve: Sieve) -> None:
+    query: dict[str, list[str]] = {}
+    for name, value in sieve.to_query():
+        query.setdefault(name, []).append(value)
+    assert Sieve.read(json.loads(json.dumps(sieve.stored()))) == sieve
+    assert Sieve.from_query(query) == sieve
+
+
+@given(st.dictionaries(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=2), max_size=3))
+@settings(max_examples=60)
+def test_an_address_is_read_or_refused_in_a_sentence(query: dict[str, list[str]]) -> None:
+    refusal = ""
+    try:
+        Sieve.from_query(query)
+    except FilterIsUnclear as error:
+        refusal = str(error)
+    assert refusal[-1:] in {"", "."}
+
+
+@pytest.mark.parametrize("name", ["dlq", "group", "origin", "target", "rule", "run", "state", "reason", "died_after"])
+@pytest.mark.parametrize("value", ["x", "-1", "9" * 40, "\u0661", "1e3", "\0"])
+def test_what_cannot_be_read_is_never_left_out_silently(name: str, value: str) -> None:
+    with pytest.raises(FilterIsUnclear, match=name):
+        Sieve.from_query({name: [value]})
+
+
+def test_a_filter_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(FilterIsUnclear, match="There is no filter 'dlqs'"):
+        Sieve.from_query({"dlqs": ["7"], "reason": ["stale"]})
+
+
+def test_the_names_of_former_addresses_are_understood() -> None:
+    asked = {"dlq__id__exact": ["7"], "reason__exact": ["stale"], "q": [" account-7 "], "text": [""]}
+    assert Sieve.from_query(asked) == Sieve(dlq=7, reasons=("stale",), named="account-7")
+
+
+def test_nobody_is_somebody_to_be_assigned_to() -> None:
+    assert [Sieve.from_query({"assigned": [one]}).assigned for one in ("", "-", "ann")] == [None, "", "ann"]
+
+
+def test_what_ends_before_it_begins_is_refused() -> None:
+    with pytest.raises(FilterIsUnclear, match="Turn them round"):
+        Sieve.from_query({"died_after": ["2026-03-02"], "died_before": ["2026-03-01"]})
+
+
+def test_it_is_told_in_words() -> None:
+    at = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    told = Sieve(dlq=7, reasons=("stale",), named="a", finished_after=at, assigned="").sentence({"dlq": "shop-dlq"})
+    assert Sieve().sentence() == "parked letters"
+    assert Sieve(named="a").sentence(single=True) == 'parked letter that goes by "a"'
+    assert Sieve(named="that go by").sentence(single=True) == 'parked letter that goes by "that go by"'
+    assert Sieve(reasons=("no_sequence",)).sentence() == "parked letters whose reason is no sequence"
+    assert told == (
+        'parked letters of the dlq shop-dlq and whose reason is stale and that go by "a" and since '
+        "2026-03-01 08:00:00 UTC or later and assigned to nobody"
+    )

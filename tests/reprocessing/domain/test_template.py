@@ -1,0 +1,78 @@
+"""Templates say what is wanted in names that CloudFormation and Terraform have, whatever a queue is called."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.blueprint import Wanted, family
+from reprocessing.domain.template import cloudformation, terraform
+
+#: AWS: CloudFormation, AWS::SQS::Queue, Properties.
+PROPERTIES = {
+    "ContentBasedDeduplication", "DeduplicationScope", "DelaySeconds", "FifoQueue", "FifoThroughputLimit",
+    "KmsDataKeyReusePeriodSeconds", "KmsMasterKeyId", "MaximumMessageSize", "MessageRetentionPeriod", "QueueName",
+    "ReceiveMessageWaitTimeSeconds", "RedriveAllowPolicy", "RedrivePolicy", "SqsManagedSseEnabled", "Tags",
+    "VisibilityTimeout",
+}  # fmt: skip
+#: HashiCorp: aws_sqs_queue, Argument Reference; and `lifecycle`, which every resource takes.
+ARGUMENTS = {
+    "content_based_deduplication", "deduplication_scope", "delay_seconds", "fifo_queue", "fifo_throughput_limit",
+    "kms_data_key_reuse_period_seconds", "kms_master_key_id", "max_message_size", "message_retention_seconds", "name",
+    "name_prefix", "policy", "receive_wait_time_seconds", "redrive_allow_policy", "redrive_policy",
+    "sqs_managed_sse_enabled", "tags", "visibility_timeout_seconds", "lifecycle",
+}  # fmt: skip
+
+FAMILIES = [
+    family(Wanted(name="orders", dlq="orders-dlq"), parking="orders-parking"),
+    family(Wanted(name="orders.fifo", dlq="orders-dlq.fifo", key="alias/redrive")),
+    (*family(Wanted(name="a-b", dlq="a_b")), *family(Wanted(name="1_queue", dlq="-"))),
+]
+
+
+def resources(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: one["Properties"] for name, one in found["Resources"].items()}
+
+
+@pytest.mark.parametrize("wanted", FAMILIES)
+def test_every_property_is_one_of_cloudformations(wanted: tuple[Wanted, ...]) -> None:
+    found = resources(cloudformation(wanted))
+    assert sorted(one["QueueName"] for one in found.values()) == sorted(one.name for one in wanted)
+    assert {name for one in found.values() for name in one} <= PROPERTIES
+    assert all(re.fullmatch(r"[A-Za-z0-9]+", name) for name in found)
+
+
+@pytest.mark.parametrize("wanted", FAMILIES)
+def test_every_argument_is_one_of_terraforms(wanted: tuple[Wanted, ...]) -> None:
+    found = terraform(wanted)["resource"]
+    queues = found["aws_sqs_queue"]
+    assert sorted(one["name"] for one in queues.values()) == sorted(one.name for one in wanted)
+    assert {name for one in queues.values() for name in one} <= ARGUMENTS
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name) for name in queues)
+    assert {name for one in found["aws_sqs_queue_redrive_allow_policy"].values() for name in one} == {
+        "queue_url", "redrive_allow_policy"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("wanted", FAMILIES)
+def test_no_resource_of_a_template_waits_for_one_that_waits_for_it(wanted: tuple[Wanted, ...]) -> None:
+    of_aws = {
+        name: set(re.findall(r"'Fn::GetAtt': \['([^']+)'", repr(one)))
+        for name, one in resources(cloudformation(wanted)).items()
+    }
+    of_terraform = {
+        name: set(re.findall(r"aws_sqs_queue\.([^.]+)\.", repr(one)))
+        for name, one in terraform(wanted)["resource"]["aws_sqs_queue"].items()
+    }
+    for waits in (of_aws, of_terraform):
+        assert sum(map(len, waits.values())) == sum(1 for one in wanted if one.dlq)
+        assert all(not waits[other] for others in waits.values() for other in others)
+
+
+def test_a_queue_outlives_its_template() -> None:
+    found = cloudformation(FAMILIES[0])["Resources"].values()
+    assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in found} == {("Retain", "Retain")}
+    queues = terraform(FAMILIES[0])["resource"]["aws_sqs_queue"].values()
+    assert [one["lifecycle"] for one in queues] == [{"prevent_destroy": True}] * 3

@@ -1,0 +1,37 @@
+"""What a person saw is what is written: dlqs and targets that changed since are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.domain.errors import DlqIsTaken, TargetIsUnclear
+from reprocessing.models import DeadLetterQueue, Review, Target, registration, targets
+from reprocessing.models.registration import Proposal
+
+pytestmark = pytest.mark.django_db
+
+ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
+ADDED = {"url": "http://127.0.0.1:9/0/orders", "arn": ARN, "region": "us-east-1"}
+
+
+def test_a_dlq_is_written_only_as_it_was_seen_to_change() -> None:
+    registration.register(Proposal(name="orders", dlq=ADDED), by="ann", reason="a test")
+    wish = Proposal(name="orders", dlq={"max_attempts": 5})
+    seen = registration.differences(wish)
+    DeadLetterQueue.objects.update(max_attempts=4)
+    with pytest.raises(DlqIsTaken, match="somebody else has changed it since you looked"):
+        registration.register(wish, by="ann", reason="a test", seen=seen)
+    assert (DeadLetterQueue.objects.get().max_attempts, Review.objects.count()) == (4, 1)
+    registration.register(wish, by="ann", reason="a test", seen=registration.differences(wish))
+    assert DeadLetterQueue.objects.get().max_attempts == 5
+
+
+def test_a_target_is_written_only_as_it_was_seen_to_change() -> None:
+    targets.put(
+        ARN, {"url": "http://127.0.0.1:9/0/orders", "region": "us-east-1", "rate": 1.0}, by="ann", reason="a test"
+    )
+    seen = targets.differences(ARN, {"rate": 5.0}, Target.objects.get())
+    Target.objects.update(rate=3.0)
+    with pytest.raises(TargetIsUnclear, match="somebody else has changed it since you looked"):
+        targets.put(ARN, {"rate": 5.0}, by="ann", reason="a test", seen=seen)
+    assert (Target.objects.get().rate, Review.objects.count()) == (3.0, 1)

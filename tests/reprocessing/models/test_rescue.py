@@ -1,0 +1,64 @@
+"""What SQS is about to drop is PostgreSQL's before it does, the most urgent first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.models import Custody, DeadLetter, lanes, rescue, standing
+from reprocessing.pipeline import recover
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def aged(bench: Workbench, **minutes_left: float) -> None:
+    """Letters that are captured, each with so many minutes until its copy expires."""
+    for body in minutes_left:
+        bench.bury(body)
+    bench.ready()
+    for body, minutes in minutes_left.items():
+        (one,) = DeadLetter.objects.filter(dlq=bench.dlq, payload__body=body.encode())
+        one.expires_at = lanes.clock() + timedelta(minutes=minutes)
+        one.save(update_fields=["expires_at"])
+
+
+def custody(bench: Workbench) -> dict[str, str]:
+    found = Custody.objects.filter(dlq=bench.dlq).values_list("letter__payload__body", "state")
+    return {bytes(body).decode(): state for body, state in found}
+
+
+def test_a_letter_half_an_hour_from_its_expiry_is_rescued_before_younger_ones(clock: Clock) -> None:
+    bench = Workbench()
+    aged(bench, young=600, urgent=30, soon=50)
+    assert rescue.take(bench.dlq.pk, limit=1) == 1
+    assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "held"}
+    assert rescue.take(bench.dlq.pk, limit=10) == 1
+    assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "delete"}
+
+
+def test_a_sweep_deletes_what_expires_and_the_letter_goes_on(clock: Clock) -> None:
+    bench = Workbench()
+    aged(bench, urgent=30, young=600)
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert (custody(bench), bench.left()) == ({"urgent": "gone", "young": "held"}, 1)
+    bench.replay()
+    assert bench.states() == {"urgent": "delivered", "young": "delivered"}
+    assert {one["attributes"]["RedriveId"].partition(":")[2] for one in bench.arrivals()} == {"1"}
+
+
+def test_what_is_finished_or_held_by_nobody_is_not_rescued(clock: Clock) -> None:
+    bench = Workbench()
+    aged(bench, done=30)
+    bench.replay()
+    assert rescue.take(bench.dlq.pk, limit=10) == 0
+
+
+def test_dlqs_whose_copies_expire_first_are_swept_first(clock: Clock) -> None:
+    calm, urgent, soon = Workbench(), Workbench(), Workbench()
+    aged(soon, letter=50)
+    aged(urgent, letter=30)
+    order = rescue.most_urgent_first([calm.dlq, soon.dlq, urgent.dlq])
+    assert [one.pk for one in order] == [urgent.dlq.pk, soon.dlq.pk, calm.dlq.pk]
+    assert set(standing.expiries()) == {urgent.dlq.pk, soon.dlq.pk}

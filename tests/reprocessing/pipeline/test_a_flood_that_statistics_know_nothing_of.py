@@ -1,0 +1,92 @@
+"""What PostgreSQL knows of one dlq's letters is no plan for another's: each statement reads a few rows a letter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, LiteralString
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from reprocessing.models import DeadLetter, rows
+from reprocessing.pipeline import recover
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.stories.scene import lettered, published
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(200)]
+
+LETTERS: Final = 1_000
+#: Rows looked at and blocks read by one statement, for each letter of the flood.
+MOST: Final = 600
+
+
+class Scales:
+    """In the place of what runs a statement: weighs what it would do, undoes that, and runs it."""
+
+    def __init__(self) -> None:
+        self.weights: Counter[str] = Counter()
+        self._run = rows._execute
+
+    def __call__(self, cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: Mapping[str, Any]) -> None:
+        with transaction.atomic():
+            raw = connection.connection
+            asked = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
+            [[plan]] = raw.execute(asked, parameters, binary=False).fetchall()
+            self.weights[" ".join(statement.split())[:120]] += _weight(plan[0]["Plan"], of_all=True)
+            transaction.set_rollback(True)
+        self._run(cursor, statement, parameters)
+
+
+def _weight(node: dict[str, Any], *, of_all: bool = False) -> int:
+    seen = ("Actual Rows", "Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
+    blocks = node["Shared Hit Blocks"] + node["Shared Read Blocks"] if of_all else 0
+    looked_at = sum(node.get(one, 0) for one in seen) * node["Actual Loops"]
+    return int(blocks + looked_at) + sum(_weight(one) for one in node.get("Plans", ()))
+
+
+TABLES: Final = ("redrive_letter", "redrive_lane", "redrive_custody", "redrive_attempt", "redrive_payload")
+
+
+@pytest.fixture
+def scales() -> Iterator[Scales]:
+    """Nothing is learnt of a table but by the test itself."""
+    _alter("SET (autovacuum_enabled = false)")
+    yield Scales()
+    _alter("RESET (autovacuum_enabled)")
+
+
+def _alter(how: str) -> None:
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"ALTER TABLE {table} {how}")
+
+
+def test_no_statement_of_a_second_dlq_s_flood_reads_all_of_it_for_each_letter(
+    scales: Scales, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _flood()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    monkeypatch.setattr(rows, "_execute", scales)
+    _flood()
+    assert DeadLetter.objects.filter(state="delivered").count() == 2 * LETTERS
+    heavy = {statement: weight // LETTERS for statement, weight in scales.weights.items()}
+    assert {statement: weight for statement, weight in heavy.items() if weight > MOST} == {}
+
+
+def _flood() -> None:
+    """So many letters of a dlq of their own, each on a lane of its own, until they are presumed delivered."""
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    bench.judge_by_absence(window=0)
+    published(bench.sqs, bench.dlq_url, (lettered(f"{n}", key=f"k{n}", n="1") for n in range(LETTERS)))
+    bench.ready()
+    bench.replay(seconds=60)
+    recover.dlqs(conf=bench.conf)
+    bench.delivered()
+    for _ in range(2):
+        bench.promote()
+        bench.capture()
+    bench.promote()
+    recover.dlqs(conf=bench.conf)

@@ -1,0 +1,533 @@
+"""PostgreSQL was restored from a backup: nothing is sent before a person has said what became of what it forgot."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import redis
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+
+from reprocessing.domain.errors import BackupIsUnreconciled
+from reprocessing.highwater import HighWater
+from reprocessing.management.console import when
+from reprocessing.models import (
+    Attempt,
+    DeadLetter,
+    Halt,
+    Review,
+    Tide,
+    doubts,
+    hearings,
+    hold,
+    lanes,
+    rows,
+    stops,
+    tide,
+)
+from reprocessing.models.doubt import Word
+from reprocessing.models.settlement import presume
+from reprocessing.pipeline import reconcile, recover, watch
+from tests.conditions import eventually
+from tests.race.abreast import together
+from tests.reprocessing.pipeline import restoring
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WHY: dict[str, Any] = {"by": "ann", "reason": "the disk burnt"}
+#: Copies come to sight again at once.
+SHORT = replace(BRISK, receive_visibility=1)
+
+
+#: What failed rests for a while.
+SLOW: dict[str, Any] = {"backoff_base": 600, "backoff_jitter": "none"}
+
+
+def held() -> hold.Hold:
+    return hold.begin(lanes.clock(), **WHY)
+
+
+def found() -> dict[str, int]:
+    """What is found of undecided letters."""
+    return {one.finding: one.n for one in doubts.tally()}
+
+
+def by_body(bench: Workbench) -> dict[str, str]:
+    """What is found of each undecided letter, by its body."""
+    bodies = dict(DeadLetter.objects.values_list("pk", "payload__body"))
+    return {bytes(bodies[one.letter_id]).decode(): one.finding for group in reconcile.letters() for one in group}
+
+
+def say(**words: str) -> int:
+    return reconcile.decide({kind: Word(word) for kind, word in words.items()}, dlq=None, **WHY)
+
+
+def ask(*arguments: str) -> Any:  # noqa: ANN401  each test knows what it asked for
+    out = StringIO()
+    call_command("after_restore", *arguments, stdout=out)
+    return json.loads(out.getvalue()) if "--json" in arguments else out.getvalue()
+
+
+def come_to_sight(bench: Workbench) -> None:
+    """SQS's own clock passes, which nobody drives, until it hides nothing any more."""
+
+    def hidden() -> int:
+        asked = bench.sqs.get_queue_attributes(QueueUrl=bench.dlq_url, AttributeNames=["All"])["Attributes"]
+        return int(asked["ApproximateNumberOfMessagesNotVisible"])
+
+    eventually(lambda: hidden() == 0, within=10)
+
+
+def drained_late(bench: Workbench, clock: Clock) -> None:
+    """A capture that begins when all that was hidden is in sight, and runs dry."""
+    come_to_sight(bench)
+    clock.advance(hold.HIDDEN_FOR.total_seconds() + 60)
+    assert bench.capture().captured.drained
+
+
+def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    held()
+    assert (bench.replay().taken, bench.delivered()) == (0, [])
+    assert lanes.hint(limit=5, lifetime=5) == []
+    say(unknown="replay", unfinished="replay")
+    assert (bench.replay().taken, bench.delivered()) == (0, [])
+    assert hold.end(**WHY, early=True) is not None
+    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["letter"])
+
+
+def test_no_other_command_lifts_the_hold() -> None:
+    held()
+    with pytest.raises(BackupIsUnreconciled, match="after_restore"):
+        stops.resume(None, **WHY)
+    for more in ((), ("--confirm",)):
+        with pytest.raises(CommandError, match="after_restore report"):
+            call_command("resume_redrive", "--all", "--reason", "why", *more)
+    assert Halt.objects.get().restored_to is not None
+
+
+def test_a_stop_of_everything_outlives_the_hold() -> None:
+    stops.stop(None, by="bob", reason="rain")
+    held()
+    hold.end(**WHY, early=True)
+    stop = stops.stopped(None)
+    assert stop
+    assert (stop.by, stop.reason) == ("bob", "rain")
+
+
+def test_a_second_hold_changes_nothing() -> None:
+    first = held()
+    second = hold.begin(lanes.clock(), by="bob", reason="again")
+    assert (first.new, second.new, second.by, second.since) == (True, False, "ann", first.since)
+    assert Review.objects.filter(act="stopped").count() == 1
+
+
+def test_two_who_hold_at_once_begin_one_hold() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    begun = together([held] * 4)
+    assert (sum(one.new for one in begun), len({one.since for one in begun}), found()) == (1, 1, {"hidden": 1})
+
+
+def test_nothing_that_was_out_is_presumed_delivered_since_its_return_may_be_forgotten() -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=0)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    bench.delivered()
+    held()
+    for _ in range(2):
+        bench.capture()
+        assert bench.promote() == 0
+    assert (bench.states(), found()) == ({"letter": "awaiting"}, {"hidden": 1})
+
+
+def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=0)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    held()
+    assert (presume([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
+
+
+def test_a_restore_shows_what_became_of_each_letter(clock: Clock) -> None:
+    bench = Workbench(conf=SHORT, fields=SLOW)
+    for body in "abcd":
+        bench.bury(body, key=body)
+    bench.ready()
+    restoring.take()
+    with bench.refusing("c"), bench.refusing("d"):
+        bench.replay()
+    assert Counter(bench.states().values()) == {"delivered": 2, "waiting": 2}
+    restoring.restore()
+    held()
+    assert found() == {"hidden": 4}
+    drained_late(bench, clock)
+    assert by_body(bench) == {"a": "gone", "b": "gone", "c": "seen", "d": "seen"}
+
+
+def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock) -> None:
+    bench = Workbench(conf=SHORT)
+    bench.bury("letter")
+    bench.ready()
+    restoring.take()
+    bench.replay()
+    restoring.restore()
+    held()
+    drained_late(bench, clock)
+    assert found() == {"gone": 1}
+    DeadLetter.objects.update(expires_at=lanes.clock() + timedelta(hours=1))
+    assert found() == {"dropped": 1}
+
+
+def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
+    bench = Workbench(conf=SHORT, fields={"ordering_key": "attribute:key", **SLOW})
+    for n in range(6):
+        bench.bury(f"{n}", key="k")
+    bench.ready()
+    restoring.take()
+    with bench.refusing("3"):
+        bench.replay()
+    sent_before = [one["Body"] for one in bench.delivered()]
+    assert sent_before == ["0", "1", "2"]
+    restoring.restore()
+    held()
+    drained_late(bench, clock)
+    named = {body for body, finding in by_body(bench).items() if finding != "gone"}
+    say(finished="delivered", unfinished="replay", unknown="replay")
+    assert hold.end(**WHY, early=False) is not None
+    bench.replay()
+    sent_after = [one["Body"] for one in bench.delivered()]
+    assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
+    assert set(bench.states().values()) == {"delivered"}
+    said = DeadLetter.objects.filter(presumed=True)
+    assert {one.detail for one in said} == {'ann said so after a restore: "the disk burnt"'}
+    assert said.count() == 3
+    known = hearings.of(said[0])
+    assert (known.how, "a person said so" in known.sentence) == ("presumed", True)
+
+
+def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
+    bench = Workbench(conf=SHORT)
+    bench.bury("letter")
+    bench.ready()
+    restoring.take()
+    bench.replay()
+    (before,) = bench.delivered()
+    restoring.restore()
+    held()
+    say(unknown="replay")
+    hold.end(**WHY, early=True)
+    bench.replay()
+    (after,) = bench.delivered()
+    names = ("RedriveId", "IdempotencyKey")
+    assert [before["MessageAttributes"][one] for one in names] == [after["MessageAttributes"][one] for one in names]
+
+
+def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
+    bench = Workbench(conf=SHORT)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    held()
+    come_to_sight(bench)
+    bench.capture()
+    assert found() == {"sent": 1}
+    say(unknown="parked")
+    assert (bench.letter().state, bench.letter().reason) == ("parked", "in_doubt")
+    assert bench.history() == [(1, "unknown", 0)]
+
+
+def test_what_was_on_its_last_attempt_is_replayed_when_a_person_says_so(clock: Clock) -> None:
+    bench = Workbench(conf=SHORT, fields={"max_attempts": 1})
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    held()
+    come_to_sight(bench)
+    bench.capture()
+    say(unknown="replay")
+    hold.end(**WHY, early=True)
+    clock.advance(10)  # past the dead worker's lease
+    bench.replay()
+    assert (bench.states(), bench.history()) == ({"letter": "delivered"}, [(1, "unknown", 0), (2, "accepted", 0)])
+
+
+def test_whoever_looks_is_told_of_the_restore_and_of_what_ends_the_hold(client: Client) -> None:
+    bench = Workbench()
+    held()
+    out = StringIO()
+    call_command("redrive_status", stdout=out)
+    assert "EVERYTHING IS HELD" in out.getvalue()
+    assert "after_restore report" in out.getvalue()
+    assert "resume_redrive" not in out.getvalue()
+    with pytest.raises(CommandError, match=r"restored from a backup, and nothing is sent .* after_restore report"):
+        call_command("drain_dlq", bench.name)
+    client.force_login(User.objects.create_superuser("root"))
+    page = client.get("/admin/").content.decode()
+    assert ("PostgreSQL was restored from a backup" in page, "Let it go on" in page) == (True, False)
+
+
+def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost() -> None:
+    bench = Workbench(conf=SHORT)
+    bench.bury("letter")
+    bench.ready()
+    restoring.take()
+    bench.replay()
+    (sent,) = bench.delivered()
+    restoring.restore()
+    held()
+    bench.come_back(sent)
+    bench.capture()
+    assert (bench.states(), found()) == ({"letter": "waiting"}, {"came_back": 1})
+    assert bench.letter().attempts == 1
+    say(unfinished="replay")
+    hold.end(**WHY, early=True)
+    bench.replay()
+    (again,) = bench.delivered()
+    assert again["MessageAttributes"]["RedriveId"]["StringValue"].endswith(":2")
+    assert bench.states() == {"letter": "delivered"}
+
+
+def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again() -> None:
+    bench = Workbench(conf=SHORT)
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    (sent,) = bench.delivered()
+    mark = sent["MessageAttributes"]["RedriveId"]
+    sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
+    bench.come_back(sent)
+    bench.capture()
+    assert (bench.letter().state, bench.letter().attempts, DeadLetter.objects.count()) == ("waiting", 3, 1)
+    bench.capture()
+    assert (bench.letter().attempts, bench.left()) == (3, 0)
+
+
+def test_what_is_captured_anew_is_in_doubt_too() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    held()
+    bench.capture()
+    hold.doubt_arrived()
+    assert found() == {"arrived": 1}
+    with pytest.raises(BackupIsUnreconciled, match="1 letter is undecided"):
+        hold.end(**WHY, early=True)
+
+
+def test_a_release_waits_until_all_is_in_sight(clock: Clock) -> None:
+    bench = Workbench()
+    held()
+    with pytest.raises(BackupIsUnreconciled, match=bench.name):
+        hold.end(**WHY, early=False)
+    clock.advance(hold.HIDDEN_FOR.total_seconds() + 1)
+    bench.capture()
+    assert hold.end(**WHY, early=False) is not None
+
+
+def test_a_decision_goes_on_where_it_was_interrupted() -> None:
+    bench = Workbench()
+    for n in range(3):
+        bench.bury(f"{n}")
+    bench.ready()
+    held()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reconcile, "GROUP", 1)
+
+        def gone(done: int) -> None:
+            if done == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            reconcile.decide({"unknown": Word.REPLAY}, dlq=None, **WHY, heard=gone)
+    assert (found(), say(unknown="replay"), found()) == ({"hidden": 1}, 1, {})
+    assert Review.objects.filter(act="changed").count() == 3
+
+
+def test_copies_nobody_has_seen_since_are_not_hidden_for_longer() -> None:
+    bench = Workbench(conf=replace(BRISK, receive_visibility=30))
+    bench.bury("letter")
+    bench.ready()
+    held()
+    recover.sweep(bench.dlq, conf=replace(BRISK, receive_visibility=120))
+    assert rows.execute("SELECT FROM redrive_custody WHERE extended", {}) == 0
+
+
+# --- a restore that nobody tells of -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def marks() -> HighWater:
+    return HighWater.at(settings.REDIS_URL)
+
+
+def restored(marks: HighWater, *, forgets: int = 3) -> None:
+    """Some ticks; then the database is as it was after the first two."""
+    for _ in range(2):
+        watch.tick(marks)
+    was = tide.stand()
+    for _ in range(forgets):
+        assert watch.tick(marks)
+    assert was is not None
+    Tide.objects.update(ticks=was.ticks)
+
+
+@pytest.mark.parametrize("forgets", [1, 3])
+@pytest.mark.parametrize("notices", [watch.tick, watch.look], ids=["a tick", "a slice"])
+def test_a_restore_that_nobody_tells_of_is_held(
+    marks: HighWater, notices: Callable[[HighWater], bool], forgets: int
+) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    restored(marks, forgets=forgets)
+    assert not notices(marks)
+    there = hold.standing()
+    assert there
+    assert "restored from a backup" in there.reason
+    assert (bench.replay().taken, found()) == (0, {"hidden": 1})
+
+
+def test_a_restore_is_told_of_once(marks: HighWater) -> None:
+    restored(marks)
+    watch.tick(marks)
+    hold.end(**WHY, early=True)
+    assert (watch.tick(marks), watch.look(marks), hold.standing()) == (True, True, None)
+
+
+def test_a_redis_that_was_flushed_holds_nothing(marks: HighWater) -> None:
+    restored(marks)
+    redis.Redis.from_url(settings.REDIS_URL).delete(f"redrive:highwater:{Tide.objects.get().database}")
+    assert (watch.look(marks), watch.tick(marks), hold.standing()) == (True, True, None)
+
+
+def test_a_redis_that_is_gone_holds_nothing() -> None:
+    gone = HighWater.at("redis://127.0.0.1:9/0")
+    assert (watch.tick(gone), watch.look(gone), hold.standing()) == (True, True, None)
+
+
+def test_another_database_of_the_same_redis_is_no_restore(marks: HighWater) -> None:
+    restored(marks)
+    Tide.objects.update(database=uuid4())
+    assert (watch.tick(marks), hold.standing()) == (True, None)
+
+
+def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
+    watch.tick(marks)  # the script is known from now on
+
+    def cost(of: Callable[[HighWater], bool]) -> int:
+        calls: list[str] = []
+        execute = redis.Redis.execute_command
+        with pytest.MonkeyPatch.context() as patch:
+
+            def heard(self: redis.Redis, *rest: Any, **options: Any) -> Any:  # noqa: ANN401  redis's own
+                calls.append(str(rest[0]))
+                return execute(self, *rest, **options)  # type: ignore[no-untyped-call]
+
+            patch.setattr(redis.Redis, "execute_command", heard)
+            of(marks)
+        return len(calls)
+
+    assert [cost(watch.tick), cost(watch.look)] == [1, 1]
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
+    bench = Workbench(conf=SHORT)
+    bench.bury("letter")
+    bench.ready()
+    since = (lanes.clock() + timedelta(seconds=1)).isoformat()
+    clock.advance(2)
+    said = ("--reason", "the disk burnt", "--by", "ann")
+    assert "NOT HELD" in ask("hold", "--since", since, *said)
+    assert Halt.objects.count() == 0
+    assert ask("hold", "--since", since, *said, "--confirm", "--json")["new"] is True
+    drained_late(bench, clock)
+    told = ask("report", "--json")
+    assert [(one["message_id"], one["class"], one["finding"]) for one in told["letters"]] == [
+        (bench.letter().message_id, "unfinished", "seen")
+    ]
+    assert (told["undecided"], told["not_in_sight"]) == (1, [])
+    assert "1 letters are decided" in ask("resolve", bench.name, "--unfinished", "replay", *said)
+    for more in ((), ("--confirm",)):
+        with pytest.raises(CommandError, match="Nothing was done: 1 letter is undecided"):
+            ask("release", *said, *more)
+    assert ask("resolve", "--unfinished", "replay", *said, "--confirm", "--json")["decided"] == 1
+    assert "Everything goes on" in ask("release", *said, "--confirm")
+    assert (hold.standing(), bench.replay().taken) == (None, 1)
+
+
+def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_the_release_is() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    began = held()
+    why = ("--reason", "why")
+    after = f"when a capture of {bench.name} that begins after {when(began.in_sight_at)} has run dry: manage.py"
+    assert after in ask("resolve", "--unknown", "replay", *why, "--confirm")
+    assert after in ask("report")
+    refusals = []
+    for more in ((), ("--json",), ("--confirm",)):
+        with pytest.raises(CommandError, match="not all that was hidden") as refused:
+            ask("release", *why, *more)
+        refusals.append(str(refused.value))
+    assert len(set(refusals)) == 1
+    assert "This was a dry run: with --confirm everything goes on." in ask("release", *why, "--early")
+    assert hold.standing() is not None
+
+
+def test_a_second_hold_with_another_time_says_that_the_first_stands() -> None:
+    began = hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
+    for more in ((), ("--confirm",), ("--confirm", "--json")):
+        with pytest.raises(CommandError, match="--since 0001-01-01 00:00:00 UTC was not taken") as refused:
+            ask("hold", "--since", "0001-01-01", "--reason", "again", *more)
+        assert f"restored to {when(began.restored_to)}" in str(refused.value)
+    again = ask("hold", "--since", began.restored_to.isoformat(), "--reason", "again", "--confirm", "--json")
+    assert (again["new"], hold.standing()) == (False, replace(began, new=False))
+
+
+def test_a_first_line_of_a_hold_counts_in_words_and_says_the_year_in_full() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    assert ask("hold", "--since", "0001-01-01", "--reason", "why").startswith(
+        "1 attempt began after 0001-01-01 00:00:00 UTC: "
+    )
+
+
+def test_without_a_hold_there_is_nothing_to_decide() -> None:
+    for more in ((), ("--confirm",)):
+        with pytest.raises(CommandError, match="Nothing is held after a restore"):
+            ask("resolve", "--unfinished", "replay", "--reason", "why", *more)
+
+
+def test_a_backup_of_the_future_is_refused() -> None:
+    with pytest.raises(CommandError, match="has not come yet"):
+        ask("hold", "--since", "2999-01-01T00:00:00Z", "--reason", "why", "--confirm")
+    assert Halt.objects.count() == 0
+
+
+def test_what_is_still_in_its_dlq_cannot_be_called_delivered() -> None:
+    with pytest.raises(CommandError, match="invalid choice"):
+        ask("resolve", "--unfinished", "delivered", "--reason", "why", "--confirm")

@@ -1,0 +1,84 @@
+"""What a drain is told to cost, beside the local SQS's own log of its calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from reprocessing.domain import cost
+from reprocessing.domain.cost import Cost, Prices
+from reprocessing.models import Attempt, Target, charges
+from reprocessing.models.plans import Asked
+from reprocessing.pipeline import foresee, gather, plan, recover
+from reprocessing.pipeline.drain import again, prepare
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def calls(bench: Workbench) -> Counter[str]:
+    """What was asked of the dlq and of its origin, by action, but for the burying."""
+    return Counter(action for url in (bench.dlq_url, bench.origin_url) for action in _of(url))
+
+
+def _of(url: str) -> Iterator[str]:
+    name, since, end = url.rsplit("/", 1)[-1], 0, 1
+    while since < end:
+        asked = f"{os.environ['AWS_ENDPOINT_URL_SQS']}/_sandbox/calls?queue={name}&since={since}"
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            page = json.load(answer)
+        yield from (one["action"] for one in page["calls"] if one["action"] != "SendMessage")
+        since, end = page["next"], page["end"]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_drain_takes_the_requests_that_its_plan_tells(*, keyed: bool) -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key"} if keyed else {})
+    sizes = [200_000 if number % 10 == 0 else 100 for number in range(25)]
+    for number, size in enumerate(sizes):
+        bench.bury("x" * size, **({"key": str(number % 5)} if keyed else {}))
+    before = calls(bench)
+    bench.capture()
+    captured = calls(bench) - before
+    told = cost.receives(25, sum(sizes), receivers=gather.receivers(25, bench.conf), each=1)
+    asked = captured["ReceiveMessage"] + captured["GetQueueAttributes"]
+    assert told.least - sum(sizes) // cost.UNIT <= asked <= told.most
+    plan.places(bench.dlq)
+    run = prepare(bench.dlq, Asked("run", "anna"))
+    outlook = foresee.plan(run, count_lag=0, asks_s3=False)
+    again(run, by="anna")
+    bench.replay()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    drained = calls(bench) - before - captured
+    charged = drained["SendMessageBatch"] + sum(size // cost.UNIT for size in sizes)
+    assert outlook.cost.least <= charged + drained["DeleteMessageBatch"] <= outlook.cost.most
+    assert set(drained) <= {"SendMessageBatch", "DeleteMessageBatch"}
+    spent = charges.of(run.pk, Prices(standard=1e6))
+    assert spent is not None
+    assert spent.least <= charged + drained["DeleteMessageBatch"] <= spent.most
+    assert spent.least_price == spent.least
+    if not keyed:
+        assert (drained["SendMessageBatch"], drained["DeleteMessageBatch"]) == (3, 3)
+
+
+def test_a_run_is_charged_for_each_try_and_for_no_letter_that_did_not_go_to_a_queue() -> None:
+    bench = Workbench(fields={"backoff_base": 0, "backoff_jitter": "none"})
+    bench.bury("letter")
+    run = bench.ready()
+    prices = Prices(standard=1e6)
+    assert charges.of(run.pk, prices) == Cost()
+    with bench.refusing("letter"):
+        bench.replay()
+    tries = Attempt.objects.filter(run=run).count()
+    refused = charges.of(run.pk, prices)
+    assert tries > 1
+    assert refused is not None
+    assert (refused.least, refused.most) == (1 + 1, tries + 1)
+    assert charges.of(run.pk, prices, most=tries - 1) is None
+    Target.objects.filter(pk=bench.target.pk).update(kind="http", url="https://shop.example.com/hook")
+    assert charges.of(run.pk, prices) == cost.deletes(1, each=1)

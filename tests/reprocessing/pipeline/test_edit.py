@@ -1,0 +1,299 @@
+"""Edit one letter: what a person made of it is what goes, what it was stays, and whatever comes back is known."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+
+import pytest
+
+from reprocessing.domain.envelope import Attribute, unpack
+from reprocessing.domain.marks import MarkNames
+from reprocessing.models import Claim, DeadLetter, Payload, Review, Revision, amendments, editing, tallies
+from reprocessing.pipeline import edit, place
+from reprocessing.pipeline.edit import Alteration, Edited, Overtaken, Seen, Unsendable
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NAMES = MarkNames()
+BODY, MENDED = '{"total": 1}', b'{"total": 2}'
+
+
+def _parked(body: str = BODY, *, fifo: bool = False, key: str | None = None, **fields: object) -> Workbench:
+    bench = Workbench(fifo=fifo, fields={"max_attempts": 1, **fields})
+    bench.bury(body, key=key, note="first")
+    bench.ready()
+    with bench.refusing(body):
+        bench.replay()
+    assert bench.letter().state == "parked"
+    return bench
+
+
+def _seen(letter: DeadLetter) -> Seen:
+    assert letter.finished_at
+    return Seen(letter.finished_at, letter.revision.no if letter.revision else 0)
+
+
+def _own(letter: DeadLetter) -> dict[str, Attribute]:
+    return unpack(bytes(Payload.objects.get(letter=letter).attributes))
+
+
+def _edit(  # noqa: PLR0913  # each by its name
+    letter: DeadLetter, body: bytes = MENDED, attributes: dict[str, Attribute] | None = None, *,
+    seen: Seen | None = None, key: str | None = None, by: str = "anna", replay: bool = True,
+) -> Edited | Overtaken | Unsendable:  # fmt: skip
+    to = Alteration(body, _own(letter) if attributes is None else attributes, key)
+    return edit.letter(letter.pk, seen or _seen(letter), to, names=NAMES, by=by, reason="a typo", replay=replay)
+
+
+def test_an_edit_is_no_failure_in_what_is_counted() -> None:
+    bench = _parked()
+    before = {one.what: one.n for one in tallies.hours(1)}
+    for total in (b"2", b"3"):
+        assert isinstance(_edit(bench.letter(), total, replay=False), Edited)
+    assert {one.what: one.n for one in tallies.hours(1)} == before
+
+
+def test_what_was_written_is_sent_byte_for_byte_and_what_was_captured_stays() -> None:
+    bench = _parked()
+    before = Payload.objects.values_list("body", "attributes", "system").get()
+    attributes = {"note": Attribute("String", "second"), "more": Attribute("Number", "7")}
+    assert _edit(bench.letter(), attributes=attributes) == Edited(1)
+    bench.replay()
+    (sent,) = bench.delivered()
+    own = {name: one["StringValue"] for name, one in sent["MessageAttributes"].items() if name in attributes}
+    assert (sent["Body"].encode(), own) == (MENDED, {"note": "second", "more": "7"})
+    assert Payload.objects.values_list("body", "attributes", "system").get() == before
+    letter = bench.letter()
+    assert (letter.state, bytes(letter.body_hash)) == ("delivered", hashlib.sha256(MENDED).digest())
+
+
+def test_without_replay_it_stays_parked_and_the_next_edit_is_of_this_one() -> None:
+    bench = _parked()
+    assert _edit(bench.letter(), replay=False) == Edited(1)
+    assert bench.letter().state == "parked"
+    assert _edit(bench.letter(), b'{"total": 3}') == Edited(2)
+    bench.replay()
+    assert [one["Body"] for one in bench.delivered()] == ['{"total": 3}']
+    assert [bytes(one.body) for one in Revision.objects.order_by("no")] == [MENDED, b'{"total": 3}']
+
+
+def test_copies_of_what_was_sent_before_and_after_the_edit_are_both_known() -> None:
+    bench = Workbench(fields={"max_attempts": 1})
+    bench.bury(BODY)
+    bench.ready()
+    bench.replay()
+    (first,) = bench.delivered()
+    bench.come_back(first)
+    bench.capture()
+    assert _edit(bench.letter()) == Edited(1)
+    bench.replay()
+    (second,) = bench.delivered()
+    bench.come_back(first)
+    once = bench.capture().captured
+    assert (once.returns, once.letters, bench.letter().state) == (1, 0, "delivered")
+    bench.come_back(second)
+    twice = bench.capture().captured
+    assert (twice.returns, twice.letters, bench.letter().state) == (1, 0, "parked")
+
+
+def test_of_two_who_saw_the_same_letter_one_edits_it_and_the_other_is_told() -> None:
+    bench = _parked()
+    seen = _seen(bench.letter())
+    assert _edit(bench.letter(), seen=seen, replay=False) == Edited(1)
+    told = _edit(bench.letter(), b'{"total": 9}', seen=seen, by="ben")
+    assert isinstance(told, Overtaken)
+    assert told.why.startswith("it is not as you saw it any more: anna edited it at ")
+    assert told.why.endswith(' UTC ("a typo")')
+    assert [one.by for one in Revision.objects.all()] == ["anna"]
+
+
+def test_what_is_released_meanwhile_is_not_edited() -> None:
+    bench = _parked()
+    seen = _seen(bench.letter())
+    _edit(bench.letter())
+    told = _edit(bench.letter(), b'{"total": 9}', seen=seen, by="ben")
+    assert isinstance(told, Overtaken)
+    assert told.why.endswith("; it is waiting")
+
+
+def test_who_edited_what_and_why_is_recorded_without_a_word_of_it() -> None:
+    bench = _parked()
+    _edit(bench.letter(), attributes={"more": Attribute("String", "canary")}, replay=False)
+    review = Review.objects.get(act="edited")
+    assert (review.by, review.reason, review.before) == ("anna", "a typo", {"revision": 0, "size": 27})
+    assert review.after == {
+        "revision": 1, "size": 28, "sha256": hashlib.sha256(MENDED).hexdigest(), "attributes": ["more", "note"],
+        "body": True, "new_key": False,
+    }  # fmt: skip
+
+
+def test_a_claim_is_for_the_bytes_that_went_and_the_key_stays_unless_another_is_asked_for() -> None:
+    bench = _parked(idempotency_key="attribute:note")
+    _edit(bench.letter())
+    bench.replay()
+    claim = Claim.objects.get()
+    assert (claim.state, bytes(claim.body_hash)) == ("delivered", hashlib.sha256(MENDED).digest())
+    assert bench.letter().idempotency_key == "first"
+
+
+def test_a_new_key_is_a_claim_of_its_own_and_the_old_one_stays() -> None:
+    bench = _parked(idempotency_key="attribute:note")
+    key = str(uuid.uuid4())
+    _edit(bench.letter(), key=key)
+    bench.replay()
+    assert sorted(Claim.objects.values_list("state", flat=True)) == ["delivered", "free"]
+    assert bench.delivered()[0]["MessageAttributes"]["IdempotencyKey"]["StringValue"] == key
+    assert (bench.letter().idempotency_key, Revision.objects.get().idempotency_key) == (key, key)
+
+
+def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_before(clock: Clock) -> None:
+    bench = Workbench(fifo=True, fields={"max_attempts": 1})
+    bench.bury(BODY, key="a")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(60)
+    bench.replay()
+    assert bench.letter().state == "parked"
+    _edit(bench.letter())
+    bench.replay()
+    assert [one["Body"] for one in bench.delivered()] == [BODY, MENDED.decode()]
+
+
+def test_rules_are_asked_about_what_will_be_sent() -> None:
+    rule = {"action": "quarantine", "conditions": ["body:total equals 1"], "enabled": True}
+    amendments.put("ones", rule, by="anna", reason="a test")
+    amendments.put("twos", {**rule, "conditions": ["body:total equals 2"]}, by="anna", reason="a test")
+    bench = Workbench(fields={"max_attempts": 1})
+    bench.bury('{"total": 1}')
+    bench.ready()
+    bench.replay()
+    assert bench.letter().reason == "quarantined"
+    _edit(bench.letter())
+    bench.replay()
+    letter = bench.letter()
+    assert (letter.state, letter.rule and letter.rule.name) == ("parked", "twos")
+
+
+def test_a_letter_without_the_key_of_its_place_gets_both_by_an_edit() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:customer"})
+    bench.bury(BODY)
+    bench.ready()
+    assert bench.letter().reason == "no_ordering_key"
+    _edit(bench.letter(), attributes={"customer": Attribute("String", "c-7")}, key="k-1")
+    bench.replay()
+    letter = bench.letter()
+    assert (letter.state, letter.ordering_key, letter.idempotency_key) == ("delivered", "c-7", "k-1")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (BODY.encode(), "Nothing is changed."),
+        (b'{"total": ', "The body was JSON and no longer is: Expecting value, line 1, column 11."),
+        (b"", "The body is empty; SQS takes no such message."),
+        (b'{"a":"\x01"}', "The body holds a character that SQS does not carry (U+0001, the 7.)."),
+        (b'"' + b"x" * 2**20 + b'"', "With its attributes it has 1,048,593 bytes; its target takes 1,048,576."),
+    ],
+)
+def test_a_body_that_no_queue_would_take_is_refused_in_a_sentence(body: bytes, told: str) -> None:
+    bench = _parked()
+    found = _edit(bench.letter(), body)
+    assert isinstance(found, Unsendable)
+    assert told in found.problems
+    assert (Revision.objects.count(), bench.letter().state) == (0, "parked")
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "told"),
+    [
+        ("a b", ("String", "x"), "The name of an attribute has letters, digits, _ . and - alone, 256 at most, "),
+        (
+            "a",
+            ("Text", "x"),
+            "The type of a is none: String, Number or Binary, and perhaps a label behind a full stop.",
+        ),
+        ("a", ("String", ""), "a is empty; SQS takes no attribute without a value. Remove it, or say something."),
+        ("a", ("Number", "7 and more"), "a is a Number, and what it says is none of 38 digits at most."),
+        ("a", ("Number", "1" * 39), "a is a Number, and what it says is none of 38 digits at most."),
+        ("RedriveId", ("String", "x"), "RedriveId stays as it is: a mark of this service, or of an earlier redrive."),
+        ("traceparent", ("String", "x"), "traceparent stays as it is: it ties the letter to its trace."),
+        ("ERROR_CODE", ("String", "x"), "ERROR_CODE stays as it is: what AWS says of its death."),
+    ],
+)
+def test_an_attribute_that_cannot_go_is_refused_in_a_sentence(name: str, one: tuple[str, str], told: str) -> None:
+    bench = _parked()
+    found = _edit(bench.letter(), MENDED, _own(bench.letter()) | {name: Attribute(*one)})
+    assert isinstance(found, Unsendable)
+    (said,) = found.problems
+    assert said.startswith(told)
+
+
+def test_room_is_left_for_what_is_added_on_replay() -> None:
+    bench = _parked()
+    found = _edit(bench.letter(), MENDED, {f"a{number}": Attribute("String", "x") for number in range(7)})
+    assert isinstance(found, Unsendable)
+    assert found.problems == (
+        "These are 7 attributes; SQS takes 10, and 4 of them are kept free for what is added on replay. Remove 1.",
+    )
+
+
+def test_what_somebody_goes_by_is_named_when_it_changes() -> None:
+    bench = _parked(ordering_key="attribute:note", message_type="body:total")
+    stand = editing.stands(bench.letter().pk)
+    assert stand
+    dlq = type(bench.dlq).objects.get(pk=bench.dlq.pk)
+    to = Alteration(MENDED, {"note": Attribute("String", "second")})
+    assert edit.touched(stand, to, edit.keys(dlq)) == [
+        "This changes attribute:note, which says which letters are replayed in order.",
+        "This changes body:total, which says which type rules take it for.",
+    ]
+    assert edit.touched(stand, Alteration(BODY.encode(), _own(bench.letter())), edit.keys(dlq)) == []
+
+
+def _order(bench: Workbench, body: bytes = MENDED, **attributes: str) -> str:
+    stand = editing.stands(bench.letter().pk)
+    assert stand
+    to = Alteration(body, {name: Attribute("String", value) for name, value in attributes.items()})
+    return edit.order(stand, to, place.policy_of(type(bench.dlq).objects.get(pk=bench.dlq.pk)))
+
+
+def test_a_letter_that_has_a_key_keeps_its_place_whatever_the_edit_changes() -> None:
+    bench = _parked(ordering_key="attribute:note")
+    kept = "It keeps its ordering key, its lane and its place there, whatever the edit changes."
+    assert [_order(bench, note="first"), _order(bench, note="second"), _order(bench)] == [kept] * 3
+    _edit(bench.letter(), attributes={"note": Attribute("String", "second")})
+    assert bench.letter().ordering_key == "first"
+
+
+def test_a_letter_without_a_key_goes_alone_and_no_edit_gives_it_one() -> None:
+    bench = _parked(ordering_key="attribute:customer", missing_key="lane")
+    assert _order(bench, customer="c-7") == (
+        "It has no ordering key and goes alone, in no order with other letters; the edit gives it none."
+    )
+    _edit(bench.letter(), attributes={"customer": Attribute("String", "c-7")})
+    assert (bench.letter().ordering_key, bench.letter().single) == (None, True)
+
+
+def test_a_letter_that_was_parked_without_a_place_is_told_which_one_the_edit_gives_it() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:customer"})
+    bench.bury(BODY)
+    bench.ready()
+    assert _order(bench, note="first") == (
+        "It has no place, and this edit gives it none: attribute:customer names nothing that could be a key. "
+        "Replayed, it goes alone, in no order."
+    )
+    assert _order(bench, customer="c-7") == (
+        "It had no place. With this edit it has an ordering key, and takes its place in that lane."
+    )
+    type(bench.dlq).objects.update(missing_key="lane")
+    assert _order(bench) == "It had no place. With this edit it has one, without an ordering key: it goes alone."
+    DeadLetter.objects.update(origin=None)
+    assert _order(bench) == "The queue it goes back to is not known: as long as that is so, nothing replays it."
+
+
+def test_an_edit_says_who_and_why() -> None:
+    bench = _parked()
+    with pytest.raises(ValueError, match="who made it, and why"):
+        _edit(bench.letter(), by=" ")

@@ -1,0 +1,304 @@
+"""A dlq is AWS's to empty or ours: handed over, looked after, taken back; and letters known again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from reprocessing import sqs
+from reprocessing.domain.verdict import Unknown
+from reprocessing.models import (
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    Lane,
+    Review,
+    captures,
+    lanes,
+    native,
+    operations,
+    rows,
+    stops,
+)
+from reprocessing.models.handover import Standing
+from reprocessing.models.lanes import ACTIVE_RUNS
+from reprocessing.models.plans import Asked
+from reprocessing.models.settlement import Deletable
+from reprocessing.pipeline import hand_over, plan, recover
+from reprocessing.pipeline.drain import prepare
+from reprocessing.pipeline.hand_over import Cancelling, Open, Over, Refusal
+from reprocessing.sqs import Begun
+from tests.race.native import is_aws_s, let_it_end, mine, start, tasks
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def acts(bench: Workbench) -> list[tuple[str, str, str]]:
+    return list(Review.objects.filter(dlq=bench.dlq, run=None).order_by("pk").values_list("act", "by", "reason"))
+
+
+def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again() -> None:
+    bench = mine()
+    bench.bury("a")
+    bench.bury("b")
+    assert isinstance(start(bench), Begun)
+    assert is_aws_s(bench)
+    let_it_end(bench)
+    assert (is_aws_s(bench), bench.left(), sorted(one["Body"] for one in bench.delivered())) == (False, 0, ["a", "b"])
+    assert acts(bench) == [
+        ("started", "anna", "a bulk"), ("changed", "the service", "AWS says COMPLETED: 2 messages moved."),
+    ]  # fmt: skip
+
+
+def test_nothing_is_captured_enlisted_or_sent_while_aws_moves_messages() -> None:
+    bench = mine(fields={"mode": "automatic"})
+    bench.bury("earlier")
+    run = bench.ready()
+    DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="anna", native_reason="a bulk")
+    bench.bury("later")
+    gathered = bench.capture()
+    assert (gathered.captured.busy, gathered.enlisted, bench.states()) == (True, None, {"earlier": "waiting"})
+    assert captures.lease(bench.dlq.pk, lease=60, dirty=1) is None
+    assert (rows.execute(ACTIVE_RUNS, {}), bench.replay().taken) == (0, 0)
+    planned = prepare(bench.dlq, Asked("later", "anna"))
+    assert operations.start(planned, by="anna", reason="now") is None
+    planned.refresh_from_db()
+    assert (planned.state, run.state) == ("planned", "running")
+
+
+BUSY: dict[str, Callable[[Workbench], object]] = {
+    "moving": lambda bench: DeadLetterQueue.objects.update(
+        native_at=lanes.clock(), native_by="bob", native_reason="a bulk"
+    ),
+    "stopped": lambda bench: stops.stop(bench.dlq.pk, by="bob", reason="the consumer is broken"),
+    "captured_until": lambda bench: captures.lease(bench.dlq.pk, lease=60, dirty=1),
+    "hidden": lambda bench: bench.capture(),
+    "under_way": lambda bench: bench.ready(),
+    "plans": lambda bench: prepare(bench.dlq, Asked("of-monday", "bob")),
+}
+
+
+@pytest.mark.parametrize("why", BUSY)
+def test_aws_is_not_asked_while_something_of_ours_is_at_the_dlq(why: str) -> None:
+    bench = mine()
+    bench.bury("letter")
+    BUSY[why](bench)
+    found = start(bench)
+    assert isinstance(found, Standing)
+    assert getattr(found, why)
+    assert tasks(bench) == []
+
+
+def test_aws_is_not_asked_while_beat_drains_the_dlq() -> None:
+    bench = mine(fields={"mode": "automatic"})
+    found = start(bench)
+    assert isinstance(found, Standing)
+    assert (found.mode, tasks(bench)) == ("automatic", [])
+
+
+def test_letters_that_await_the_evidence_of_a_dlq_keep_aws_out_of_it() -> None:
+    bench = mine()
+    bench.judge_by_absence()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    found = start(bench)
+    assert isinstance(found, Standing)
+    assert (found.awaited, found.under_way) == (True, True)
+
+
+def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are() -> None:
+    bench = mine()
+    bench.bury("letter")
+    bench.ready()
+    bench.replay()
+    Custody.objects.update(state="delete", gone_at=None)  # as whoever dies before it is noted leaves it
+    found = start(bench)
+    assert isinstance(found, Standing)
+    assert (found.to_delete, found.under_way) == (1, False)
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert isinstance(start(bench), Begun)
+
+
+def test_a_refusal_of_aws_leaves_the_dlq_ours() -> None:
+    bench = mine()
+    other = bench.sqs.create_queue(QueueName=f"{bench.name}-other")["QueueUrl"]
+    to = bench.arn(other)
+    bench.sqs.delete_queue(QueueUrl=other)
+    done = start(bench, to=to)
+    assert isinstance(done, Refusal)
+    assert "ResourceNotFoundException" in done.why
+    assert not is_aws_s(bench)
+
+
+def lost(*_: object, **__: object) -> Unknown:
+    return Unknown("no answer was had")
+
+
+def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    bench = mine()
+    monkeypatch.setattr(hand_over, "begin_move", lost)
+    assert isinstance(start(bench), Open)
+    hand_over.sweep()
+    assert is_aws_s(bench)  # the call may be on its way
+    clock.advance(hand_over.GRACE + 1)
+    hand_over.sweep()
+    assert (is_aws_s(bench), acts(bench)[-1]) == (False, ("changed", "the service", "AWS never began it."))
+
+
+def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = mine()
+    for body in "abc":
+        bench.bury(body)
+    begin = sqs.begin_move
+
+    def begun_and_lost(*args: object, **options: object) -> Unknown:
+        begin(*args, **{**options, "per_second": 1})  # type: ignore[arg-type]  # those of begin_move
+        return lost()
+
+    monkeypatch.setattr(hand_over, "begin_move", begun_and_lost)
+    assert isinstance(start(bench), Open)
+    hand_over.look(bench.dlq)
+    found = native.of(bench.dlq.pk)
+    assert found is not None
+    assert found.handle
+    assert isinstance(hand_over.cancel(bench.dlq, by="bob", reason="the wrong dlq"), Cancelling)
+    let_it_end(bench)
+    assert (is_aws_s(bench), tasks(bench)) == (False, ["CANCELLED"])
+    assert acts(bench)[1] == ("aborted", "bob", "the wrong dlq")
+
+
+def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = mine()
+    start(bench)
+    let_it_end(bench)
+    monkeypatch.setattr(hand_over, "begin_move", lost)
+    start(bench)
+    hand_over.look(bench.dlq)
+    assert is_aws_s(bench)
+
+
+def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(clock: Clock) -> None:
+    bench = mine()
+    for body in "abc":
+        bench.bury(body)
+    bench.sqs.start_message_move_task(
+        SourceArn=bench.dlq.arn, DestinationArn=bench.target.arn, MaxNumberOfMessagesPerSecond=1
+    )
+    assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
+    found = native.of(bench.dlq.pk)
+    assert found is not None
+    assert found.by == native.SOMEBODY
+    hand_over.cancel(bench.dlq, by="anna", reason="ours to drain")
+    let_it_end(bench)
+    clock.advance(hand_over.EVERY + 1)
+    assert bench.capture().captured.letters == bench.left()
+
+
+def test_cancelling_what_is_over_says_what_became_of_it() -> None:
+    bench = mine()
+    assert hand_over.cancel(bench.dlq, by="anna", reason="a mistake") == Over("")
+    bench.bury("a")
+    start(bench)
+    let_it_end(bench)
+    done = hand_over.cancel(bench.dlq, by="anna", reason="a mistake")
+    assert done == Over("AWS says COMPLETED: 1 messages moved.")
+
+
+def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
+    """Letters of a dry run, whose copies have come to sight again, in SQS as here."""
+    for body in bodies:
+        bench.bury(body)
+    bench.capture()
+    plan.places(bench.dlq)
+    for copy in rows.fetch(Deletable, "SELECT dlq_id, message_id, handle FROM redrive_custody", {}):
+        bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
+    clock.advance(bench.conf.receive_visibility + 1)
+
+
+def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a", "b")
+    public = set(DeadLetter.objects.values_list("public_id", flat=True))
+    assert isinstance(start(bench), Begun)
+    let_it_end(bench)
+    moved = bench.delivered()
+    assert (bench.left(), len(moved)) == (0, 2)
+    clock.restore()
+    bench.come_back({"MessageAttributes": {}, **moved[0]})
+    DeadLetter.objects.update(captured_at=DeadLetter.objects.get(payload__body=b"a").died_at)
+    back = bench.capture().captured
+    assert (back.letters, back.known) == (0, 1)
+    assert set(DeadLetter.objects.values_list("public_id", flat=True)) == public
+    came = bench.letter(payload__body=moved[0]["Body"].encode())
+    away = bench.letter(payload__body=moved[1]["Body"].encode())
+    assert [(one.state, one.objection) for one in (came, away)] == [("captured", ""), ("captured", "moved_by_aws")]
+    bench.enlist()
+    assert bench.replay().taken == 1
+    assert [one["Body"] for one in bench.delivered()] == [moved[0]["Body"]]
+    recover.sweep(bench.dlq, conf=bench.conf)
+    away.refresh_from_db()
+    assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")
+
+
+def test_a_letter_that_a_run_parked_meanwhile_goes_on_too(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    start(bench)
+    let_it_end(bench)
+    (moved,) = bench.delivered()
+    clock.restore()
+    bench.enlist()
+    assert bench.letter().reason == "moved_by_aws"
+    bench.come_back({"MessageAttributes": {}, **moved})
+    DeadLetter.objects.update(captured_at=bench.letter().died_at)
+    bench.capture()
+    assert (bench.letter().state, bench.letter().objection, Lane.objects.count()) == ("captured", "", 0)
+
+
+def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a", "b", "c")
+    start(bench, per_second=1)
+    hand_over.cancel(bench.dlq, by="anna", reason="a mistake")
+    let_it_end(bench)
+    clock.restore()
+    back = bench.capture().captured
+    assert (back.letters, back.known, bench.left()) == (0, back.received, back.received)
+    here = DeadLetter.objects.filter(state="captured", objection="").count()
+    assert (here, DeadLetter.objects.filter(objection="moved_by_aws").count()) == (back.received, 3 - back.received)
+
+
+def test_other_bytes_are_another_letter(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    start(bench)
+    let_it_end(bench)
+    clock.restore()
+    DeadLetter.objects.update(captured_at=bench.letter().died_at)
+    bench.bury("a", kind="another")
+    bench.bury("another")
+    assert (bench.capture().captured.letters, DeadLetter.objects.count()) == (2, 3)
+
+
+def test_what_was_sent_before_the_letter_was_captured_is_another(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    start(bench)
+    let_it_end(bench)
+    bench.bury("a")
+    DeadLetter.objects.update(captured_at=lanes.clock() + timedelta(hours=1))
+    clock.restore()
+    assert (bench.capture().captured.letters, DeadLetter.objects.count()) == (1, 2)
+
+
+@pytest.mark.parametrize("broken", ["native_by = ''", "leased_until = redrive_now()"])
+def test_the_schema_keeps_a_dlq_aws_s_or_ours(broken: str) -> None:
+    bench = mine()
+    DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="anna", native_reason="a bulk")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        rows.execute(f"UPDATE redrive_dlq SET {broken} WHERE id = %(dlq)b", {"dlq": bench.dlq.pk})

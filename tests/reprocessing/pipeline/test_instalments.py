@@ -1,0 +1,129 @@
+"""Large plans that were started: workers bring their letters onto their lanes, a few at a time and in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import Attempt, DeadLetter, Run, instalments, operations, progress
+from reprocessing.models.plans import Asked
+from reprocessing.pipeline import drain, plan
+from reprocessing.pipeline.examine import sight
+from tests.race.abreast import elsewhere
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+WHO = {"by": "ann", "reason": "mended"}
+LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instalments, "SIZE", 2)
+    monkeypatch.setattr(instalments, "AHEAD", 3)
+
+
+@pytest.fixture
+def bench() -> Workbench:
+    bench = Workbench(fields=KEYED)
+    for one in LETTERS:
+        bench.bury(one, key=one[0], n=one[1:])
+    bench.capture()
+    plan.places(bench.dlq)
+    return bench
+
+
+def _started(bench: Workbench) -> Run:
+    run = drain.prepare(bench.dlq, Asked("monday", "ann", in_waves=False))
+    operations.start(run, **WHO)
+    return Run.objects.get(pk=run.pk)
+
+
+def _sent(key: str) -> list[str]:
+    bodies = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
+    return [text for body in bodies if (text := bytes(body).decode())[0] == key]
+
+
+def _stop_after(turns: int) -> Any:  # noqa: ANN401  a stop
+    left = iter([False] * turns)
+    return lambda: next(left, True)
+
+
+def test_a_large_plan_is_started_at_once_and_none_of_it_enlisted(bench: Workbench) -> None:
+    run = _started(bench)
+    assert (run.state, set(bench.states().values())) == ("running", {"captured"})
+    assert [one.id for one in instalments.owing(limit=5)] == [run.pk]
+    assert progress.finish_runs() == 0
+
+
+def test_it_comes_onto_its_lanes_in_instalments_and_no_letter_overtakes_another(bench: Workbench) -> None:
+    run, turns = _started(bench), 0
+    while instalments.owing(limit=5):
+        instalments.pay(run.pk, instalments.ahead(run.pk)[0])
+        bench.replay()
+        turns += 1
+    assert (turns, set(bench.states().values())) == (4, {"delivered"})
+    assert (_sent("a"), _sent("b")) == (["a1", "a2", "a3", "a4", "a5"], ["b1", "b2"])
+
+
+def test_whoever_goes_on_stops_when_it_is_told_and_the_next_finishes_it(bench: Workbench) -> None:
+    run = _started(bench)
+    assert plan.go_on(stop=_stop_after(3)) == 3
+    assert progress.tally(run.pk).captured == 4
+    assert plan.go_on(stop=lambda: False) == 4
+    assert instalments.owing(limit=5) == []
+
+
+def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
+    DeadLetter.objects.filter(payload__body=b"b2").update(objection="no_ordering_key")
+    _started(bench)
+    assert plan.go_on(stop=lambda: False) == 7
+    assert bench.states() == dict.fromkeys(LETTERS, "waiting") | {"b2": "parked"}
+
+
+def test_of_a_paused_run_nothing_is_enlisted_until_it_goes_on(bench: Workbench) -> None:
+    run = _started(bench)
+    next_ones = instalments.ahead(run.pk)[0]
+    operations.pause(run.pk, **WHO)
+    assert (instalments.pay(run.pk, next_ones), instalments.owing(limit=5)) == (None, [])
+    operations.resume(run.pk, **WHO)
+    assert plan.go_on(stop=lambda: False) == 7
+
+
+def test_what_an_aborted_run_had_not_begun_with_is_free_for_another(bench: Workbench) -> None:
+    run = _started(bench)
+    plan.go_on(stop=_stop_after(2))
+    operations.abort(run, stop_dlq=False, **WHO)
+    left = DeadLetter.objects.filter(state=LetterState.CAPTURED)
+    assert {one.run_id for one in left} == {None}
+    assert left.count() == 5
+
+
+def test_of_two_workers_one_pays_at_a_time(bench: Workbench) -> None:
+    run = _started(bench)
+    first, second = instalments.ahead(run.pk)
+    with elsewhere() as begin:
+        with transaction.atomic():
+            assert instalments.pay(run.pk, first)
+            assert begin(lambda: instalments.pay(run.pk, second)).result(20) is None
+        assert begin(lambda: instalments.pay(run.pk, second)).result(20)
+
+
+def test_an_instalment_that_was_paid_already_changes_nothing(bench: Workbench) -> None:
+    run = _started(bench)
+    first = instalments.ahead(run.pk)[0]
+    instalments.pay(run.pk, first)
+    done = instalments.pay(run.pk, first)
+    assert done
+    assert (done.letters, done.lanes, done.parked) == (0, 0, 0)
+
+
+def test_their_places_are_fixed_from_the_start_on(bench: Workbench) -> None:
+    assert sight._of_letters(bench.dlq)["on_lanes"] == 0
+    _started(bench)
+    assert sight._of_letters(bench.dlq)["on_lanes"] == 7

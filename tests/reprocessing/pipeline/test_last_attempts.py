@@ -1,0 +1,238 @@
+"""Last attempts of unknown end: the letter is parked, its copy may be on its way, and its lane waits for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.envelope import unpack
+from reprocessing.domain.verdict import Outcome, Unknown
+from reprocessing.models import Attempt, Claim, DeadLetter, Payload, Target, hearings
+from reprocessing.models.intent import Intended
+from reprocessing.pipeline import deliver, edit, park, recover
+from reprocessing.pipeline.edit import Alteration, Seen
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 1}
+LEASE, WINDOW = 9, 100
+
+End = Callable[[Workbench, Clock], None]
+
+
+def _unheard(bench: Workbench, _: Clock) -> None:
+    """The letter goes out, and the reply is lost."""
+    post = deliver.letters
+
+    def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
+        post(intended, *rest, **options)
+        return {one.attempt_id: Unknown("the reply was lost") for one in intended}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deliver, "letters", deaf)
+        bench.replay(seconds=1)
+
+
+def _killed(bench: Workbench, clock: Clock) -> None:
+    """The letter goes out, its worker is killed, and another takes the lane."""
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    bench.replay(seconds=1)
+
+
+@pytest.fixture(params=[_unheard, _killed], ids=["unheard", "killed"])
+def end(request: pytest.FixtureRequest) -> End:
+    found: End = request.param
+    return found
+
+
+def _bench(*, advance: str = "settled", **fields: object) -> Workbench:
+    """Two letters of one key, of which the first may be tried once."""
+    bench = Workbench(fields=KEYED | fields)
+    bench.judge_by_absence(window=WINDOW, advance=advance)
+    for n in ("1", "2"):
+        bench.bury(n, key="k", n=n)
+    bench.ready()
+    return bench
+
+
+def _outlast(bench: Workbench, clock: Clock) -> None:
+    """The origin is seen empty, a window later again, and then the dlq: it did not come back."""
+    bench.promote()
+    clock.advance(WINDOW + 5)
+    bench.promote()
+    bench.capture()
+    bench.promote()
+
+
+def _first(bench: Workbench) -> str:
+    letter = bench.letter(payload__body=b"1")
+    return f"{letter.state} {letter.reason}"
+
+
+def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end: End) -> None:
+    bench = _bench()
+    end(bench, clock)
+    assert (_first(bench), bench.lane().phase) == ("parked attempts_spent", "awaiting")
+    assert bench.history() == [(1, None, 0)]
+    recover.dlqs(conf=bench.conf)  # the copy of what is parked is deleted
+    clock.advance(WINDOW - 5)
+    bench.promote()
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    _outlast(bench, clock)
+    bench.replay(seconds=1)
+    assert bench.history() == [(1, "unknown", 0), (1, None, 0)]
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+    assert _first(bench) == "parked attempts_spent"
+
+
+def test_while_nobody_has_looked_into_the_dlq_it_may_have_come_back(clock: Clock, end: End) -> None:
+    bench = _bench()
+    end(bench, clock)
+    (sent,) = bench.delivered()
+    for _ in range(3):
+        bench.promote()
+        clock.advance(WINDOW + 5)
+    bench.come_back(sent)
+    bench.promote()
+    bench.replay(seconds=1)
+    assert (bench.lane().phase, bench.delivered()) == ("awaiting", [])
+    bench.capture()
+    assert bench.history() == [(1, "returned", 0)]
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> None:
+    bench = _bench()
+    Target.objects.filter(pk=bench.target.pk).update(proof="acknowledged", watched_by=None)
+    end(bench, clock)
+    bench.delivered()
+    clock.advance(WINDOW + 1)
+    bench.promote()
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> None:
+    bench = _bench()
+    end(bench, clock)
+    (sent,) = bench.delivered()
+    bench.come_back(sent)
+    bench.capture()
+    assert (_first(bench), bench.history()) == ("parked attempts_spent", [(1, "returned", 0)])
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
+    bench = _bench()
+    end(bench, clock)
+    park.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
+    bench.replay(seconds=1)
+    assert (bench.lane().phase, len(bench.delivered())) == ("awaiting", 1)
+    _outlast(bench, clock)
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
+
+
+def test_its_twin_waits_as_long_and_goes_then(clock: Clock, end: End) -> None:
+    bench = Workbench(fields={"idempotency_key": "attribute:event", "max_attempts": 1})
+    bench.judge_by_absence(window=WINDOW, advance="settled")
+    for n in ("1", "2"):
+        bench.bury(n, event="e")
+    bench.ready()
+    end(bench, clock)
+    assert Claim.objects.get().state == "held"
+    bench.replay(seconds=1)
+    assert len(bench.delivered()) == 1
+    _outlast(bench, clock)
+    assert Claim.objects.get().state == "free"
+    bench.replay(seconds=1)
+    assert len(bench.delivered()) == 1
+
+
+def test_a_discard_keeps_its_key_though_it_is_on_its_way(clock: Clock, end: End) -> None:
+    bench = _bench(idempotency_key="attribute:n")
+    end(bench, clock)
+    park.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
+    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    _outlast(bench, clock)
+    assert Claim.objects.get(letter__payload__body=b"1").state == "discarded"
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+def test_where_the_next_may_go_at_once_it_does(clock: Clock, end: End) -> None:
+    bench = _bench(advance="accepted")
+    end(bench, clock)
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+    assert bench.history()[0] == (1, "unknown", 0)
+
+
+def test_its_page_says_until_when_it_may_come_back(clock: Clock, end: End) -> None:
+    bench = _bench()
+    end(bench, clock)
+    deadline = Attempt.objects.get().deadline
+    assert deadline is not None
+    assert hearings.of(bench.letter(payload__body=b"1")).sentence == (
+        "It is not known: perhaps it went out, and no answer was heard, and it may come back until "
+        f"{deadline:%Y-%m-%d %H:%M:%S} UTC. It is parked: a person decides."
+    )
+
+
+def _twins(clock: Clock, end: End) -> tuple[Workbench, DeadLetter]:
+    """Two letters of one key, of which the first is parked after a last attempt of unknown end."""
+    bench = Workbench(fields={"idempotency_key": "attribute:event", "max_attempts": 1})
+    bench.judge_by_absence(window=WINDOW, advance="settled")
+    for n in ("1", "2"):
+        bench.bury(n, event="e")
+    bench.ready()
+    end(bench, clock)
+    return bench, bench.letter(state="parked")
+
+
+def _give_another_key(bench: Workbench, letter: DeadLetter) -> None:
+    attributes = unpack(bytes(Payload.objects.get(letter=letter).attributes))
+    assert letter.finished_at
+    edit.letter(
+        letter.pk, Seen(letter.finished_at, 0), Alteration(b"another", attributes, "another-key"),
+        names=bench.conf.marks, replay=False, by="ann", reason="mended",
+    )  # fmt: skip
+
+
+def _send_elsewhere(bench: Workbench, letter: DeadLetter) -> None:
+    url = bench.queue(f"{bench.name}-elsewhere")
+    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
+    park.release([letter.pk], target=other.pk, by="ann", reason="mended")
+
+
+@pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
+def test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target(
+    clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
+) -> None:
+    bench, letter = _twins(clock, end)
+    done(bench, letter)
+    bench.delivered()
+    _outlast(bench, clock)
+    bench.replay(seconds=1)
+    twin = DeadLetter.objects.exclude(pk=letter.pk).get()
+    assert (twin.state, twin.attempts) == ("awaiting", 1)
+
+
+def test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way(clock: Clock, end: End) -> None:
+    bench, letter = _twins(clock, end)
+    park.discard([letter.pk], by="ann", reason="old")
+    park.restore([letter.pk], by="ann", reason="not old")
+    assert Claim.objects.get().state == "held"
+    bench.replay(seconds=1)
+    assert len(bench.delivered()) == 1
+    _outlast(bench, clock)
+    bench.replay(seconds=1)
+    assert len(bench.delivered()) == 1

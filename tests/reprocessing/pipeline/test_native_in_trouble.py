@@ -1,0 +1,110 @@
+"""AWS at work on a dlq is no trouble; AWS's redrive that failed, stands or cannot be looked at is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.domain import metric
+from reprocessing.domain.diagnosis import Grade
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.models import DeadLetterQueue, captures, lanes, native, standing
+from reprocessing.models.standing import Watch
+from reprocessing.pipeline import hand_over, measure
+from reprocessing.pipeline.diagnose import turns
+from reprocessing.sqs import Move
+from tests.race.native import is_aws_s, mine, start
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def claimed(**values: object) -> Workbench:
+    """A dlq that AWS was asked to empty, and of which nobody knows more."""
+    bench = mine()
+    native_at = {"native_at": lanes.clock(), "native_by": "anna", "native_reason": "a bulk", "native_handle": "h"}
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(**{**native_at, **values})
+    return bench
+
+
+def watch(bench: Workbench) -> Watch:
+    (found,) = standing.watches(bench.dlq.pk)
+    return found
+
+
+def in_trouble(bench: Workbench) -> float:
+    found = {one.labels: one.value for one in measure.samples(count_lag=0) if one.metric == metric.TROUBLE}
+    return found[bench.name,]
+
+
+def ills(bench: Workbench) -> list[str]:
+    row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+    return [one.what for one in turns.remarks(row, bench.conf) if one.grade is Grade.ILL]
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
+    monkeypatch.setattr(hand_over, "move_tasks", lambda _arn, _role: list(moves))
+
+
+def unheard(_arn: str, _role: str) -> list[Move]:
+    raise QueueIsOutOfReach("SQS refused: AccessDenied.")
+
+
+def test_while_aws_moves_its_messages_nothing_ails_a_dlq() -> None:
+    bench = claimed()
+    seen = watch(bench)
+    assert seen.native.startswith("AWS moves its messages by itself since ")
+    assert (seen.trouble, in_trouble(bench), ills(bench)) == ("", 0.0, [])
+
+
+def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = claimed()
+    bench.bury("left")
+    answer(monkeypatch, Move("FAILED", None, 3, 9, lanes.clock(), failure="CouldNotDetermineMessageSource"))
+    hand_over.sweep()
+    said = (
+        "AWS's own redrive failed. AWS says FAILED (CouldNotDetermineMessageSource): 3 messages moved. "
+        "What it did not move is in the dlq still."
+    )
+    captures.note_depth(bench.dlq.pk, visible=6, in_flight=0)
+    captures.note_trouble(bench.dlq.pk, "SQS did not answer.")
+    captures.note_depth(bench.dlq.pk, visible=6, in_flight=0)
+    assert (watch(bench).native, watch(bench).trouble, in_trouble(bench), ills(bench)) == ("", said, 1.0, [said])
+    bench.capture()
+    assert (watch(bench).trouble, in_trouble(bench)) == ("", 0.0)
+
+
+def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = claimed()
+    with monkeypatch.context() as patch:
+        answer(patch, Move("FAILED", None, 3, 9, lanes.clock(), failure="AccessDenied"))
+        hand_over.sweep()
+    start(bench)
+    assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
+
+
+def test_one_that_ended_as_it_should_leaves_what_a_capture_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = claimed(trouble="SQS did not answer.")
+    answer(monkeypatch, Move("COMPLETED", None, 3, 3, lanes.clock()))
+    hand_over.sweep()
+    assert (watch(bench).native, watch(bench).trouble) == ("", "SQS did not answer.")
+
+
+def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = claimed()
+    with monkeypatch.context() as patch:
+        patch.setattr(hand_over, "move_tasks", unheard)
+        hand_over.sweep()
+        told = watch(bench).trouble
+    assert told.startswith("AWS's own redrive cannot be looked at, so that nobody takes the dlq back: SQS refused")
+    assert in_trouble(bench) == 1.0
+    answer(monkeypatch, Move("RUNNING", None, 3, 9, lanes.clock(), handle="h"))
+    hand_over.sweep()
+    assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
+
+
+def test_one_that_outlasts_what_aws_allows_is_trouble() -> None:
+    bench = claimed(native_at=lanes.clock() - native.LONGEST - timedelta(seconds=1))
+    assert watch(bench).trouble.startswith("AWS's own redrive has not ended in 36 hours")
+    assert (in_trouble(bench), len(ills(bench))) == (1.0, 1)

@@ -1,0 +1,68 @@
+"""What nobody has captured is in SQS alone: the doctor says how much, how long yet, and what captures it."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.domain.diagnosis import Grade, Remark
+from reprocessing.models import DeadLetterQueue, captures
+from reprocessing.pipeline import gather
+from reprocessing.pipeline.diagnose import turns
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def warnings(bench: Workbench, *, asks: bool = True) -> list[Remark]:
+    row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+    if asks:
+        gather.look(row)
+        row.refresh_from_db()
+    return [one for one in turns.remarks(row, bench.conf) if one.grade is Grade.WARN]
+
+
+@pytest.mark.parametrize(("fifo", "since"), [(False, "it was sent first"), (True, "it died")])
+def test_messages_that_nobody_captured_are_counted_with_their_end_and_their_cure(*, fifo: bool, since: str) -> None:
+    bench = Workbench(fifo=fifo, fields={"retention": 4 * 86_400})
+    assert warnings(bench) == []
+    bench.bury("one")
+    bench.bury("two")
+    (found,) = warnings(bench)
+    assert found.what.startswith(
+        "2 messages of it are not captured, and nothing captures them by itself in mode manual"
+    )
+    assert found.why.startswith(f"SQS drops each about 4 days after {since}: what nobody captured by then is lost.")
+    assert found.cure.startswith(f"Capture them, and send nothing: manage.py drain_dlq {bench.name}; or plan a run")
+    bench.capture()
+    assert warnings(bench) == []
+
+
+def test_where_beat_captures_nobody_is_warned() -> None:
+    bench = Workbench(fields={"mode": "automatic"})
+    bench.bury("one")
+    assert warnings(bench) == []
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_what_was_captured_since_sqs_was_asked_is_told_of_by_nobody(*, fifo: bool) -> None:
+    """Held or delivered and deleted, and though that capture proves nothing: it began before SQS was asked."""
+    bench = Workbench(fifo=fifo)
+    bench.bury("one", key="a")
+    bench.bury("two", key="b")
+    bench.ready()
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=None)
+    held = warnings(bench, asks=False)
+    bench.replay()
+    delivered = warnings(bench, asks=False)
+    bench.bury("late")
+    (found,) = warnings(bench)
+    assert (held, delivered, bench.states()) == ([], [], {"one": "delivered", "two": "delivered"})
+    assert found.what.startswith("1 messages of it are not captured")
+
+
+def test_while_a_capture_is_under_way_nobody_can_say() -> None:
+    bench = Workbench()
+    bench.bury("one")
+    assert len(warnings(bench)) == 1
+    captures.lease(bench.dlq.pk, lease=60, dirty=60)
+    assert warnings(bench) == []

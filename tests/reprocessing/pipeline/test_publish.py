@@ -1,0 +1,114 @@
+"""CloudWatch is told what is so, what grew since the last time once, and never twice. Against moto's server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+
+from reprocessing import sqs
+from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.pipeline import publish
+from reprocessing.sqs import telling
+from reprocessing.sqs.telling import Value
+from tests.contract.endpoints import moto_endpoint
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REGION, SPACE = "eu-west-1", "Redrive/Tests"
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def cloudwatch() -> Iterator[Any]:
+    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
+        sqs.forget()
+        yield boto3.client("cloudwatch", region_name=REGION)
+    sqs.forget()
+
+
+def told(cloudwatch: Any, name: str, stat: str = "Sum", **dimensions: str) -> list[float]:  # noqa: ANN401
+    """The values of a metric, minute by minute, the oldest first."""
+    found = cloudwatch.get_metric_statistics(
+        Namespace=SPACE, MetricName=name, Dimensions=[{"Name": n, "Value": v} for n, v in dimensions.items()],
+        StartTime=NOW - timedelta(minutes=5), EndTime=NOW + timedelta(minutes=30), Period=60, Statistics=[stat],
+    )["Datapoints"]  # fmt: skip
+    return [one[stat] for one in sorted(found, key=lambda one: one["Timestamp"])]
+
+
+def at(minute: int) -> int:
+    return publish.everything(REGION, SPACE, now=NOW + timedelta(minutes=minute), count_lag=0)
+
+
+def drained(*bodies: str) -> Workbench:
+    bench = Workbench(fields={"max_attempts": 1})
+    for body in bodies:
+        bench.bury(body)
+    bench.ready()
+    with bench.refusing("bad"):
+        bench.replay()
+    return bench
+
+
+def test_counters_are_told_by_what_they_grew_and_others_as_they_are(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = drained("good", "better", "bad")
+    assert at(0) > 0
+    at(1)
+    bench.bury("late")
+    bench.ready()
+    bench.replay()
+    at(2)
+    assert told(cloudwatch, "RedriveSuccess", Dlq=bench.name) == [2, 1]
+    assert told(cloudwatch, "RedriveFailure", Dlq=bench.name) == [1]
+    assert told(cloudwatch, "MessageMovedToParkingLot", Dlq=bench.name) == [1]
+    assert told(cloudwatch, "ParkedLetters", "Maximum", Dlq=bench.name) == [1, 1, 1]
+    assert told(cloudwatch, "BreakerState", "Maximum", Target=bench.origin_url.rsplit("/", 1)[-1]) == [0, 0, 0]
+    assert told(cloudwatch, "EverythingStopped", "Maximum") == [0, 0, 0]
+
+
+def test_what_cloudwatch_did_not_take_is_told_the_next_time(
+    cloudwatch: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = drained("good")
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "tell", _refuse)
+        assert at(0) == 0
+    at(1)
+    assert told(cloudwatch, "RedriveSuccess", Dlq=bench.name) == [1]
+
+
+def _refuse(*_: object, **__: object) -> int:
+    raise CloudWatchIsOutOfReach("no")
+
+
+def test_values_go_out_five_hundred_at_a_time_and_the_rest_is_known(
+    cloudwatch: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = [Value("Many", (("Dlq", f"d{number}"),), "Count", 1.0) for number in range(1_200)]
+    assert telling.tell(REGION, SPACE, values, now=NOW) == 1_200
+    assert told(cloudwatch, "Many", Dlq="d1199") == [1]
+    monkeypatch.setattr(telling, "_datum", lambda one, now: {} if one.dimensions[0][1] == "d700" else _datum(one, now))
+    assert telling.tell(REGION, SPACE, values, now=NOW) == 500
+
+
+_datum = telling._datum
+
+
+def test_a_cloudwatch_that_does_not_answer_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = drained("good")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")
+    sqs.forget()
+    try:
+        assert at(0) == 0
+        with pytest.raises(CloudWatchIsOutOfReach, match="Check the endpoint"):
+            telling.tell(REGION, SPACE, [Value("One", (), "Count", 1.0)], now=NOW)
+    finally:
+        sqs.forget()
+    assert bench.states() == {"good": "delivered"}

@@ -1,0 +1,71 @@
+"""What CloudWatch has of a queue within the hour, in order, and complete. Against moto's server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+
+from reprocessing import sqs
+from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.domain.vital import Behind, Failing, Series, vitals
+from reprocessing.sqs import QueueAddress
+from reprocessing.sqs.series import series
+from tests.contract.endpoints import moto_endpoint
+
+REGION = "eu-west-1"
+NOW = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
+ORDERS = QueueAddress("http://127.0.0.1:9/000000000000/orders", REGION)
+
+
+@pytest.fixture(scope="module")
+def cloudwatch() -> Iterator[Any]:
+    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
+        sqs.forget()
+        yield boto3.client("cloudwatch", region_name=REGION)
+    sqs.forget()
+
+
+def put(cloudwatch: Any, queue: str, metric: str, *values: float) -> None:  # noqa: ANN401
+    """One value every five minutes, the last of them at noon."""
+    cloudwatch.put_metric_data(
+        Namespace="AWS/SQS",
+        MetricData=[
+            {
+                "MetricName": metric,
+                "Dimensions": [{"Name": "QueueName", "Value": queue}],
+                "Timestamp": NOW - timedelta(minutes=10 + 5 * place),
+                "Value": value,
+            }
+            for place, value in enumerate(reversed(values))
+        ],
+    )
+
+
+def test_each_metric_of_each_queue_is_told_oldest_first(cloudwatch: Any) -> None:  # noqa: ANN401
+    bills = QueueAddress("http://127.0.0.1:9/000000000000/bills", REGION)
+    put(cloudwatch, "orders", "ApproximateAgeOfOldestMessage", 0, 300, 600, 900, 1200, 1500)
+    for metric, value in (("NumberOfMessagesSent", 10), ("NumberOfMessagesReceived", 10)):
+        put(cloudwatch, "bills", metric, *[value] * 6)
+    put(cloudwatch, "bills", "NumberOfMessagesDeleted", *[3] * 6)
+    found = series(REGION, [ORDERS, bills], role="", now=NOW)
+    assert list(found) == [ORDERS.url, bills.url]
+    assert list(found[ORDERS.url].age) == [0, 300, 600, 900, 1200, 1500]
+    assert vitals(found[ORDERS.url]) == (Behind(150, 1350),)
+    assert vitals(found[bills.url]) == (Failing(60, 60, 18),)
+
+
+def test_a_queue_that_cloudwatch_does_not_know_has_no_values(cloudwatch: Any) -> None:  # noqa: ANN401
+    nobody = QueueAddress("http://127.0.0.1:9/000000000000/nobody", REGION)
+    assert series(REGION, [nobody], role="", now=NOW)[nobody.url] == Series([], [], [], [], [])
+
+
+def test_aws_is_not_asked_about_queues_that_are_not_its_own(afresh: pytest.MonkeyPatch) -> None:
+    afresh.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)
+    sqs.forget()
+    with pytest.raises(CloudWatchIsOutOfReach, match="another endpoint than AWS's"):
+        series(REGION, [ORDERS], role="", now=NOW)
