@@ -20,7 +20,7 @@ from reprocessing.models.captures import Capturing
 from reprocessing.models.dead_letter_queue import DeleteWhen
 from reprocessing.models.settlement import Deletable
 from reprocessing.pipeline import clear, tell, trace
-from reprocessing.pipeline.listen import Listening
+from reprocessing.pipeline.listen import Listening, Poll
 from reprocessing.sqs import QueueAddress
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class _Capture:
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
         self._origins = trace.Origins(dlq)
         self._waiting: list[Arrival] = []
-        self._since = 0.0
+        self._since = self._asked = 0.0
         self._renewed = time.monotonic()
         self._hides = False  # a copy that was not deleted hides, in a FIFO dlq, what is behind it
 
@@ -118,8 +118,8 @@ class _Capture:
             address, receivers=receivers, wait=self._conf.long_poll, visibility=self._conf.receive_visibility,
             seconds=seconds, stop=stop,
         ) as listening:  # fmt: skip
-            for arrived in listening:
-                if not (self._take(arrived) and self._is_ours()):
+            for poll in listening:
+                if not (self._take(poll) and self._is_ours()):
                     return self._done  # the dlq is another's by now: what we hold comes to sight again
                 if not self._waiting:
                     listening.settled()
@@ -148,12 +148,19 @@ class _Capture:
         self._renewed = time.monotonic()
         return captures.renew(self._capturing, lease=LEASE, dirty=self._dirty)
 
-    def _take(self, arrived: Sequence[Arrival]) -> bool:
-        if arrived and not self._waiting:
-            self._since = time.monotonic()
-        self._waiting.extend(arrived)
+    def _take(self, poll: Poll) -> bool:
+        if poll.arrived and not self._waiting:
+            self._since, self._asked = time.monotonic(), poll.asked
+        if poll.arrived:
+            self._asked = min(self._asked, poll.asked)
+        self._waiting.extend(poll.arrived)
         ripe = len(self._waiting) >= CHUNK or time.monotonic() - self._since > PATIENCE
         return self._write() if self._waiting and ripe else True
+
+    @property
+    def _hidden(self) -> float:
+        """Seconds for which everything of this chunk is out of sight yet; a copy that nobody else can have received."""
+        return max(0.0, self._conf.receive_visibility - (time.monotonic() - self._asked))
 
     def _write(self) -> bool:
         """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""
@@ -177,7 +184,7 @@ class _Capture:
             comebacks.stayed(self._dlq.pk, list(copies))
         known = arrival.refresh(
             self._dlq.pk, list(copies), [one.handle for one in copies.values()],
-            visibility=self._conf.receive_visibility, at_capture=self._at_capture,
+            visibility=self._hidden, at_capture=self._at_capture,
         )  # fmt: skip
         self._done.known += len(known)
         gone = [(one, copies.pop(one.message_id)) for one in known]
@@ -196,7 +203,7 @@ class _Capture:
 
         def record() -> list[Deletable]:
             lanes.lock(ids, [None] * len(ids))
-            held = homecoming.record(self._dlq.pk, back, visibility=self._conf.receive_visibility)
+            held = homecoming.record(self._dlq.pk, back, visibility=self._hidden)
             lanes.advance(ids, [None] * len(ids))
             return held
 
@@ -215,7 +222,7 @@ class _Capture:
 
         def record() -> None:
             lanes.lock(ids, [None] * len(ids))
-            forgotten.record(self._dlq.pk, found, handles, visibility=self._conf.receive_visibility)
+            forgotten.record(self._dlq.pk, found, handles, visibility=self._hidden)
             lanes.advance(ids, [None] * len(ids))
 
         rows.whole(record)
@@ -244,7 +251,7 @@ class _Capture:
         new = [self._new(one, doubtful) for one in copies.values()]
         if self._moved:
             new = self._know_again(new, at_capture=at_capture)
-        written = arrival.admit(self._dlq.pk, new, visibility=self._conf.receive_visibility, at_capture=at_capture)
+        written = arrival.admit(self._dlq.pk, new, visibility=self._hidden, at_capture=at_capture)
         self._done.letters += written
         if not at_capture:
             self._held += written
@@ -253,8 +260,7 @@ class _Capture:
 
     def _know_again(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
         """Without those whose letters were captured before AWS moved their messages: these go on."""
-        visibility = self._conf.receive_visibility
-        back = comebacks.came_back(self._dlq.pk, new, visibility=visibility, at_capture=at_capture)
+        back = comebacks.came_back(self._dlq.pk, new, visibility=self._hidden, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)
         return [one for one in new if one.message_id not in back]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from reprocessing.domain.envelope import Arrival
@@ -25,10 +26,21 @@ _AHEAD = 30
 _PATIENCE = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What one receive brought; nothing: time has passed.
+
+    `asked`: the monotonic clock when it began. What it brought has been out of sight since then at the earliest.
+    """
+
+    asked: float
+    arrived: Sequence[Arrival]
+
+
 class Listening:
     """Receivers at work inside a `with` block; iterate for what they receive.
 
-    Each item is the messages of one or several polls; an empty one says that time has passed. The iteration ends when
+    Each item is a poll; an empty one says that time has passed. The iteration ends when
     all have heard silence, at the deadline, or when `stop` says so; what was received until then is handed over first.
 
     A poll that brings less than it could proves nothing: SQS may hand out a few of many. A queue has run dry when all
@@ -56,7 +68,7 @@ class Listening:
         self._end = time.monotonic() + seconds
         self._stop = stop
         self._over = threading.Event()
-        self._heard: queue.Queue[list[Arrival]] = queue.Queue(maxsize=_AHEAD)
+        self._heard: queue.Queue[Poll] = queue.Queue(maxsize=_AHEAD)
         self._quiet = [0] * receivers
         self._short = [0] * receivers
         self._since_full = self._asked_at = time.monotonic()
@@ -78,24 +90,24 @@ class Listening:
                 self._take(0)  # it may stand before a full queue
                 thread.join(_PATIENCE / 10)
 
-    def __iter__(self) -> Iterator[list[Arrival]]:
+    def __iter__(self) -> Iterator[Poll]:
         while self._at_work or not self._heard.empty():
             if self._stop() or time.monotonic() > self._end or self._leaves_nothing():
                 self._over.set()
-            arrived = self._take(_PATIENCE)
-            self._handed_over += len(arrived)
-            yield arrived
+            poll = self._take(_PATIENCE)
+            self._handed_over += len(poll.arrived)
+            yield poll
         self.silent = not self.trouble and (self._left_nothing or self._all_quiet())
 
     def settled(self) -> None:
         """All that was handed over until now is written, and deleted where it had to be."""
         self._settled = self._handed_over
 
-    def _take(self, patience: float) -> list[Arrival]:
+    def _take(self, patience: float) -> Poll:
         try:
             return self._heard.get(timeout=patience)
         except queue.Empty:
-            return []
+            return Poll(time.monotonic(), [])
 
     def _listen(self, number: int) -> None:
         try:
@@ -103,11 +115,11 @@ class Listening:
         finally:
             with self._guard:
                 self._at_work -= 1
-            self._heard.put([])  # whoever waits for more waits no longer
+            self._heard.put(Poll(time.monotonic(), []))  # whoever waits for more waits no longer
 
     def _receive(self, number: int) -> None:
         while self._begins():
-            hidden = self._address.fifo and self._settled < self._arrived
+            hidden, asked = self._address.fifo and self._settled < self._arrived, time.monotonic()
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
             except QueueIsOutOfReach as error:
@@ -119,7 +131,7 @@ class Listening:
                 self._polling -= 1
                 self._guard.notify_all()
             if arrived:
-                self._heard.put(arrived)
+                self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
         """Whether there is another poll to be made, which begins then.

@@ -12,10 +12,9 @@ from typing import Any, Self
 import pytest
 
 from reprocessing.domain.bucket import Bucket, capacity
-from reprocessing.domain.envelope import Arrival
 from reprocessing.domain.errors import QueueIsOutOfReach, RateIsUnknown
 from reprocessing.pipeline import capture, keep, send
-from reprocessing.pipeline.listen import QUIET_POLLS
+from reprocessing.pipeline.listen import QUIET_POLLS, Poll
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, clients, handles, receive, trips
 from tests.proof.simulation.near import Near
@@ -71,11 +70,11 @@ class Listening:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def __iter__(self) -> Iterator[Sequence[Arrival]]:
+    def __iter__(self) -> Iterator[Poll]:
         stage = _stage()
         end, quiet = stage.now + self._seconds, 0
         while quiet < QUIET_POLLS and stage.now < end and not self._stop():
-            hidden = self._address.fifo and self._settled < self._arrived
+            hidden, asked = self._address.fifo and self._settled < self._arrived, stage.now
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
             except QueueIsOutOfReach as error:
@@ -83,7 +82,7 @@ class Listening:
                 return
             self._arrived += len(arrived)
             quiet = 0 if arrived else quiet + (not hidden)
-            yield arrived
+            yield Poll(asked, arrived)
         self.silent = quiet >= QUIET_POLLS
 
     def settled(self) -> None:

@@ -153,7 +153,7 @@ def test_a_message_that_breaks_the_silence_as_it_begins_is_followed_by_silence_o
 
     monkeypatch.setattr(listen, "receive", some)
     with listening:
-        arrived = [one for some in listening for one in some]
+        arrived = [one for poll in listening for one in poll.arrived]
     assert (arrived, listening.silent) == ([late], True)
 
 
