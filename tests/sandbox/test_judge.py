@@ -621,6 +621,18 @@ def test_when_the_outcome_of_the_first_wave_is_known_the_next_may_go(story: Stor
     assert offences(story, WAVES) == []
 
 
+def test_a_retry_of_the_first_wave_s_letter_belongs_to_no_wave_and_the_next_need_not_wait_for_it(story: Story) -> None:
+    story.die("m1", "e1 anna 1")
+    story.die("m2", "e2 berta 1")
+    story.redrive("r1", "e1 anna 1", "letter-1:1")
+    story.come_back("r1")
+    story.redrive("r1b", "e1 anna 1", "letter-1:2")
+    story.redrive("r2", "e2 berta 1", "letter-2:1")
+    story.consume("r1b")
+    story.consume("r2")
+    assert offences(story, WAVES) == []
+
+
 def sent_at(story: Story, *moments: float) -> None:
     for number, at in enumerate(moments):
         story.die(f"m{number}", f"e{number} account-{number} 1")

@@ -32,7 +32,10 @@ def too_many_canaries(evidence: Evidence, experiment: Experiment, books: Books) 
 
 
 def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """The first send of a letter that is not of the first wave, if one of that wave was still on its way."""
+    """The first send of a letter that is not of the first wave, if one of that wave was still on its way.
+
+    A wave waits for what becomes of its letters' first attempts; what came back may be tried again beside the next one.
+    """
     if experiment.first_wave is None:
         return
     wave: dict[str, Event] = {}
@@ -64,7 +67,8 @@ def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
 
 
 def _is_on_its_way(event: Event, before: Send) -> bool:
+    """Whether what was sent of it first is; a retry belongs to no wave."""
     return any(
         send.moment < before.moment and send.message is not None and send.message.on_its_way_at(before.moment)
-        for send in event.arrivals
+        for send in event.arrivals[:1]
     )
