@@ -48,11 +48,16 @@ _WORST, _A_DLQ_S = 200, 3  # causes that are looked at, and those of one dlq tha
 
 
 def figures(request: HttpRequest) -> HttpResponse:
-    """The figures alone, for a page that is open: no message that another page waits to show goes with them."""
+    """The figures alone, for a page that is open: no message that another page waits to show goes with them.
+
+    What stops everything goes with them where the page shows something else: a banner that is read aloud is not read
+    aloud again at every look.
+    """
     told = of(request.user)
     if not told["may_see_board"]:
         raise PermissionDenied
-    context = told | admin.site.each_context(request)
+    part = {"is_part": True, "shown": request.GET.get("banner")}
+    context = told | admin.site.each_context(request) | part
     return TemplateResponse(request, "reprocessing/admin/figures.html", context)
 
 

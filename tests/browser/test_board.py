@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from reprocessing.models import Halt, Review
+from reprocessing.models import Halt, Review, stops
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, VIEWER, Opening
 from tests.reprocessing.admin.lot import dlq, parked
@@ -53,6 +53,20 @@ def test_a_board_that_gets_no_answer_says_that_it_is_old(window: Opening) -> Non
     ann.pass_time(EVERY)
     ann.sees_no_more("No answer since: these figures are old.")
     ann.troubles()  # what was tried while there was no net
+
+
+def test_a_board_that_is_open_says_that_everything_was_stopped_and_that_it_goes_on(window: Opening) -> None:
+    ann = window("ann", OPERATOR)
+    ann.set_clock()
+    ann.open("/admin/")
+    stops.stop(None, by="bob", reason="the database is ill")
+    ann.pass_time(EVERY)
+    ann.sees("by bob: the database is ill", where=".halt")
+    ann.sees_no_more("Stop everything…")
+    stops.resume(None, by="bob", reason="it is well again")
+    ann.pass_time(EVERY)
+    ann.sees("Stop everything…")
+    ann.sees_no_more("Everything is stopped")
 
 
 def test_everything_is_stopped_from_a_phone_and_goes_on_again(window: Opening) -> None:

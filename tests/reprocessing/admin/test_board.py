@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Run, Target
+from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Run, Target, stops
 from reprocessing.models.lanes import clock
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 
@@ -25,6 +25,11 @@ def _board(client: Client) -> str:
     answer = client.get("/admin/board", headers=LIVE)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def _looked_at(page: str) -> str:
+    """Where the board of a page asks for its figures."""
+    return re.findall(r'id="board"[^>]* hx-get="([^"]+)"', page)[0].replace("&amp;", "&")
 
 
 def _count(page: str, what: str) -> tuple[int, str]:
@@ -121,6 +126,20 @@ def test_the_figures_take_no_message_that_another_page_is_to_show() -> None:
     ann.post("/admin/stop", {"reason": "an incident", "seen": "none", "csrfmiddlewaretoken": token})
     _board(ann)
     assert "nothing of it is sent until somebody lets it go on" in ann.get("/admin/").content.decode()
+
+
+def test_the_banner_goes_with_the_figures_where_the_page_shows_another_and_is_not_read_aloud_again() -> None:
+    ann, said = person("ann", *SEES), []
+    look = _looked_at(ann.get("/admin/").content.decode())
+    for does in (None, stops.stop, None, stops.resume, None):
+        if does:
+            does(None, by="bob", reason="an incident")
+        page = ann.get(look, headers=LIVE).content.decode()
+        banner = re.search(r'<div id="halt" hx-swap-oob="true">(.*?)</div>', page, re.DOTALL)
+        said.append(banner and ("Everything is stopped" in banner[1], "Stop everything" in page))
+        look = _looked_at(page)
+    assert said == [None, (True, False), None, (False, True), None]
+    assert '<div id="halt" hx-swap-oob="true">' in _board(ann)  # of a page from before there was a banner of its own
 
 
 def test_it_asks_the_same_number_of_questions_however_many_dlqs_there_are(
