@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,16 @@ BRAKES: Mapping[str, str] = {
 def known(arns: Iterable[str]) -> dict[str, Target]:
     """Those of these that there are, by ARN; an endpoint's is its URL."""
     return {one.arn: one for one in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
+
+
+def names() -> dict[int, str]:
+    """By what metrics and alarms tell targets apart, by id: the name people know one by, or all of its ARN.
+
+    A queue and a function may have one name, and so may queues of two regions: then each is named by its ARN.
+    """
+    arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
+    shared = Counter(name_of(arn) for arn in arns.values())
+    return {target: name if shared[name := name_of(arn)] == 1 else arn for target, arn in arns.items()}
 
 
 def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:

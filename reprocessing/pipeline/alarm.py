@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reprocessing.domain import alarm
 from reprocessing.domain.alarm import Alarm, Difference, differences
 from reprocessing.domain.arn import name_of
-from reprocessing.models import DeadLetterQueue, Target, bearings
+from reprocessing.models import DeadLetterQueue, targets
 from reprocessing.sqs import QueueAddress
 from reprocessing.sqs.telling import alarms, put_alarm
 
@@ -82,9 +82,8 @@ def _wanted(region: str, namespace: str, names: Collection[str]) -> Iterator[tup
                 yield region, one
     if namespace and not names:
         yield from ((region, one) for one in alarm.of_service(namespace=namespace))
-        for target in bearings.bearings(list(Target.objects.values_list("pk", flat=True))):
-            if target.rate_class is None:
-                yield from ((region, one) for one in alarm.of_target(target.name, namespace=namespace))
+        for target in targets.names().values():
+            yield from ((region, one) for one in alarm.of_target(target, namespace=namespace))
 
 
 def _dlqs(names: Collection[str]) -> list[DeadLetterQueue]:

@@ -12,7 +12,17 @@ from typing import Final
 from reprocessing.domain import metric
 from reprocessing.domain.lifecycle import OPEN, LetterState
 from reprocessing.domain.metric import Metric, Sample
-from reprocessing.models import DeadLetterQueue, Target, bearings, expectation, lanes, metrics, standing, stops, tallies
+from reprocessing.models import (
+    DeadLetterQueue,
+    bearings,
+    expectation,
+    lanes,
+    metrics,
+    standing,
+    stops,
+    tallies,
+    targets,
+)
 from reprocessing.models.bearings import Bearing
 from reprocessing.models.breaker import BreakerState
 from reprocessing.models.metrics import Sum
@@ -37,16 +47,14 @@ def samples(*, count_lag: float) -> list[Sample]:
         count_lag: seconds by which SQS's counts may lag behind.
     """
     watches = standing.watches(copies=False)
-    brakes = bearings.bearings(list(Target.objects.values_list("pk", flat=True)))
-    dlqs = {one.id: one.name for one in watches}
-    targets = _targets(brakes)
+    dlqs, called = {one.id: one.name for one in watches}, targets.names()
     found = [
-        *_kept(dlqs, targets),
+        *_kept(dlqs, called),
         *_of_dlqs(watches),
         *_of_letters(tallies.kinds(), dlqs),
         *_of_times(dlqs),
-        *_of_breakers(brakes, targets),
-        *_of_outcomes(count_lag, targets),
+        *_of_breakers(bearings.bearings(called), called),
+        *_of_outcomes(count_lag, called),
         *(Sample(metric.CONSUMED, (one.queue,), max(0.0, one.age)) for one in metrics.beats()),
         Sample(metric.HALTED, (), float(stops.stopped(None) is not None)),
     ]
@@ -54,38 +62,31 @@ def samples(*, count_lag: float) -> list[Sample]:
     return sorted(found, key=lambda one: (order[one.metric.name], one.labels))
 
 
-def _kept(dlqs: Names, targets: Names) -> list[Sample]:
+def _kept(dlqs: Names, called: Names) -> list[Sample]:
     """What is summed up; what never happened as 0, so that the first time it does is seen as growth."""
     never: dict[tuple[Metric, tuple[str, ...], str], float] = {
         (one, (name,), ""): 0.0 for one in (*metric.CAME_TO.values(), metric.CAPTURE_ERRORS) for name in dlqs.values()
     }
-    never |= {(metric.ATTEMPTS, (name,), ""): 0.0 for name in targets.values()}
+    never |= {(metric.ATTEMPTS, (name,), ""): 0.0 for name in called.values()}
     never |= {(metric.SLICE_ERRORS, (), ""): 0.0, (metric.THROTTLES, ("sqs",), ""): 0.0}
-    found = (one for each in metrics.sums() if (one := sample_of(each, dlqs, targets)) is not None)
+    found = (one for each in metrics.sums() if (one := sample_of(each, dlqs, called)) is not None)
     sums = never | {(one.metric, one.labels, one.part): one.value for one in found}
     return [Sample(*key[:2], value, key[2]) for key, value in sums.items()]
 
 
 def names() -> tuple[Names, Names]:
     """The names of the dlqs and of the targets, by their ids."""
-    brakes = bearings.bearings(list(Target.objects.values_list("pk", flat=True)))
-    dlqs = dict(DeadLetterQueue.objects.values_list("pk", "name"))
-    return dlqs, _targets(brakes)
+    return dict(DeadLetterQueue.objects.values_list("pk", "name")), targets.names()
 
 
-def _targets(brakes: Collection[Bearing]) -> Names:
-    """Each target is named by its own breaker."""
-    return {one.target_id: one.name for one in brakes if one.rate_class is None}
-
-
-def sample_of(one: Sum, dlqs: Names, targets: Names) -> Sample | None:
+def sample_of(one: Sum, dlqs: Names, called: Names) -> Sample | None:
     """The sample of a sum that is kept; None of dlqs and targets that are gone."""
     if one.name == metrics.CAME_TO and one.place in dlqs and one.part in metric.CAME_TO:
         return Sample(metric.CAME_TO[one.part], (dlqs[one.place],), one.value)
     if one.name in _BY_DLQ and one.place in dlqs:
         return Sample(_BY_DLQ[one.name], (dlqs[one.place],), one.value, one.part)
-    if one.name in _BY_TARGET and one.place in targets:
-        return Sample(_BY_TARGET[one.name], (targets[one.place],), one.value)
+    if one.name in _BY_TARGET and one.place in called:
+        return Sample(_BY_TARGET[one.name], (called[one.place],), one.value)
     if one.name in _BY_PART:
         return Sample(_BY_PART[one.name], (one.part,), one.value)
     return Sample(_PLAIN[one.name], (), one.value, one.part) if one.name in _PLAIN else None
@@ -127,16 +128,16 @@ def _of_times(dlqs: Names) -> Iterator[Sample]:
             yield Sample(metric.EXPIRY, (dlqs[dlq],), (at - now).total_seconds())
 
 
-def _of_breakers(brakes: Collection[Bearing], targets: Names) -> Iterator[Sample]:
+def _of_breakers(brakes: Collection[Bearing], called: Names) -> Iterator[Sample]:
     for one in brakes:
-        labels = (targets.get(one.target_id, one.name), one.rate_class or "")
+        labels = (called[one.target_id], one.rate_class or "")
         yield Sample(metric.BREAKER, labels, _STATES[BreakerState(one.state)])
         yield Sample(metric.ALLOWED, labels, float("inf") if one.allowed is None else one.allowed)
 
 
-def _of_outcomes(count_lag: float, targets: Names) -> Iterator[Sample]:
+def _of_outcomes(count_lag: float, called: Names) -> Iterator[Sample]:
     """A target that several origins have is told of once."""
     open_at = {one.target_id: one.unsettled for one in expectation.of_targets(count_lag=count_lag)}
     for target, n in open_at.items():
-        if target in targets:
-            yield Sample(metric.UNSETTLED, (targets[target],), n)
+        if target in called:
+            yield Sample(metric.UNSETTLED, (called[target],), n)

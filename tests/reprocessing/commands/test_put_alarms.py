@@ -13,7 +13,10 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from reprocessing import sqs
-from reprocessing.models import DeadLetterQueue
+from reprocessing.domain import metric
+from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.models.target import TargetKind
+from reprocessing.pipeline import measure
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -94,6 +97,21 @@ def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwa
     assert put("--confirm")["put"] == [name]
     (mended,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
     assert (mended["Threshold"], mended["AlarmActions"]) == (300, [TOPIC])
+
+
+def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it(cloudwatch: Any) -> None:  # noqa: ANN401
+    bench = Workbench()
+    function = f"arn:aws:lambda:eu-west-1:000000000000:function:{bench.origin_url.rsplit('/', 1)[-1]}"
+    Target.objects.create(kind=TargetKind.LAMBDA, arn=function, region="eu-west-1")
+    put("--confirm")
+    rings = {f"redrive-{arn}-breaker-open": arn for arn in (bench.target.arn, function)}
+    of_breakers = {
+        one["AlarmName"]: one["Dimensions"][0]["Value"]
+        for one in cloudwatch.describe_alarms()["MetricAlarms"]
+        if one["AlarmName"].endswith("-breaker-open")
+    }
+    told = {one.labels[0] for one in measure.samples(count_lag=0) if one.metric is metric.BREAKER}
+    assert (of_breakers, told) == (rings, set(rings.values()))
 
 
 def test_a_named_dlq_has_its_own_alarms_alone(cloudwatch: Any) -> None:  # noqa: ANN401

@@ -6,7 +6,8 @@ import pytest
 
 from reprocessing.domain import metric
 from reprocessing.domain.metric import METRICS, Metric
-from reprocessing.models import Breaker, DeadLetterQueue, Pulse, captures, metrics, stops, tallies
+from reprocessing.models import Breaker, DeadLetterQueue, Origin, Pulse, Target, captures, metrics, stops, tallies
+from reprocessing.models.target import TargetKind
 from reprocessing.pipeline import measure
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -86,6 +87,23 @@ def test_brakes_are_told_as_they_stand(bench: Workbench) -> None:
     Breaker.objects.filter(target=bench.target).update(state="open", retry_at="2999-01-01T00:00:00Z")
     assert told(metric.BREAKER) == {(name, ""): 2}
     assert told(metric.ALLOWED) == {(name, ""): 0}
+
+
+def test_targets_of_one_name_are_told_apart_by_their_arns(bench: Workbench) -> None:
+    name, queue = bench.origin_url.rsplit("/", 1)[-1], bench.target.arn
+    function = f"arn:aws:lambda:eu-west-1:000000000000:function:{name}"
+    abroad = f"arn:aws:sqs:ap-south-1:000000000000:{name}"
+    for arn, kind in ((function, TargetKind.LAMBDA), (abroad, TargetKind.SQS)):
+        target = Target.objects.create(kind=kind, arn=arn, region=arn.split(":")[3], rate=None)
+        Origin.objects.create(dlq=bench.dlq, arn=arn, target=target)
+    places = {one.arn: one.pk for one in Target.objects.all()}
+    metrics.add({(metric.ATTEMPTS.name, places[arn], ""): n for arn, n in ((queue, 2.0), (function, 3.0))})
+    Breaker.objects.filter(target__arn=function).update(state="open", retry_at="2999-01-01T00:00:00Z")
+    assert told(metric.ATTEMPTS) == {(queue,): 2, (function,): 3, (abroad,): 0}
+    assert told(metric.BREAKER) == {(queue, ""): 0, (function, ""): 2, (abroad, ""): 0}
+    assert told(metric.UNSETTLED) == {(queue,): 0, (function,): 0, (abroad,): 0}
+    series = [(one.metric.name, one.labels, one.part) for one in measure.samples(count_lag=0)]
+    assert len(series) == len(set(series))
 
 
 def test_what_is_stopped_is_told(bench: Workbench) -> None:
