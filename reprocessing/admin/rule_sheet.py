@@ -17,6 +17,7 @@ from django.urls import reverse
 from reprocessing.admin import conditions, deeds, rule_draft, sheets
 from reprocessing.admin.deeds import Done, NotDone, Question
 from reprocessing.admin.fields import choice, moment, number, slug, text
+from reprocessing.admin.letter_page import may_see_payloads
 from reprocessing.admin.rule_draft import Origin
 from reprocessing.admin.sheets import Asked, Look, Sheet
 from reprocessing.domain.errors import RuleIsUnclear
@@ -127,13 +128,13 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
         back=_there(row),
         about=row.name if row else "Rules",
         make=lambda data: RuleSheet(None if filled else data, row, begin),
-        look=_look,
+        look=partial(_look, sees=may_see_payloads(request.user)),
         write=_write,
         preview="reprocessing/admin/rule_preview.html",
         extra={
             "origin": origin,
             "examples": conditions.EXAMPLES,
-            "may_fill": request.user.has_perm("reprocessing.view_payload"),
+            "may_fill": may_see_payloads(request.user),
         },
     )
     if filled:
@@ -167,22 +168,30 @@ def _there(row: Rule | None) -> str:
     return reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist")
 
 
-def _look(form: RuleSheet) -> Look:
+def _look(form: RuleSheet, *, sees: bool) -> Look:
     name, fields = form.said()
     row = amendments.drafted(name, fields)
     new = row._state.adding  # noqa: SLF001 - Django's own word for it
     if new != (form.row is None):
         raise RuleIsUnclear(f'A rule is named "{name}" already. Give this one another name, or change that one.')
     changes = [one for one in amendments.differences(name, fields) if not new or one.after not in (None, [], False)]
+    version = form.cleaned_data["opened"]
+    shown = _preview(row, sees=sees)
+    return Look(payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown)
+
+
+def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
+    """What it would do; which letters hold what is not told to those who may not see payloads."""
     mine = rules.bound(row)
+    closed = [] if sees else [str(one) for one in mine.rule.conditions if one.reads_values]
+    if closed:
+        return {"closed": closed}
     others = [one for one in rules.in_force().rules if one.rule.id != mine.rule.id]
     since = lanes.clock() - timedelta(days=_DAYS)
     found = preview.letters(
         [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=MOST, stop=_impatient()
     )
-    shown = {"found": found, "shares": list(map(_share, found.shares)), "days": _DAYS, "enabled": row.enabled}
-    version = form.cleaned_data["opened"]
-    return Look(payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown)
+    return {"found": found, "shares": list(map(_share, found.shares)), "days": _DAYS, "enabled": row.enabled}
 
 
 def _impatient() -> Callable[[], bool]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from reprocessing.domain import expression
+from reprocessing.domain import expression, phrase
 from reprocessing.domain.errors import RuleIsUnclear
 from reprocessing.domain.identity import ATTRIBUTE_NAME, Missing
 from reprocessing.domain.pattern import Pattern
@@ -118,6 +118,22 @@ class Condition:
     def equalities(self) -> tuple[str, ...]:
         """The only texts for which it can hold, where it names them; else none."""
         return self.values if self.operator in (Operator.EQUALS, Operator.IN) else ()
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether who knows for which letters it holds learns of payloads what not everybody may see.
+
+        Names of types and tasks, and which fields there are, everybody may.
+        """
+        match self.field:
+            case Field(Kind.DLQ | Kind.ORIGIN):
+                return False
+            case Field(Kind.TYPE) | Field(Kind.TASK, ""):
+                return self.operator is not Operator.EXISTS and not all(map(phrase.name, self.equalities or ("",)))
+            case Field(Kind.BODY | Kind.TASK, path):
+                return self.operator is not Operator.EXISTS or not expression.is_path(path)
+            case _:
+                return self.operator is not Operator.EXISTS
 
     def holds(self, found: Found) -> bool | Unreadable:
         """Whether it holds for what a letter has in its field, or why nobody can say. Never raises."""

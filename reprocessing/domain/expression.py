@@ -23,6 +23,7 @@ _BYTES_A_STEP = 64  # of a text that is searched, compared or joined, at the lea
 _SHALLOW = frozenset({"keys", "length", "not_null", "to_array", "type", "values"})
 #: What a rule may call. The others have no use in a rule, or take fractions for no numbers, as `sum` does.
 FUNCTIONS = frozenset({"contains", "ends_with", "join", "keys", "length", "not_null", "starts_with", "values"})
+_PATH = frozenset({"field", "index", "index_expression", "subexpression"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,11 @@ def problem_of_rule(expression: str) -> str | None:
         if given < len(wanted) or (given > len(wanted) and not variadic):
             return f"{name}() takes {len(wanted)}{' or more' if variadic else ''} in its brackets, not {given}."
     return None
+
+
+def is_path(expression: str) -> bool:
+    """Whether an expression that has no `problem` names a place alone, and compares nothing that is there."""
+    return all(node["type"] in _PATH for level in _levels(_compiled(expression).parsed) for node in level)
 
 
 class _Exhausted(Exception):

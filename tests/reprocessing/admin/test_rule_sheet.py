@@ -51,7 +51,7 @@ def _made(**said: object) -> Rule:
 
 
 def test_what_it_would_do_is_shown_and_nothing_is_written() -> None:
-    origin, ann = dlq(), person("ann", *MAKES)
+    origin, ann = dlq(), person("ann", *MAKES, "view_payload")
     add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "bad"}', planned=True)
     add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "good"}', planned=True)
     given = {"name": "bad", "conditions": BAD, "action": "quarantine", "position": 100, "do": "look"}
@@ -59,6 +59,30 @@ def test_what_it_would_do_is_shown_and_nothing_is_written() -> None:
     assert "Of 2 letters captured in the last 7 days" in page
     assert "It would act on <strong>1</strong> letter (1 captured)" in page
     assert not Rule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_shown"),
+    [
+        ("body:card regex ^4111", (False, True)), ("body:card exists", (True, True)),
+        ("body:card == '4111' exists", (False, True)), ("attribute:card prefix 4", (False, True)),
+        ("tenant in acme", (False, True)), ("task equals shop.ship", (True, True)), ("task prefix shop", (False, True)),
+        ("type equals order.paid", (True, True)), ('type equals "card 4111"', (False, True)),
+        ("dlq prefix shop", (True, True)),
+    ],
+)  # fmt: skip
+def test_what_payloads_hold_is_not_asked_by_those_who_may_not_see_them(
+    condition: str, is_shown: tuple[bool, bool]
+) -> None:
+    add_letter(dlq(), LetterState.CAPTURED, body=b'{"card": "4111"}', planned=True)
+    given = {"name": "bad", "conditions": json.dumps([condition]), "action": "quarantine", "do": "look"}
+    people = (person("eve", *MAKES), person("ann", *MAKES, "view_payload"))
+    pages = [post(one, ADD, **_sheet(one) | given) for one in people]
+    assert tuple("Of 1 letter captured in the last 7 days" in page for page in pages) == is_shown
+    told = tuple("takes the permission to see payloads (" not in page for page in pages)
+    assert told == is_shown
+    post(people[0], ADD, **_look(people[0], _sheet(people[0]) | given))
+    assert Rule.objects.get().conditions == [condition]
 
 
 def test_what_was_shown_is_written_with_who_and_why() -> None:
