@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -54,15 +54,18 @@ class Filtered(Why):
 class Decision(Filtered):
     """What is decided about the letters of a page, as they were seen, or about all that a filter means.
 
-    `token`: of a decision about a filter; sent twice, it is done once. `how`: what a release is asked with.
+    `token`: of a decision about a filter; sent twice, it is done once. `opened`: when the page was made; what came to
+    be meant after it was not looked at. `how`: what a release is asked with.
     """
 
     letters = forms.CharField(required=False, widget=forms.HiddenInput)
     token = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    opened = forms.CharField(required=False, widget=forms.HiddenInput)
     how = forms.ChoiceField(required=False, choices=[(AT, AT), (TO, TO)], widget=forms.HiddenInput)
 
     def __init__(self, deed: Deed, how: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **kwargs)
+        self.deed = deed
         if deed is Deed.RELEASE and how in {AT, TO}:
             self.fields["due"] = _when(required=how == AT)
         if deed is Deed.RELEASE and how == TO:
@@ -71,7 +74,6 @@ class Decision(Filtered):
             self.fields["to"] = _whom()
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
         if deed is Deed.NOTE:
-            self.fields["opened"] = forms.CharField(required=False, widget=forms.HiddenInput)
             self.fields["reason"].label = "Note"
             self.fields["reason"].help_text = "Kept with each letter, with your name. Do not copy payloads into it."
         self.fields["reason"] = self.fields.pop("reason")
@@ -102,18 +104,24 @@ class Decision(Filtered):
         return read_assignees(self.cleaned_data["assigned"]) if self.cleaned_data.get("letters") else None
 
     def clean_opened(self) -> datetime | None:
-        """When the page was made; None of a decision about a filter, which is done once by its token."""
-        if not self.cleaned_data.get("letters"):
+        """When the page was made; None of letters that are moved or assigned, which say each how it was seen."""
+        asks = self.deed is Deed.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
+        if not asks:
             return None
         try:
             found = datetime.fromisoformat(self.cleaned_data["opened"])
-        except ValueError:
-            found = datetime.min  # noqa: DTZ901  no page of ours says this
-        if found.tzinfo is None:
+            told = None if found.tzinfo is None else found.astimezone(UTC)
+        except (ValueError, OverflowError):
+            told = None
+        if told is None:
             raise forms.ValidationError(
                 "This page did not say when it was made. Go back to the list and select them again."
             )
-        return found
+        return told
+
+    def reopen(self) -> None:
+        """The page is made anew, with a new look at what its filter means; what was sent of it stays."""
+        self.data = dict(self.data.items()) | {"opened": lanes.clock().isoformat()}
 
     @property
     def stood(self) -> Stood:

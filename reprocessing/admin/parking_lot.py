@@ -123,7 +123,7 @@ class ParkingLot(Letters):
             _insist(request, deed, sieve)
             is_new = operating.begin(
                 token, OperationAct(deed.value), sieve, form.arguments, by=request.user.get_username(),
-                reason=found["reason"],
+                reason=found["reason"], opened=found["opened"],
             )  # fmt: skip
         except FilterIsUnclear as error:
             form.add_error("query", str(error))
@@ -143,6 +143,8 @@ class ParkingLot(Letters):
         """The page that asks why, and shows what it is about as far as it is still so."""
         whole = bool(form["token"].value())
         kind = deed.state.value
+        if whole and form.is_bound:
+            form.reopen()
         about = _of_a_filter(request, deed, form) if whole else _of_letters(deed, form)
         context = self.admin_site.each_context(request) | {
             "deed": deed.value,

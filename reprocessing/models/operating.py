@@ -54,10 +54,14 @@ class _Count:
 
 
 _BEGIN: Final[LiteralString] = """
-WITH bound AS (SELECT coalesce(max(id), 0) AS upto, redrive_now() AS now FROM redrive_letter)
+WITH bound AS (
+    SELECT coalesce(max(id), 0) AS upto, least(%(opened)b::timestamptz, redrive_now()) AS asked_at FROM redrive_letter
+)
 INSERT INTO redrive_operation (token, act, filter, arguments, by, reason, refusals, asked_at, upto, asked)
 SELECT %(token)b::uuid, %(act)b, %(filter)b::text::jsonb, %(arguments)b::text::jsonb, %(by)b, %(reason)b,
-       '{{}}'::jsonb, now, upto, (SELECT count(*) FROM redrive_letter l WHERE l.id <= bound.upto AND {where})
+       '{{}}'::jsonb, asked_at, upto, (
+            SELECT count(*) FROM redrive_letter l
+             WHERE l.id <= bound.upto AND coalesce(l.finished_at <= bound.asked_at, true) AND {where})
   FROM bound
 ON CONFLICT (token) DO NOTHING
 RETURNING id
@@ -122,9 +126,19 @@ SELECT count(*) AS n FROM (
 
 
 def begin(  # noqa: PLR0913  # each by its name
-    token: UUID, act: OperationAct, sieve: Sieve, arguments: Mapping[str, Any], *, by: str, reason: str
-) -> bool:
+    token: UUID, act: OperationAct, sieve: Sieve, arguments: Mapping[str, Any], *, by: str, reason: str,
+    opened: datetime | None = None,
+) -> bool:  # fmt: skip
     """Write down what somebody asks for; whether it is new: asked twice with one token it is one operation.
+
+    Args:
+        token: of the page that asks.
+        act: what is done to each letter.
+        sieve: which letters it means.
+        arguments: when, where to, to whom, as the act needs.
+        by: who asks.
+        reason: why.
+        opened: when they looked at what it means; what was finished later is left alone. None: just now.
 
     Raises:
         FilterIsUnclear: not every letter that the filter could mean can be looked at.
@@ -132,7 +146,7 @@ def begin(  # noqa: PLR0913  # each by its name
     sieves.insist_on_all(sieve)
     asked = sieves.values(sieve) | {
         "token": token, "act": act.value, "filter": json.dumps(sieve.stored()),
-        "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason,
+        "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason, "opened": opened,
     }  # fmt: skip
     return bool(rows.fetch(_Id, _BEGIN.format(where=sieves.where(sieve, whole=True)), asked))
 

@@ -32,9 +32,10 @@ class Operation(models.Model):
 
     `token`: the page that asked for it; asked twice, it is done once. `filter` is a stored domain.sieve.Sieve, and
     means the letters up to the id `upto` alone, that were finished at `asked_at` or before: what arrives later is
-    nobody's word. `arguments`: when, where to, to whom, as the act needs. `cursor`: the last letter that was looked at.
-    `asked`: how many letters it meant when it began, `done` and `left_alone` how many of them were, and were not,
-    touched; `refusals`: why, of the first of those, by letter id. `ended_by` and `why`: who aborted it.
+    nobody's word. `asked_at` is when whoever asks looked at what it means. `arguments`: when, where to, to whom, as the
+    act needs. `cursor`: the last letter that was looked at. `asked`: how many letters it meant when it began, `done`
+    and `left_alone` how many of them were, and were not, touched; `refusals`: why, of the first of those, by letter id.
+    `ended_by` and `why`: who aborted it.
     """
 
     token = models.UUIDField(unique=True, default=uuid.uuid4)

@@ -32,6 +32,7 @@ from reprocessing.models import (
     roles,
 )
 from reprocessing.models.intent import Intended
+from reprocessing.models.lanes import clock
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.pipeline import deliver, sort, work
 from tests import envelopes
@@ -194,6 +195,7 @@ def of_the_lot(letters: list[ParkedLetter]) -> Iterator[dict[str, Any]]:
     yield {"scope": "all", "query": "q=kanari&assigned=x"}
     for query, kind in (("", "csv"), (f"group={letters[0].group_id}", "jsonl"), ("text=4111", "csv")):
         asked = {"reason": "mended", "query": query, "token": str(uuid4()), "to": "ann", "kind": kind}
+        asked |= {"opened": clock().isoformat()}
         yield asked
         yield asked | {"bodies": "on", "originals": "on"}
     yield {"reason": "mended", "letters": some, "how": "at", "due": "2000-01-01T00:00", "to": "ann"}

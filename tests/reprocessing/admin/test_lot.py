@@ -25,6 +25,7 @@ from tests.reprocessing.admin.test_parking_lot import carried, messages, states
 pytestmark = pytest.mark.django_db
 LOT = "/admin/reprocessing/parkedletter/"
 EVERYTHING = (*DECIDES, "assign_parkedletter", "export_deadletter", "view_operation", "view_payload")
+OF_A_FILTER = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11"}
 
 
 def listed(client: Client, **query: Any) -> list[str]:  # noqa: ANN401  what an address says
@@ -112,8 +113,9 @@ def test_nobody_looks_into_bodies_without_the_right_by_no_way() -> None:
     client = person("ann", *DECIDES, "export_deadletter", "assign_parkedletter")
     assert client.get(LOT, {"text": "4111"}).status_code == 403
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/"), "query": "text=4111", "scope": "all"}
+    sent = OF_A_FILTER | {"opened": clock().isoformat(), "reason": "x", "kind": "csv"}
     for deed in ("release", "discard", "assign", "note", "export"):
-        for more in ({}, {"reason": "x", "kind": "csv", "token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11"}):
+        for more in ({}, sent):
             assert client.post(LOT + deed, given | more).status_code == 403
     assert "you may not see payloads" in client.get(LOT).content.decode()
 
@@ -200,7 +202,7 @@ def test_a_replay_of_what_is_stopped_says_so_before_and_after(whole: bool) -> No
     stops.stop(None, by="eve", reason="\u202eall of it")
     given = {"scope": "all"} if whole else {"letters": f"{letter.pk}@{carried_at(letter)}"}
     first = post(ann, LOT + "release", **given)
-    then = {"token": hidden(first, "token")} if whole else given
+    then = {name: hidden(first, name) for name in ("token", "opened")} if whole else given
     for page in (first, post(ann, LOT + "release", reason="mended", **then)):
         assert "shop-dlq is stopped by ben (&quot;it burns&quot;): what is replayed waits until" in page
         assert "Everything is stopped by eve (&quot;&lt;U+202E&gt;all of it&quot;)" in page
@@ -246,7 +248,7 @@ def test_all_that_match_are_an_operation_that_is_asked_for_once_and_leads_to_its
         "here: Every attempt the dlq allows has failed.",
         "here: A later letter of its lane was delivered before this one turned up.",
     ]
-    given = {"query": hidden(page, "query"), "token": hidden(page, "token"), "reason": "test data"}
+    given = {name: hidden(page, name) for name in ("query", "token", "opened")} | {"reason": "test data"}
     assert states(*meant) == ["parked", "parked"]
     for _ in range(2):
         assert "No worker has taken it up yet" not in post(client, LOT + "discard", **given)
@@ -261,7 +263,8 @@ def test_a_filter_means_only_letters_that_the_deed_is_for() -> None:
     client = person("ann", *EVERYTHING)
     page = post(client, LOT + "discard", scope="all", query="state=discarded")
     assert "This is for parked letters alone." in page
-    page = post(client, LOT + "restore", token="0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", query="", reason="because")
+    given = OF_A_FILTER | {"opened": clock().isoformat(), "reason": "because"}
+    page = post(client, LOT + "restore", query="", **given)
     assert ("This is for discarded letters alone." in page, Operation.objects.count()) == (True, False)
 
 
@@ -276,7 +279,7 @@ def test_a_text_is_looked_for_in_the_newest_letters_and_acted_on_only_where_thes
     assert listed(client, text="card") == [letters[2].message_id, letters[1].message_id]
     page = post(client, LOT + "discard", scope="all", query="text=card")
     assert "A text is looked for in the newest 2 letters alone, and there are more." in page
-    given = {"query": "text=card", "token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "reason": "because"}
+    given = OF_A_FILTER | {"query": "text=card", "opened": clock().isoformat(), "reason": "because"}
     assert "there are more" in post(client, LOT + "discard", **given)
     assert Operation.objects.count() == 0
 
