@@ -13,13 +13,13 @@ from django.db.models import (
     Case,
     DateTimeField,
     DurationField,
-    Exists,
     ExpressionWrapper,
     F,
     Func,
     OuterRef,
     Q,
     QuerySet,
+    Subquery,
     When,
 )
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -34,13 +34,12 @@ from reprocessing.admin.decision import Deed, packed
 from reprocessing.admin.history import REACH, History, Stretch
 from reprocessing.admin.reading import duration, visible
 from reprocessing.admin.reveal import Bytes
-from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.lifecycle import FINISHED, LetterState
 from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Lane, tallies
 
-# A copy that is gone, or is to be deleted, has no time left.
-_COPY = Exists(
-    Custody.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).exclude(state__in=["delete", "gone"])
-)
+# A copy that is gone, or is to be deleted, has no time left. Asked whether there is one, PostgreSQL would read all
+# copies at once for the few letters of a page; asked for its state, it looks at theirs.
+_COPY = Subquery(Custody.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1])
 _NOW = Func(function="redrive_now", output_field=DateTimeField())
 _LEFT = ExpressionWrapper(F("expires_at") - _NOW, output_field=DurationField())
 _KEY_SHOWN = 60
@@ -69,7 +68,12 @@ class List(Stretch):
     def listed(self) -> QuerySet[DeadLetter]:
         """The newest first; few are fetched and sorted, or the newest of all would be read through for them."""
         rows = super().listed()
-        return rows.order_by((F("pk") + 0).desc()) if self.known is not None and self.known <= REACH else rows
+        if self.known is None or self.known > REACH:
+            return rows
+        state = self.filter_params.get("state__exact", [""])[-1]
+        if state and state not in FINISHED:  # as their index has it
+            rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
+        return rows.order_by((F("pk") + 0).desc())
 
 
 class Letters(History):
@@ -100,9 +104,9 @@ class Letters(History):
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
         """Letters with their age and the time they have left, by the database's clock."""
         letters: QuerySet[DeadLetter] = super().get_queryset(request)
-        return letters.annotate(
+        return letters.alias(_copy=_COPY).annotate(
             _age=ExpressionWrapper(_NOW - F("died_at"), output_field=DurationField()),
-            _left=Case(When(_COPY, then=_LEFT), output_field=DurationField()),
+            _left=Case(When(Q(_copy="held"), then=_LEFT), output_field=DurationField()),
         )
 
     def get_search_results(

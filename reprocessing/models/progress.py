@@ -209,10 +209,9 @@ def at_a_glance(run: int, *, selected: int | None) -> Tally:
         run: its id.
         selected: how many letters its plan found: what is not counted is told from that, where it can be.
     """
-    found = _states(run, most=EXACT + 1)
+    found = _states(run, most=CAP)
     if sum(found.values()) <= EXACT:
         return tally(run)
-    found = _states(run, most=CAP)
     capped = [state for state, n in found.items() if n == CAP]
     if len(capped) == 1 and selected:
         (one,) = capped
