@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.models import rows
@@ -28,6 +29,11 @@ class Beat:
 
     queue: str
     age: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    so: bool
 
 
 Key = tuple[str, int, str]
@@ -75,6 +81,20 @@ ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
  WHERE m.value <= excluded.value - %(every)b::float8
 """
 
+# When CloudWatch has last taken anything, in seconds since 1970.
+_NOTE_TOLD = """
+INSERT INTO redrive_metric AS m (name, place, part, value)
+VALUES ('publish', 0, 'told', extract(epoch FROM %(at)b::timestamptz))
+ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
+"""
+
+_TOLD_SINCE = """
+SELECT EXISTS (
+    SELECT FROM redrive_metric
+     WHERE (name, place, part) = ('publish', 0, 'told') AND value >= extract(epoch FROM %(at)b::timestamptz)
+) AS so
+"""
+
 _BEATS = """
 SELECT queue, extract(epoch FROM clock_timestamp() - beaten_at)::float8 AS age FROM reprocessing_pulse ORDER BY queue
 """
@@ -104,6 +124,16 @@ def take_back(some: list[Sum]) -> None:
 def is_due(what: str, *, every: float) -> bool:
     """Whether it was not done for so many seconds; who is told yes is to do it."""
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
+
+
+def note_told(at: datetime) -> None:
+    """CloudWatch has taken something at this moment."""
+    rows.execute(_NOTE_TOLD, {"at": at})
+
+
+def told_since(at: datetime) -> bool:
+    """Whether CloudWatch has taken anything at this moment or since."""
+    return rows.fetch(_Told, _TOLD_SINCE, {"at": at})[0].so
 
 
 def beats() -> list[Beat]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from reprocessing.domain.alarm import dimension
@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds from one time to the next: CloudWatch keeps a value a minute for each metric, unless it is paid for more.
 EVERY: Final = 60.0
+#: Where nothing was told for longer, what was counted meanwhile never is: CloudWatch would take it for one minute's.
+AT_MOST_LATE: Final = timedelta(minutes=15)
 _COUNTED: Final = sorted(
     {metrics.CAME_TO, *(one.name for one in METRICS if one.kind is Kind.COUNTER and one.cloudwatch)}
 )
@@ -29,13 +31,16 @@ def everything(region: str, namespace: str, *, now: datetime, count_lag: float) 
     """Tell CloudWatch every metric that it has a name for; how many values it took.
 
     What a counter grew by counts as told before it is, and as not told when CloudWatch did not take it: a process that
-    dies in between leaves a gap in CloudWatch, never a double.
+    dies in between leaves a gap in CloudWatch, never a double. Where CloudWatch has taken nothing for longer than
+    `AT_MOST_LATE`, or never any, what counters grew by until now is not told at all.
     """
+    goes_on = metrics.told_since(now - AT_MOST_LATE)
     tallies.fold()  # what letters came to is owed when it is summed up
     samples = measure.samples(count_lag=count_lag)
     owed = metrics.owed(_COUNTED)
     names = measure.names()
-    grown = [(one, sample) for one in owed if (sample := measure.sample_of(one, *names)) is not None]
+    known = [(one, sample) for one in owed if (sample := measure.sample_of(one, *names)) is not None]
+    grown = known if goes_on else []
     values = [_value(sample) for _, sample in grown] + [_value(one) for one in samples if _is_told(one)]
     try:
         taken = tell(region, namespace, values, now=now)
@@ -43,7 +48,20 @@ def everything(region: str, namespace: str, *, now: datetime, count_lag: float) 
         logger.warning("The metrics of this minute are told with the next one's: %s", error)
         taken = 0
     _take_back([one for one, _ in grown[taken:]])
+    if taken:
+        _note(now, left_out=len(known) - len(grown))
     return taken
+
+
+def _note(now: datetime, *, left_out: int) -> None:
+    metrics.note_told(now)
+    if left_out:
+        logger.warning(
+            "CloudWatch has taken nothing for %.0f minutes, or never any. What %d counters had grown by is left out: "
+            "it would seem to be of one minute. They are told from now on.",
+            AT_MOST_LATE.total_seconds() / 60,
+            left_out,
+        )
 
 
 def _take_back(some: Collection[Sum]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -56,6 +56,7 @@ def drained(*bodies: str) -> Workbench:
 
 
 def test_counters_are_told_by_what_they_grew_and_others_as_they_are(cloudwatch: Any) -> None:  # noqa: ANN401
+    at(-1)
     bench = drained("good", "better", "bad")
     assert at(0) > 0
     at(1)
@@ -68,13 +69,14 @@ def test_counters_are_told_by_what_they_grew_and_others_as_they_are(cloudwatch: 
     assert told(cloudwatch, "MessageMovedToParkingLot", Dlq=bench.name) == [1]
     assert told(cloudwatch, "ParkedLetters", "Maximum", Dlq=bench.name) == [1, 1, 1]
     assert told(cloudwatch, "BreakerState", "Maximum", Target=bench.origin_url.rsplit("/", 1)[-1]) == [0, 0, 0]
-    assert told(cloudwatch, "EverythingStopped", "Maximum") == [0, 0, 0]
+    assert told(cloudwatch, "EverythingStopped", "Maximum") == [0, 0, 0, 0]
 
 
 def test_what_cloudwatch_did_not_take_is_told_the_next_time(
     cloudwatch: Any,  # noqa: ANN401
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    at(-1)
     bench = drained("good")
     with monkeypatch.context() as patch:
         patch.setattr(publish, "tell", _refuse)
@@ -85,6 +87,85 @@ def test_what_cloudwatch_did_not_take_is_told_the_next_time(
 
 def _refuse(*_: object, **__: object) -> int:
     raise CloudWatchIsOutOfReach("no")
+
+
+class Ear:
+    """What CloudWatch is told, without one; where it is deaf, nothing is taken."""
+
+    def __init__(self) -> None:
+        self.deaf = False
+        self.heard: list[Value] = []
+
+    def tell(self, _region: str, _namespace: str, values: Sequence[Value], *, now: datetime) -> int:
+        assert now.tzinfo
+        if self.deaf:
+            raise CloudWatchIsOutOfReach("no")
+        self.heard = list(values)
+        return len(values)
+
+    def successes(self) -> list[float]:
+        """What it was told last of letters that were delivered."""
+        return [one.value for one in self.heard if one.name == "RedriveSuccess"]
+
+    def gauges(self) -> list[float]:
+        """What it was told last of letters that are unfinished."""
+        return [one.value for one in self.heard if one.name == "UnfinishedLetters"]
+
+
+@pytest.fixture
+def ear(monkeypatch: pytest.MonkeyPatch) -> Ear:
+    ear = Ear()
+    monkeypatch.setattr(publish, "tell", ear.tell)
+    return ear
+
+
+def _one_more(bench: Workbench, body: str) -> None:
+    bench.bury(body)
+    bench.ready()
+    bench.replay()
+
+
+def test_who_begins_to_tell_tells_of_what_comes_from_now_on(ear: Ear, caplog: pytest.LogCaptureFixture) -> None:
+    """The history of months is no minute's: the alarms would ring."""
+    bench = drained("good", "better")
+    at(0)
+    assert (ear.successes(), ear.gauges()) == ([], [0])
+    (said,) = [one.getMessage() for one in caplog.records if one.name == publish.__name__]
+    assert said == (
+        "CloudWatch has taken nothing for 15 minutes, or never any. What 3 counters had grown by is left out: "
+        "it would seem to be of one minute. They are told from now on."
+    )
+    _one_more(bench, "late")
+    at(1)
+    assert ear.successes() == [1]
+
+
+@pytest.mark.parametrize(("minutes", "told"), [(15, [1.0]), (16, [])])
+def test_what_was_counted_while_nothing_was_told_is_told_after_a_short_while_only(
+    ear: Ear, minutes: int, told: list[float]
+) -> None:
+    at(0)
+    bench = drained("good")
+    at(minutes)
+    assert ear.successes() == told
+    _one_more(bench, "late")
+    at(minutes + 1)
+    assert ear.successes() == [1]
+
+
+@pytest.mark.parametrize(("minutes", "told"), [(15, [2.0]), (16, [])])
+def test_minutes_that_cloudwatch_does_not_take_are_minutes_in_which_nothing_was_told(
+    ear: Ear, minutes: int, told: list[float]
+) -> None:
+    at(0)
+    ear.deaf = True
+    bench = drained("good")
+    at(5)
+    _one_more(bench, "late")
+    at(10)
+    ear.deaf = False
+    at(minutes)
+    assert ear.successes() == told
 
 
 def test_values_go_out_five_hundred_at_a_time_and_the_rest_is_known(
