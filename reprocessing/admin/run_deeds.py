@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -14,9 +15,10 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin import deeds
 from reprocessing.admin.deeds import Done, NotDone, Question, Why
+from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import Run, adoption, native, operations, stops
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import foresee, verify
+from reprocessing.pipeline import foresee, hand_over, verify
 
 PERMISSION: Final = "reprocessing.operate_run"
 _GONE_NAMED: Final = 10
@@ -104,6 +106,8 @@ def _aborts(run: Run) -> tuple[str, ...]:
 
 
 def _start(run: Run, given: Mapping[str, Any], by: str) -> bool:
+    with suppress(QueueIsOutOfReach):
+        hand_over.look(run.dlq)  # what AWS has moved since it was planned is not sent, but parked
     return run.selected is not None and operations.start(run, by=by, reason=given["reason"]) is not None
 
 

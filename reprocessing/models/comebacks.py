@@ -1,4 +1,4 @@
-"""The statements that know letters again whose messages AWS was told to move: in sight as before, or come back anew.
+"""The statements that let letters go whose messages AWS moves, and know them again: in sight as before, or come back.
 
 AWS sends a message it moves: the copy has another message id and another time of sending, and the same bytes. So what
 comes back is known by its body, its attributes and the queue it died in, where it was sent after its letter had been
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.models import rows
@@ -19,6 +20,20 @@ _MOVED: Final[LiteralString] = "(l.objection = 'moved_by_aws' OR l.reason = 'mov
 _AS_NEW: Final[LiteralString] = (
     "state = 'captured', reason = '', objection = '', detail = '', planned = false, finished_at = NULL, run_id = NULL"
 )
+
+# Their messages are AWS's from here on: should a run take these letters, a person decides; see `arrival` for those
+# that come back. A copy that is out of sight AWS cannot have moved.
+_LET_GO = """
+WITH let_go AS (
+    UPDATE redrive_letter l SET planned = true, objection = 'moved_by_aws', detail = ''
+      FROM redrive_custody c
+     WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND c.visible_until <= redrive_now()
+       AND (%(until)b::timestamptz IS NULL OR c.visible_until < %(until)b::timestamptz)
+       AND l.id = c.letter_id AND l.state = 'captured'
+    RETURNING l.id
+)
+SELECT count(*) AS n FROM let_go
+"""
 
 _EXPECTED = f"SELECT EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND {_MOVED}) AS is_so"  # noqa: S608
 
@@ -64,6 +79,11 @@ SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 
 
 @dataclass(frozen=True, slots=True)
+class _Count:
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Answer:
     is_so: bool
 
@@ -71,6 +91,14 @@ class _Answer:
 @dataclass(frozen=True, slots=True)
 class _Back:
     message_id: str
+
+
+def let_go(dlq: int, *, until: datetime | None = None) -> int:
+    """Letters in no lane, whose copies are in sight, are AWS's to move, or moved; how many.
+
+    `until`: but for copies that were hidden until then or longer, since AWS was done by that time.
+    """
+    return rows.fetch(_Count, _LET_GO, {"dlq": dlq, "until": until})[0].n
 
 
 def are_expected(dlq: int) -> bool:

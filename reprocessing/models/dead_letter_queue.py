@@ -76,7 +76,8 @@ class DeadLetterQueue(models.Model):
     wave that has to go well before the next one. `open_fields`: JMESPath expressions of what people may read in a body
     who may not see payloads. `native_at`: since when AWS was told to move its messages by itself, to `native_to`
     (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet); `native_after` is
-    when the newest such task before that had begun, by AWS's clock, and `native_asked_at` when AWS was asked last.
+    when the newest such task before that had begun (while the dlq is ours: the newest whose end was seen), by AWS's
+    clock, and `native_asked_at` when AWS was asked last.
     """
 
     name = models.SlugField(unique=True, max_length=100)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
-from reprocessing.models import native, operations, rows
+from reprocessing.models import comebacks, native, operations, rows
 from reprocessing.models.native import Native
 
 
@@ -103,18 +103,6 @@ _UNNAMED = """
 SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'planned' AND selection ? 'unnamed' ORDER BY id
 """
 
-# Their messages are AWS's from here on: should a run take these letters, a person decides; see `arrival` for those
-# that come back. Their copies are nobody's any more.
-_LET_GO = """
-WITH let_go AS (
-    UPDATE redrive_letter l SET planned = true, objection = 'moved_by_aws', detail = ''
-      FROM redrive_custody c
-     WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND l.id = c.letter_id AND l.state = 'captured'
-    RETURNING l.id
-)
-SELECT count(*) AS n FROM let_go
-"""
-
 _CLAIM = """
 WITH claimed AS (
     UPDATE redrive_dlq
@@ -127,11 +115,6 @@ WITH claimed AS (
 INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
 SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}', %(asked)b::jsonb FROM claimed
 """
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
 
 
 def standing(dlq: int) -> Standing:
@@ -153,7 +136,7 @@ def claim(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
             return found
         for run in rows.fetch(_Id, _UNNAMED, {"dlq": dlq}):
             operations.give_up(run.id, by=by, reason="The dlq was handed to AWS's own redrive.")
-        let_go = rows.fetch(_Count, _LET_GO, {"dlq": dlq})[0].n
+        let_go = comebacks.let_go(dlq)
         asked = {"native_redrive": True, "to": wish.to, "per_second": wish.per_second, "captured_before": let_go}
         values = {"dlq": dlq, "by": by, "reason": reason, "to": wish.to, "after": wish.after, "asked": Jsonb(asked)}
         rows.execute(_CLAIM, values | {"ours": native.TROUBLE})

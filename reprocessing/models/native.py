@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final, LiteralString
 
 from reprocessing.domain.errors import AwsMovesTheMessages
-from reprocessing.models import rows
+from reprocessing.models import comebacks, rows
 from reprocessing.models.waves import THE_SERVICE
 
 #: Who is named where AWS was asked by somebody whom this service does not know.
@@ -40,6 +40,11 @@ class Native:
     reason: str
     to: str
     handle: str
+    after: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
     after: datetime | None
 
 
@@ -75,6 +80,7 @@ _ENDED = """
 WITH ended AS (
     UPDATE redrive_dlq d
        SET native_at = NULL, native_by = '', native_reason = '', native_to = '', native_handle = '',
+           native_after = greatest(d.native_after, %(through)b::timestamptz),
            trouble = CASE WHEN %(trouble)b::text <> '' OR starts_with(d.trouble, %(ours)b::text)
                           THEN %(trouble)b::text ELSE d.trouble END
       FROM (SELECT id, native_at, native_by, native_reason, native_to FROM redrive_dlq
@@ -87,6 +93,14 @@ SELECT 'changed', id, %(by)b::text, %(said)b::text,
        jsonb_build_object('native_redrive', true, 'since', native_at, 'by', native_by, 'reason', native_reason),
        jsonb_build_object('native_redrive', false) FROM ended
 """
+
+# Behind whoever enlists letters of it: these are on their way by then, or let go.
+_OURS = """
+SELECT native_after AS after FROM redrive_dlq
+ WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true) FOR UPDATE
+"""
+
+_SEEN = "UPDATE redrive_dlq SET native_after = %(through)b::timestamptz WHERE id = %(dlq)b"
 
 _CANCELLED = """
 INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
@@ -148,11 +162,50 @@ def noticed(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
     return rows.execute(_NOTICED, values) == 1
 
 
-def ended(one: Native, said: str, *, by: str = THE_SERVICE, failed: bool = False) -> bool:
-    """The dlq is ours again; False when somebody else has said so. `said`: what became of it; a failure is trouble."""
+def ended(
+    one: Native, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
+) -> bool:
+    """The dlq is ours again; False when somebody else has said so.
+
+    Args:
+        one: AWS's redrive that has ended.
+        said: what became of it; a failure is trouble.
+        through: when the newest task that AWS lists had begun, by AWS's clock; None: it lists none, or none is new.
+        moved: letters whose copies are in sight by now may be moved, and are let go.
+        failed: it did.
+    """
     trouble = f"{TROUBLE}failed. {said} What it did not move is in the dlq still." if failed else ""
-    values = {"dlq": one.dlq_id, "at": one.at, "by": by, "said": said, "trouble": trouble, "ours": TROUBLE}
-    return rows.execute(_ENDED, values) == 1
+    values = {"dlq": one.dlq_id, "at": one.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE}
+
+    def work() -> bool:
+        done = rows.execute(_ENDED, values | {"through": through}) == 1
+        if done and moved:
+            comebacks.let_go(one.dlq_id)
+        return done
+
+    return rows.whole(work)
+
+
+def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
+    """Tasks out of a dlq that was thought ours have ended: letters that may be moved are let go, once; how many.
+
+    Args:
+        dlq: its id.
+        through: when the newest of these tasks had begun, by AWS's clock.
+        moved: when the newest had begun that moved anything; None: none did.
+    """
+
+    def work() -> int:
+        found = rows.fetch(_Known, _OURS, {"dlq": dlq, "through": through})
+        if not found:
+            return 0
+        known = found[0].after
+        rows.execute(_SEEN, {"dlq": dlq, "through": through})
+        if moved is None or (known is not None and moved <= known):
+            return 0
+        return comebacks.let_go(dlq, until=moved + LONGEST)
+
+    return rows.whole(work)
 
 
 def stands(one: Native, why: str) -> None:

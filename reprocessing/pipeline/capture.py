@@ -101,7 +101,7 @@ class _Capture:
         self._dlq, self._capturing, self._conf, self._dice, self._dirty = dlq, capturing, conf, dice, dirty
         self._done = Captured()
         self._held = captures.held(dlq.pk)
-        self._moved = comebacks.are_expected(dlq.pk)
+        self._moved = False
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
         self._origins = trace.Origins(dlq)
         self._waiting: list[Arrival] = []
@@ -166,6 +166,7 @@ class _Capture:
         """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""
         if not self._renew():
             return False
+        self._moved = comebacks.are_expected(self._dlq.pk)  # whoever looks meanwhile may have let some go
         copies = {one.message_id: one for one in self._waiting}
         self._done.received += len(self._waiting)
         self._waiting.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -97,6 +98,7 @@ def look(dlq: DeadLetterQueue) -> list[Move]:
 def _resolve(dlq: DeadLetterQueue, listed: list[Move]) -> None:
     own, active = native.of(dlq.pk), next((one for one in listed if one.is_active), None)
     if own is None:
+        _note_missed(dlq, [one for one in listed if not one.is_active])
         if active is not None:
             _notice(dlq, active, listed)
         return
@@ -106,11 +108,23 @@ def _resolve(dlq: DeadLetterQueue, listed: list[Move]) -> None:
         return
     since = [one for one in listed if own.after is None or one.started_at > own.after]
     if since:
-        _end(dlq, own, _became(since[0]), failed=since[0].status == _FAILED)
+        _end(dlq, own, _became(since[0]), since)
     elif own.handle:
-        _end(dlq, own, "AWS lists it no more.")
+        _end(dlq, own, "AWS lists it no more.", moved=True)
     elif own.age > GRACE:
         _end(dlq, own, "AWS never began it.")
+
+
+def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
+    """Nobody saw these at work; what they moved is not to be sent once more."""
+    if not ended:
+        return
+    moved = next((one.started_at for one in ended if one.moved), None)
+    if n := native.missed(dlq.pk, through=ended[0].started_at, moved=moved):
+        logger.warning(
+            "%s: AWS's own redrive, begun outside of this service, has ended unseen: %d letters may be moved.",
+            dlq.name, n,
+        )  # fmt: skip
 
 
 def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
@@ -122,8 +136,11 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
         )
 
 
-def _end(dlq: DeadLetterQueue, own: Native, said: str, *, failed: bool = False) -> None:
-    if native.ended(own, said, failed=failed):
+def _end(dlq: DeadLetterQueue, own: Native, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
+    """It has ended, as `since`, newest first, tells; `moved`: it may have moved messages, whatever these tell."""
+    through = since[0].started_at if since else None
+    moved, failed = moved or any(one.moved for one in since), bool(since) and since[0].status == _FAILED
+    if native.ended(own, said, through=through, moved=moved, failed=failed):
         logger.info("%s: AWS's own redrive has ended: %s", dlq.name, said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -17,6 +18,7 @@ from reprocessing.models import (
     Lane,
     Review,
     captures,
+    comebacks,
     lanes,
     native,
     operations,
@@ -31,7 +33,7 @@ from reprocessing.pipeline import hand_over, plan, recover
 from reprocessing.pipeline.drain import prepare
 from reprocessing.pipeline.hand_over import Cancelling, Open, Over, Refusal
 from reprocessing.sqs import Begun
-from tests.race.native import is_aws_s, let_it_end, mine, start, tasks
+from tests.race.native import begin_outside, is_aws_s, let_it_end, let_it_end_unseen, mine, start, tasks
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -186,9 +188,7 @@ def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_s
     bench = mine()
     for body in "abc":
         bench.bury(body)
-    bench.sqs.start_message_move_task(
-        SourceArn=bench.dlq.arn, DestinationArn=bench.target.arn, MaxNumberOfMessagesPerSecond=1
-    )
+    begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
     found = native.of(bench.dlq.pk)
     assert found is not None
@@ -294,6 +294,87 @@ def test_what_was_sent_before_the_letter_was_captured_is_another(clock: Clock) -
     DeadLetter.objects.update(captured_at=lanes.clock() + timedelta(hours=1))
     clock.restore()
     assert (bench.capture().captured.letters, DeadLetter.objects.count()) == (1, 2)
+
+
+def objections(bench: Workbench) -> list[str]:
+    return sorted(DeadLetter.objects.filter(dlq=bench.dlq).values_list("objection", flat=True))
+
+
+def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a", "b")
+    begin_outside(bench)
+    let_it_end_unseen(bench)
+    assert (bench.left(), len(bench.delivered())) == (0, 2)
+    hand_over.look(bench.dlq)
+    assert not is_aws_s(bench)
+    bench.enlist()
+    assert bench.replay().taken == 0
+    assert set(DeadLetter.objects.values_list("state", "reason")) == {("parked", "moved_by_aws")}
+
+
+def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a", "b")
+    begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
+    hand_over.look(bench.dlq)
+    assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
+    let_it_end(bench)
+    assert (is_aws_s(bench), objections(bench)) == (False, ["moved_by_aws"] * 2)
+
+
+def test_a_copy_that_was_out_of_sight_was_not_moved() -> None:
+    bench = mine()
+    bench.bury("a")
+    bench.capture()
+    bench.bury("b")
+    begin_outside(bench)
+    let_it_end(bench)
+    assert ([one["Body"] for one in bench.delivered()], objections(bench)) == (["b"], [""])
+
+
+def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    begin_outside(bench)
+    let_it_end(bench)
+    assert objections(bench) == ["moved_by_aws"]
+    DeadLetter.objects.update(objection="", planned=False)  # as the capture that sees its copy leaves it
+    hand_over.look(bench.dlq)
+    assert objections(bench) == [""]
+    begin_outside(bench)
+    let_it_end(bench)
+    assert objections(bench) == [""]  # it moved nothing
+    bench.bury("b")
+    begin_outside(bench)
+    let_it_end(bench)
+    assert objections(bench) == ["moved_by_aws"]
+
+
+def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    start(bench)
+    let_it_end(bench)
+    DeadLetter.objects.update(objection="", planned=False)
+    hand_over.look(bench.dlq)
+    assert objections(bench) == [""]
+
+
+def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it_sees(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    renew = captures.renew
+
+    def let_go_first(*args: Any, **options: Any) -> bool:  # noqa: ANN401  those of renew
+        comebacks.let_go(bench.dlq.pk)
+        return renew(*args, **options)
+
+    monkeypatch.setattr(captures, "renew", let_go_first)
+    assert bench.capture().captured.known == 1
+    assert objections(bench) == [""]
 
 
 @pytest.mark.parametrize("broken", ["native_by = ''", "leased_until = redrive_now()"])
