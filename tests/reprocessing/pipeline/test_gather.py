@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Custody, DeadLetterQueue, Lane, Run, captures, progress
+from reprocessing.models import Custody, DeadLetterQueue, Lane, Run, captures, hold, lanes, progress, stops
 from reprocessing.pipeline import capture, gather
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 from tests.reprocessing.post import asked, statements
@@ -135,6 +135,17 @@ def test_a_manual_dlq_s_letters_wait_for_a_person() -> None:
 )
 def test_beat_receives_only_from_automatic_dlqs_that_are_not_stopped(fields: dict[str, Any], wanted: bool) -> None:
     assert gather.is_wanted(_fresh(Workbench(fields=fields))) is wanted
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("automatic", True), ("observe", False)])
+def test_beat_looks_into_a_dlq_that_is_stopped_while_everything_is_held_after_a_restore(
+    mode: str, wanted: bool
+) -> None:
+    bench = Workbench(fields={"mode": mode})
+    stops.stop(bench.dlq.pk, by="eva", reason="the consumer is broken")
+    assert gather.is_wanted(_fresh(bench)) is False
+    hold.begin(lanes.clock(), by="eva", reason="a disk died")
+    assert gather.is_wanted(_fresh(bench)) is wanted
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("observe", False)])
