@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reprocessing.domain import alarm
 from reprocessing.domain.alarm import Alarm, Difference, differences
@@ -53,8 +54,7 @@ def put(looks: Sequence[Look], actions: tuple[str, ...]) -> Iterator[Look]:
     """
     for one in looks:
         if one.differences:
-            told = actions or tuple(_actions(one))
-            put_alarm(one.region, one.wanted.request(told))
+            put_alarm(one.region, _request(one, actions))
             yield one
 
 
@@ -63,10 +63,11 @@ def elsewhere(names: Collection[str] = ()) -> list[str]:
     return [one.name for one in _dlqs(names) if one.role_arn]
 
 
-def _actions(one: Look) -> list[str]:
-    """Those that it has: all of an alarm is replaced."""
+def _request(one: Look, actions: tuple[str, ...]) -> dict[str, Any]:
+    """With what it has to tell: all of an alarm is replaced, and what it is not given anew is gone."""
     found = alarms(one.region, [one.wanted.name]).get(one.wanted.name, {})
-    return list(found.get("AlarmActions", []))
+    kept = {name: list(found.get(name, [])) for name in ("OKActions", "InsufficientDataActions")}
+    return one.wanted.request(actions or tuple(found.get("AlarmActions", []))) | kept
 
 
 def _wanted(region: str, namespace: str, names: Collection[str]) -> Iterator[tuple[str, Alarm]]:

@@ -91,12 +91,14 @@ def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwa
             "Statistic", "AlarmActions", "TreatMissingData", "AlarmDescription", "ActionsEnabled",
         )
     }  # fmt: skip
-    cloudwatch.put_metric_alarm(**kept, Threshold=9_999)
+    others = {"OKActions": [f"{TOPIC}-ok"], "InsufficientDataActions": [f"{TOPIC}-nothing"]}
+    cloudwatch.put_metric_alarm(**kept, **others, Threshold=9_999)
     told = _said("put_alarms")
     assert f"{name} (eu-west-1): differs\n  Threshold: is 9999.0, wanted 300" in told
     assert put("--confirm")["put"] == [name]
     (mended,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
     assert (mended["Threshold"], mended["AlarmActions"]) == (300, [TOPIC])
+    assert {name: mended[name] for name in others} == others
 
 
 def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it(cloudwatch: Any) -> None:  # noqa: ANN401
