@@ -22,6 +22,8 @@ def visible(text: object) -> str:
     said = str(text)
     if not isinstance(said, SafeString):
         return glyphs.visible(said)
+    if said.isprintable():
+        return said
     parts = (one if one.isprintable() else escape(glyphs.visible(one)) for one in said)
     return mark_safe("".join(parts))  # noqa: S308  it was before, and what is put in is escaped
 

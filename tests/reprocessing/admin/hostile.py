@@ -85,7 +85,7 @@ TEXTS: Final = {
 
 #: All in one text; and one that fits where there is little room.
 TOGETHER: Final = " ".join(TEXTS.values())
-SHORT: Final = f"'\"></title></a><img src=x onerror={_RUN}><script>{_RUN}</script>"
+SHORT: Final = f"\u202e'\"></title></a><img src=x onerror={_RUN}><script>{_RUN}</script>"
 
 #: What a program reads before anybody else does: texts that were examined when they were given, or that it counts by.
 _EXAMINED: Final = {
