@@ -74,6 +74,14 @@ def in_force() -> InForce:
     return InForce(known, tuple(bound(row) for row in held.order_by("position", "id")))
 
 
+def leading(dlq: int) -> list[Row]:
+    """The enabled rules for letters of this dlq that name a target, with it; without those that have ended."""
+    found = Row.objects.filter(
+        Q(valid_until=None) | Q(valid_until__gt=_clock()), Q(dlq=None) | Q(dlq=dlq), enabled=True, target__isnull=False
+    )
+    return list(found.select_related("target").order_by("position", "id"))
+
+
 def bound(row: Row) -> Bound:
     """A row as rules are asked; one that cannot be is broken."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from reprocessing.conf import Conf
@@ -22,6 +23,8 @@ from reprocessing.models import (
 from reprocessing.models.notices import Owed
 from reprocessing.pipeline import clear, hand_over, notify, route, sort
 from reprocessing.sqs import QueueAddress, extend
+
+logger = logging.getLogger(__name__)
 
 #: SQS hides a message for twelve hours in all, counted from its receive.
 LONGEST = 43_200
@@ -89,5 +92,6 @@ def _notify(dlq: DeadLetterQueue) -> None:
     while dlq.parking_url and not _is_stopped(dlq) and (owed := notices.owed(dlq.pk, limit=_GROUP)):
         sent = notify.parking_queue(dlq, owed)
         notices.sent(sent)
-        if len(sent) < len(owed):
+        if left := len(owed) - len(sent):
+            logger.warning("%s: its parking queue did not take %d of %d notices.", dlq.name, left, len(owed))
             return

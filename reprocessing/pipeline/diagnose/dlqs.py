@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.diagnosis import Grade, Remark, ill, warn, well
+from reprocessing.domain.diagnosis import Grade, Remark, ill, unknown, warn, well
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, registration, targets
+from reprocessing.models import DeadLetterQueue, registration, rules, targets
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.difference import Difference
 from reprocessing.models.target import QUEUES
@@ -41,7 +42,7 @@ _NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
     """Everything that is to be said of it."""
-    found = [*turns.remarks(row, conf), *_regions(row), *_rights(row), *_examined(row, conf)]
+    found = [*turns.remarks(row, conf), *_regions(row), *_rights(row), *_besides(row), *_examined(row, conf)]
     yield from found
     if all(one.grade is Grade.NOTE for one in found):
         yield well(row.name, "its queues, rights, policies and schedule are as they have to be.")
@@ -80,6 +81,54 @@ def _rights(row: DeadLetterQueue) -> Iterator[Remark]:
             yield from lacking(address, rights)
         except QueueIsOutOfReach as error:
             yield ill(address.name, str(error), "What cannot be reached is neither emptied nor filled.", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A queue that no letter of the dlq goes to by itself: what follows where it takes nothing, and the cure."""
+
+    address: QueueAddress
+    why: str
+    cure: str
+
+
+def _besides(row: DeadLetterQueue) -> Iterator[Remark]:
+    """Whether the parking queue, and the queues that rules send letters to, are there and may be sent to."""
+    if row.mode == Mode.OBSERVE:
+        return
+    for one in (*_parking(row), *_ruled(row)):
+        try:
+            yield from _sent_to(one)
+        except QueueIsOutOfReach as error:
+            yield ill(one.address.name, str(error), one.why, one.cure)
+
+
+def _sent_to(one: _Beside) -> Iterator[Remark]:
+    yield from lacking(one.address, SENDING)
+    try:
+        describe(one.address)
+    except QueueIsOutOfReach as error:
+        if "AccessDenied" not in str(error):
+            raise
+        yield unknown(one.address.name, str(error), "Whether it is there is not known.")  # it is sent to without
+
+
+def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
+    if row.parking_url:
+        why = "What is parked, and what has left the parking lot, is not told there: it waits. The lot itself is whole."
+        cure = f'Name another one, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
+        yield _Beside(QueueAddress.of(row.parking_url), why, cure)
+
+
+def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
+    """Each queue once, by the first of its rules; without those that `_queues` tells of."""
+    told = set(_queues(row))
+    for rule in rules.leading(row.pk):
+        if (to := rule.target) is not None and to.kind in QUEUES and to.arn not in told:
+            told.add(to.arn)
+            why = f"The rule {rule.name} sends letters there, and they cannot go."
+            cure = f"Give the rule another queue (manage.py add_rule {rule.name} --to QUEUE), or disable it."
+            yield _Beside(QueueAddress(to.url, to.region, to.role_arn), why, cure)
 
 
 def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:

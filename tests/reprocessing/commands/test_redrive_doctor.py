@@ -17,7 +17,7 @@ from pytest_django.fixtures import Settings
 
 from reprocessing import sqs
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import Custody, DeadLetterQueue, Dispatch, Lane, Pulse, Run, Target, hold, stops
+from reprocessing.models import Custody, DeadLetterQueue, Dispatch, Lane, Pulse, Rule, Run, Target, hold, stops
 from reprocessing.models.lanes import clock as clock_of_postgres
 from reprocessing.models.stalls import TICK
 from reprocessing.pipeline.diagnose.rates import remarks as look_at_rates
@@ -137,6 +137,96 @@ def test_a_missing_right_on_the_dlq_is_found(shop: Shop, sandbox: Sandbox, actio
 def test_a_missing_right_to_send_letters_back_is_found(shop: Shop, sandbox: Sandbox) -> None:
     sandbox.plan(refusing("SendMessageBatch", shop.origin))
     assert the("ill", "SQS refuses sqs:SendMessage")["where"] == shop.origin.name
+
+
+GONE, DENIED = "GetQueueAttributes failed: NonExistentQueue", "SQS refuses sqs:SendMessage: AccessDenied."
+
+
+def parked_in(shop: Shop, queue: Queue) -> None:
+    DeadLetterQueue.objects.update(parking_url=queue.url)
+
+
+def ruled_to(shop: Shop, queue: Queue, *, of: DeadLetterQueue | None = None, **values: object) -> Rule:
+    """A rule that diverts letters of this dlq, or of all, to the queue."""
+    target = Target.objects.create(arn=queue.arn, url=queue.url, region="us-east-1")
+    row = {"name": "large", "enabled": True, "action": "divert", "target": target, "dlq": of, "made_by": "ann"}
+    return Rule.objects.create(**row | values)
+
+
+def told_of(queue: Queue) -> list[tuple[str, str]]:
+    """What is said of the queue: the grade, and what is the matter as far as SQS names it."""
+    remarks, failed = doctor()
+    its = [one for one in remarks if one["where"] == queue.name]
+    assert failed == any(one["grade"] == "ill" for one in its)
+    said = ((one["grade"], next((part for part in (GONE, DENIED) if part in one["what"]), one["what"])) for one in its)
+    return list(said)
+
+
+def test_a_parking_queue_that_is_gone_is_found(shop: Shop, make_queue: MakeQueue) -> None:
+    lot = make_queue()
+    parked_in(shop, lot)
+    assert told_of(lot) == []
+    lot.client.delete_queue(QueueUrl=lot.url)
+    assert told_of(lot) == [("ill", GONE)]
+    said = the("ill", lot.name)
+    assert (said["why"].startswith("What is parked"), said["cure"]) == (
+        True, 'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
+    )  # fmt: skip
+
+
+def test_a_missing_right_to_send_to_the_parking_queue_is_found(
+    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+) -> None:
+    lot = make_queue()
+    parked_in(shop, lot)
+    sandbox.plan(refusing("SendMessageBatch", lot))
+    assert told_of(lot) == [("ill", DENIED)]
+
+
+@pytest.mark.parametrize("of_all", [True, False])
+def test_a_queue_that_a_rule_sends_letters_to_and_that_is_gone_is_found(
+    shop: Shop, make_queue: MakeQueue, *, of_all: bool
+) -> None:
+    bulk = make_queue()
+    rule = ruled_to(shop, bulk, of=None if of_all else shop.row)
+    assert told_of(bulk) == []
+    bulk.client.delete_queue(QueueUrl=bulk.url)
+    assert told_of(bulk) == [("ill", GONE)]
+    said = the("ill", bulk.name)
+    assert (said["why"], "manage.py add_rule large --to QUEUE" in said["cure"]) == (
+        "The rule large sends letters there, and they cannot go.", True,
+    )  # fmt: skip
+    Rule.objects.filter(pk=rule.pk).update(enabled=False)
+    assert told_of(bulk) == []
+
+
+def test_a_missing_right_to_send_where_a_rule_leads_is_found(
+    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+) -> None:
+    bulk = make_queue()
+    ruled_to(shop, bulk)
+    sandbox.plan(refusing("SendMessageBatch", bulk))
+    assert told_of(bulk) == [("ill", DENIED)]
+
+
+def test_rules_of_other_dlqs_and_rules_that_have_ended_lead_nowhere(shop: Shop, make_queue: MakeQueue) -> None:
+    others, bulk = make_queue(), make_queue()
+    stranger = DeadLetterQueue.objects.create(name="others", arn=others.arn, url=others.url, region="us-east-1")
+    rule = ruled_to(shop, bulk, of=stranger)
+    bulk.client.delete_queue(QueueUrl=bulk.url)
+    assert [one for one in doctor("orders")[0] if one["where"] == bulk.name] == []
+    Rule.objects.filter(pk=rule.pk).update(dlq=None, valid_until=ago(seconds=1))
+    assert [one for one in doctor("orders")[0] if one["where"] == bulk.name] == []
+
+
+def test_a_parking_queue_that_nobody_may_look_at_is_not_known_to_be_there(
+    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+) -> None:
+    lot = make_queue()
+    parked_in(shop, lot)
+    sandbox.plan(refusing("GetQueueAttributes", lot))
+    ((grade, what),) = told_of(lot)
+    assert (grade, "GetQueueAttributes failed: AccessDenied" in what) == ("unknown", True)
 
 
 def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, sandbox: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from contextlib import ExitStack
 from typing import Any
@@ -130,16 +131,22 @@ def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.M
     assert (len(bench.delivered(url)), Notice.objects.filter(sent_at=None).count()) == (1, 0)
 
 
-def test_a_parking_queue_that_is_not_there_is_owed_its_notices() -> None:
+def test_a_parking_queue_that_is_not_there_is_owed_its_notices_and_the_log_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     bench = _bench()
     url = _parking(bench)
     bench.bury("letter")
     _park(bench, "letter")
     bench.dlq.parking_url = f"{url}-misspelt"
-    _sweep(bench)
+    with caplog.at_level(logging.WARNING, logger=recover.__name__):
+        _sweep(bench)
     assert Notice.objects.get().sent_at is None
     bench.dlq.parking_url = url
-    _sweep(bench)
+    with caplog.at_level(logging.WARNING, logger=recover.__name__):
+        _sweep(bench)
+    said = [one.getMessage() for one in caplog.records if one.name == recover.__name__]
+    assert said == [f"{bench.name}: its parking queue did not take 1 of 1 notices."]
     assert [one["Body"] for one in bench.delivered(url)] == ["letter"]
 
 
