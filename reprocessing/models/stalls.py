@@ -73,7 +73,8 @@ class Beat:
     """Beat and workers, as far as the tables tell of them.
 
     Attributes:
-        ticked: seconds since beat last sent its tick; None: it never did.
+        ticked: seconds since beat last sent its tick, which it dates by its own machine's clock: below 0 where that is
+            ahead; None: it never did.
         consumed: seconds since a worker last took one; None: none ever did.
         lifetime: seconds that the hints of lanes wait now; doubled while nobody takes any; None: there were none.
         hinted: lanes that were hinted at, and that nobody has taken; `worked_on`: those somebody is at.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Final
 
-from reprocessing.domain.diagnosis import Remark, ill, unknown, warn, well
+from reprocessing.domain.diagnosis import Grade, Remark, clock, ill, unknown, warn, well
 from reprocessing.domain.forecast import in_words
 from reprocessing.models import stalls
 from reprocessing.models.stalls import Beat
@@ -13,6 +14,7 @@ from reprocessing.models.stalls import Beat
 #: Seconds: beat ticks every two.
 _SILENT: Final = 60.0
 _BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of lanes"
+_CLOCK: Final = "the clock of beat's host against PostgreSQL's"
 _START_BEAT: Final = (
     "celery -A redrive_service beat, with this DATABASE_URL and these queue URLs; as many as you like, one leads. "
     "Where one runs, its log says why none leads: redrive.beat.… ; it has to reach PostgreSQL itself, not a pooler."
@@ -31,18 +33,35 @@ def remarks(control: str, *, hint_life: float) -> Iterator[Remark]:
         hint_life: seconds that a hint waits while workers take them.
     """
     found = stalls.beat(control)
-    if _is_late(found.ticked):
-        since = "has never sent a tick" if found.ticked is None else f"sent its last tick {in_words(found.ticked)} ago"
+    ahead = _ahead(found)
+    if ahead.grade is not Grade.WELL:
+        yield ahead
+    if ahead.grade is Grade.ILL:
+        yield unknown(_BEAT, "Whether it lives is not known: it dates its ticks far ahead.")
+        yield unknown(_WORKERS, "Whether they consume is not known while beat's clock is wrong.")
+        return
+    ticked = None if found.ticked is None else max(found.ticked, 0.0)
+    if _is_late(ticked):
+        since = "has never sent a tick" if ticked is None else f"sent its last tick {in_words(ticked)} ago"
         why = "No dlq is polled, no lane is hinted at, nothing that dead workers held is recovered."
         say = ill if found.needed else warn
         yield say(_BEAT, f"It {since}: it is dead, or none leads.", why, _START_BEAT)
         yield unknown(_WORKERS, "Whether they consume is not known while beat sends nothing.")
         return
-    yield well(_BEAT, f"it sent a tick {in_words(found.ticked or 0.0)} ago.")
+    yield well(_BEAT, f"it sent a tick {in_words(ticked or 0.0)} ago.")
     yield _consumed(found, control)
     if found.hinted and not found.worked_on and (found.lifetime or 0.0) > hint_life:
         what = f"Lanes are due, hints at them outlived their time, and nobody has taken any: {found.hinted:,}."
         yield ill(_REPLAY, what, "Nothing is sent.", _START_WORKER)
+
+
+def _ahead(found: Beat) -> Remark:
+    """How far the clock of beat's host, which dates its ticks, is ahead of PostgreSQL's; one behind does not show.
+
+    A tick of some seconds ahead is a live beat's. One that is further ahead may be of any age: whoever is dead may
+    have sent it.
+    """
+    return clock(_CLOCK, timedelta(seconds=max(-(found.ticked or 0.0), 0.0)), timedelta(0))
 
 
 def _consumed(found: Beat, control: str) -> Remark:

@@ -295,6 +295,22 @@ def test_a_beat_that_nobody_needs_is_no_illness(shop: Shop) -> None:
     assert the("warn", "It has never sent a tick: it is dead, or none leads.")["where"] == "beat"
 
 
+@pytest.mark.parametrize(("ahead", "warned"), [(4, []), (28, ["the clock of beat's host against PostgreSQL's"])])
+def test_a_beat_whose_clock_is_a_little_ahead_is_alive(shop: Shop, ahead: float, warned: list[str]) -> None:
+    PeriodicTask.objects.update(last_run_at=ago(seconds=-ahead))
+    told = [one for one in doctor()[0] if one["look"] == "beat and workers"]
+    assert [one["where"] for one in told if one["grade"] == "warn"] == warned
+    assert [one["where"] for one in told if one["grade"] == "well"] == ["beat", "workers"]
+
+
+def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
+    PeriodicTask.objects.update(last_run_at=ago(hours=-1))
+    told = [(one["grade"], one["where"]) for one in doctor()[0] if one["look"] == "beat and workers"]
+    assert told == [
+        ("ill", "the clock of beat's host against PostgreSQL's"), ("unknown", "beat"), ("unknown", "workers"),
+    ]  # fmt: skip
+
+
 def test_a_worker_that_lives_and_consumes_nothing_is_found(shop: Shop) -> None:
     Pulse.objects.update(beaten_at=ago(minutes=3))
     said = the("ill", "None has taken a task for about 3 minutes of redrive-control.")
