@@ -162,7 +162,8 @@ def _counts(watch: Watch, found: Iterable[Kind]) -> Iterable[Count]:
         for presumed in (False, True):
             n = sum(one.n for one in found if (one.state, one.presumed) == (state, presumed))
             if n:
-                asked = {"state__exact": state, **({"presumed__exact": 1} if presumed else {})}
+                told_apart = presumed or state == LetterState.DELIVERED
+                asked = {"state__exact": state, **({"presumed__exact": int(presumed)} if told_apart else {})}
                 yield Count(n, "presumed delivered" if presumed else words, _letters(watch, "deadletter", asked))
 
 

@@ -45,15 +45,16 @@ def test_every_number_leads_to_the_letters_behind_it() -> None:
         parked(shop, key=f"k{number}")
     parked(shop, reason="stale")
     parked(dlq("another"), reason="refused")
-    for state, finished in ((LetterState.CAPTURED, None), (LetterState.DELIVERED, clock())):
+    for state, finished, presumed in (
+        (LetterState.CAPTURED, None, False), (LetterState.DELIVERED, clock(), True),
+        (LetterState.DELIVERED, clock(), False), (LetterState.DELIVERED, clock(), False),
+    ):  # fmt: skip
         letter = parked(shop)
-        DeadLetter.objects.filter(pk=letter.pk).update(
-            state=state, reason="", finished_at=finished, presumed=finished is not None
-        )
+        DeadLetter.objects.filter(pk=letter.pk).update(state=state, reason="", finished_at=finished, presumed=presumed)
     page = _board(ann)
     found = {
         ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured, not asked for": 1,
-        "presumed delivered": 1,
+        "presumed delivered": 1, "delivered": 2,
     }  # fmt: skip
     assert {what: _count(page, what)[0] for what in found} == found
     for what, n in found.items():
