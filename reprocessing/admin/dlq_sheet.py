@@ -27,7 +27,7 @@ from reprocessing.admin.fields import (
 from reprocessing.admin.sheets import Asked, Look, Sheet, digest
 from reprocessing.admin.target_fields import BRAKES, PACE, Pace, said
 from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
-from reprocessing.models import DeadLetterQueue, Target, captures, registration
+from reprocessing.models import Act, DeadLetterQueue, Target, captures, registration
 from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import FORTNIGHT, TargetKind
 from reprocessing.pipeline import examine
@@ -271,6 +271,7 @@ def _stands(row: DeadLetterQueue) -> dict[str, Any]:
 
 
 def _last(row: DeadLetterQueue) -> str:
-    """Who did something to it last."""
-    last = row.reviews.filter(letter=None, run=None).order_by("-pk").first()
+    """Who added it or changed it last. Rules and groups of it have reviews of their own, also rules that are gone."""
+    meant = row.reviews.filter(act__in=(Act.ADDED, Act.CHANGED), letter=None, run=None, group=None)
+    last = meant.exclude(before__has_any_keys=["rule", "native_redrive"]).order_by("-pk").first()
     return f'{last.by} ("{last.reason}").' if last else "nobody knows who."

@@ -17,13 +17,15 @@ from reprocessing.admin import causes as shown
 from reprocessing.admin.history import History
 from reprocessing.admin.reading import visible
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Review, causes, groups, lanes
+from reprocessing.models import Act, DeadLetter, DeadLetterQueue, LetterGroup, Review, causes, groups, lanes
 from reprocessing.models.causes import Told
 from reprocessing.models.group import GroupStatus
 
 #: Groups, letters and reviews that one page shows.
 CARDS, LETTERS, REVIEWS = 20, 50, 20
 _LONGEST_NOTE: Final = 4_000
+#: What changes a group: an export by it, say, leaves it as it was.
+_CHANGES: Final = (Act.CHANGED, Act.NOTED)
 
 
 class Settlement(forms.Form):
@@ -132,7 +134,7 @@ class Groups(History):
         given["seen_status"], given["seen_note"] = now.status, now.note
         form = Settlement(given)
         form.is_valid()
-        last = Review.objects.filter(group=group.id).order_by("-id").first()
+        last = Review.objects.filter(group=group.id, act__in=_CHANGES).order_by("-id").first()
         who = f'{last.by} {last.get_act_display()} it ("{last.reason}")' if last else "somebody changed it"
         form.add_error(
             None,

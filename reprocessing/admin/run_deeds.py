@@ -16,7 +16,7 @@ from reprocessing import conf
 from reprocessing.admin import deeds
 from reprocessing.admin.deeds import Done, NotDone, Question, Why
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import Run, adoption, native, operations, stops
+from reprocessing.models import Act, Run, adoption, native, operations, stops
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import foresee, hand_over, verify
 
@@ -137,6 +137,9 @@ DEEDS: Final = {
     )
 }  # fmt: skip
 
+#: What puts a run where it stands; letters that are released into it, say, do not.
+_PUTS: Final = (Act.PLANNED, Act.STARTED, Act.PAUSED, Act.RESUMED, Act.ABORTED)
+
 
 def possible(run: Run) -> list[Deed]:
     """What can be done to a run where it stands, whoever asks."""
@@ -160,7 +163,7 @@ def standing(run: Run) -> str:
     """Where a run stands, and who put it there."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return f'It was {run.state} by {run.stopped_by} ("{run.why}").'
-    last = run.reviews.order_by("-pk").first()
+    last = run.reviews.filter(act__in=_PUTS).order_by("-pk").first()
     by = f", by {last.by}" if last else ""
     return f"It is {run.state}{by}."
 

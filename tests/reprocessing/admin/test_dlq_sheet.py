@@ -12,6 +12,7 @@ from reprocessing.models import DeadLetterQueue, Review, Target
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.admin.lot import dlq, person, post
 from tests.reprocessing.admin.sheets import look, sheet
+from tests.reprocessing.admin.test_groups import group
 from tests.reprocessing.commands.stock import add_lane, add_letter
 from tests.reprocessing.sqs.conftest import MakeQueue, endpoint  # noqa: F401  a fixture of this module's own
 
@@ -152,6 +153,11 @@ def test_of_two_people_the_second_is_told_who_was_first_and_changes_nothing(watc
     row = DeadLetterQueue.objects.get()
     mine = _look(ben, _sheet(ben, _examine(row)) | {"max_attempts": 4}, _examine(row))
     post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"max_attempts": 7}, _examine(row)))
+    for act, more in (
+        ("exported", {}), ("stopped", {}), ("changed", {"before": {"rule": "one that is gone"}}),
+        ("changed", {"group": group(row.origins.get())}), ("changed", {"before": {"native_redrive": True}}),
+    ):  # fmt: skip
+        Review.objects.create(act=act, dlq=row, by="bob", reason="another thing", **more)
     page = post(ben, _examine(row), **mine)
     assert "Somebody else changed orders since you opened this page: ann (&quot;an incident&quot;)" in page
     row.refresh_from_db()

@@ -237,6 +237,7 @@ def test_of_two_people_the_second_is_told_what_the_first_did_and_changes_nothing
     assert "Nothing was done." in page
     assert "It was paused by ann (&quot;it burns&quot;)" in page
     _do(ann, run, "resume")
+    Review.objects.create(act="released", run=run, dlq=run.dlq, by="carol", reason="mended")
     page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
     assert "Nothing was done." in page
     assert "It is running, by ann." in page
