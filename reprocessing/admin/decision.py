@@ -1,7 +1,8 @@
 """What a person decides about letters of the parking lot, from the page they saw to the deed.
 
 A page can lie: somebody else may have decided meanwhile, and a letter released may be parked again for another reason.
-So a page carries, with each letter, since when it was parked; only a letter parked since that very moment is touched.
+So a page carries, with each letter, since when it was parked, and what would be sent of it; only a letter of which
+both are still so is touched.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from reprocessing.pipeline.park import Reviewed
 MOST: Final = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SEEN = re.compile(r"(\d{1,18})@(\d{1,18})")
+_SEEN = re.compile(r"(\d{1,18})@(\d{1,18})@(\d{1,18})")
 
 
 class Deed(StrEnum):
@@ -68,18 +69,19 @@ _RIGHTS: Final = {
     Deed.RESTORE: "discard parked letters", Deed.ASSIGN: "assign parked letters", Deed.NOTE: "assign parked letters",
 }  # fmt: skip
 
-Seen = Mapping[int, int]  # when each letter was parked, in microseconds since 1970
+Seen = Mapping[int, tuple[int, int]]  # when each letter was parked, in microseconds since 1970; its revision's id, or 0
 Arguments = Mapping[str, Any]  # of a deed, as an operation stores them: due, target, to
 
 
 def packed(letters: Iterable[DeadLetter]) -> str:
     """Letters as a page carries them."""
-    return ",".join(carried(one.pk, one.finished_at) for one in letters if one.finished_at is not None)
+    seen = (carried(one.pk, one.finished_at, one.revision_id) for one in letters if one.finished_at is not None)
+    return ",".join(seen)
 
 
-def carried(letter: int, since: datetime | None) -> str:
-    """One letter as a page carries it."""
-    return f"{letter}@{stamp(since)}"
+def carried(letter: int, since: datetime | None, revision: int | None) -> str:
+    """One letter as a page carries it; `revision`: the id of what would be sent, None: of what was captured."""
+    return f"{letter}@{stamp(since)}@{revision or 0}"
 
 
 def unpacked(text: str) -> Seen:
@@ -89,7 +91,7 @@ def unpacked(text: str) -> Seen:
         ValidationError: no page of ours wrote this, or it names too many.
     """
     found = [_SEEN.fullmatch(part) for part in text.split(",")]
-    seen = {int(one[1]): int(one[2]) for one in found if one}
+    seen = {int(one[1]): (int(one[2]), int(one[3])) for one in found if one}
     if not seen or not all(found):
         raise ValidationError("These letters cannot be read. Go back to the list and select them again.")
     if len(seen) > MOST:
@@ -112,10 +114,9 @@ def decide(  # noqa: PLR0913  # each by its name
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
-        # From here until the commit nobody parks or moves them.
+        # From here until the commit nobody parks, edits or moves them.
         parking.lock(seen.keys(), need_lane=False, state=deed.state)
-        anew = f"it was {deed.state.value} anew since you looked; look again"
-        left = dict.fromkeys(_changed(seen, deed.state), anew)
+        left = _changed(seen, deed.state)
         if deed is Deed.ASSIGN and stood and stood.assigned is not None:
             left |= _assigned(seen, stood.assigned, said.get("to", ""))
         if deed is Deed.NOTE and stood and stood.at is not None:
@@ -181,10 +182,16 @@ def _act(deed: Deed, letters: Collection[int], by: str, reason: str, arguments: 
             assert_never(never)
 
 
-def _changed(seen: Seen, state: LetterState) -> set[int]:
-    """Those that are in this state, but not since the moment that was seen."""
-    there = DeadLetter.objects.filter(pk__in=seen.keys(), state=state.value).values_list("pk", "finished_at")
-    return {letter for letter, since in there if since is not None and stamp(since) != seen[letter]}
+def _changed(seen: Seen, state: LetterState) -> dict[int, str]:
+    """Those that are in this state, but not since the moment that was seen, or that are edited: how so."""
+    there = DeadLetter.objects.filter(pk__in=seen.keys(), state=state.value)
+    left = dict[int, str]()
+    for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):
+        if since is not None and stamp(since) != seen[letter][0]:
+            left[letter] = f"it was {state.value} anew since you looked; look again"
+        elif (revision or 0) != seen[letter][1]:
+            left[letter] = "it was edited since you looked; look again"
+    return left
 
 
 def stamp(since: datetime | None) -> int:

@@ -189,7 +189,7 @@ def _line(one: Found, now: datetime) -> Line:
     desk = "parkedletter" if one.state == LetterState.PARKED else "deadletter"
     return Line(
         address=reverse(f"admin:reprocessing_{desk}_change", args=[one.id]),
-        pick=carried(one.id, one.finished_at),
+        pick=carried(one.id, one.finished_at, one.revision_id),
         message_id=visible(one.message_id),
         dlq=one.dlq,
         why=ParkedReason(one.reason).sentence if one.reason else one.state,

@@ -88,6 +88,7 @@ class Found:
     finished_at: datetime | None
     attempts: int
     assigned_to: str
+    revision_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
        g.title AS cause, l.died_at, CASE WHEN EXISTS (
             SELECT FROM redrive_custody c
              WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
-       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to
+       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
   FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
   JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_group g ON g.id = l.group_id
  ORDER BY l.finished_at DESC, l.id DESC

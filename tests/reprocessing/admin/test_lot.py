@@ -14,7 +14,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin import lot
-from reprocessing.admin.decision import stamp
+from reprocessing.admin.decision import packed
 from reprocessing.domain.envelope import Attribute
 from reprocessing.models import Act, DeadLetter, LetterGroup, Operation, Review, Target, sieves, stops
 from reprocessing.models.lanes import clock
@@ -138,7 +138,7 @@ def test_the_list_of_discarded_letters_offers_to_restore_them() -> None:
     client = person("ben", *DECIDES)
     page = client.get(LOT, {"state": "discarded"}).content.decode()
     assert set(re.findall(r'formaction="([^"]*)"', page)) == {f"{LOT}restore"}
-    pick = re.search(rf'value="({chosen.pk}@\d+)"', page)
+    pick = re.search(rf'value="({chosen.pk}@\d+@0)"', page)
     assert pick
     page = post(client, LOT + "restore", scope="ticked", pick=pick[1], query="state=discarded")
     done = post(client, LOT + "restore", letters=carried(page), query=hidden(page, "query"), reason="they are needed")
@@ -151,7 +151,7 @@ def test_ticked_letters_are_released_at_a_time_and_to_another_target() -> None:
     origin, there = dlq(), dlq("there")
     letter = parked(origin)
     client = person("ann", *DECIDES)
-    pick = f"{letter.pk}@{carried_at(letter)}"
+    pick = packed([letter])
     page = post(client, LOT + "release", scope="ticked", pick=pick, how="to")
     assert ["id_due" in page, "id_target" in page] == [True, True]
     due = (clock() + timedelta(hours=2)).replace(second=0, microsecond=0)
@@ -162,24 +162,18 @@ def test_ticked_letters_are_released_at_a_time_and_to_another_target() -> None:
     assert (letter.state, letter.due_at, letter.target_id) == ("waiting", due, there.target_id)
 
 
-def carried_at(letter: DeadLetter) -> int:
-    found = DeadLetter.objects.get(pk=letter.pk).finished_at
-    assert found
-    return stamp(found)
-
-
 def test_a_queue_that_is_watched_is_no_target_to_be_replayed_to() -> None:
     watched = dlq("watched").dlq
     Target.objects.create(arn=watched.arn, url=watched.url, region="us-east-1")
     letter = parked(dlq())
-    page = post(person("ann", *DECIDES), LOT + "release", letters=f"{letter.pk}@{carried_at(letter)}", how="to")
+    page = post(person("ann", *DECIDES), LOT + "release", letters=packed([letter]), how="to")
     assert re.findall(r'<option value="\d+">([^<]*)</option>', page) == ["shop-dlq-origin", "watched-origin"]
 
 
 def test_of_two_who_assign_a_letter_the_second_is_told_who_did_what() -> None:
     letter = parked(dlq())
     ann, ben = person("ann", *EVERYTHING), person("ben", *EVERYTHING)
-    seen = f"{letter.pk}@{carried_at(letter)}"
+    seen = packed([letter])
     was = [hidden(post(one, LOT + "assign", letters=seen), "assigned") for one in (ann, ben)]
     assert "1 assigned to ann." in post(ann, LOT + "assign", letters=seen, assigned=was[0], to="ann", reason="mine")
     late = post(ben, LOT + "assign", letters=seen, assigned=was[1], to="ben", reason="mine, too")
@@ -200,20 +194,20 @@ def test_a_replay_of_what_is_stopped_says_so_before_and_after(whole: bool) -> No
     ann = person("ann", *EVERYTHING)
     stops.stop(letter.dlq_id, by="ben", reason="it burns")
     stops.stop(None, by="eve", reason="\u202eall of it")
-    given = {"scope": "all"} if whole else {"letters": f"{letter.pk}@{carried_at(letter)}"}
+    given = {"scope": "all"} if whole else {"letters": packed([letter])}
     first = post(ann, LOT + "release", **given)
     then = {name: hidden(first, name) for name in ("token", "opened")} if whole else given
     for page in (first, post(ann, LOT + "release", reason="mended", **then)):
         assert "shop-dlq is stopped by ben (&quot;it burns&quot;): what is replayed waits until" in page
         assert "Everything is stopped by eve (&quot;&lt;U+202E&gt;all of it&quot;)" in page
-    assert "is stopped by" not in post(ann, LOT + "discard", letters=given.get("letters", "1@1"))
+    assert "is stopped by" not in post(ann, LOT + "discard", letters=given.get("letters", "1@1@0"))
 
 
 def test_ticked_letters_are_assigned_and_noted() -> None:
     letter = parked(dlq())
     client = person("ann", *EVERYTHING)
     person("ben")
-    seen = f"{letter.pk}@{carried_at(letter)}"
+    seen = packed([letter])
     first = post(client, LOT + "assign", letters=seen)
     assert "nobody</option>" in first
     was = hidden(first, "assigned")
@@ -297,7 +291,7 @@ def test_what_strangers_wrote_is_text() -> None:
     DeadLetter.objects.filter(pk=letter.pk).update(message_id="<img src=x onerror=alert(1)>", assigned_to="<b>")
     client = person("ann", *EVERYTHING)
     found = client.get(LOT, {"q": "<script>x</script>"}).content.decode() + client.get(LOT).content.decode()
-    found += post(client, LOT + "note", letters=f"{letter.pk}@{carried_at(letter)}")
+    found += post(client, LOT + "note", letters=packed([letter]))
     found += post(client, LOT + "note", scope="all", query=urlencode({"key": "<script>x</script>"}))
     for text in ("<script>alert", "<script>x", "<img src=x", "<i>dlq", "\u202e"):
         assert text not in found

@@ -219,7 +219,7 @@ def test_nobody_is_offered_what_they_may_not_do() -> None:
     assert [LOT + "release" in pages[1], LOT + "discard" in pages[1]] == [True, False]
 
 
-@pytest.mark.parametrize("letters", ["", "x", "1", "1@", "1@2;3@4", "1@2,", "9" * 30 + "@1"])
+@pytest.mark.parametrize("letters", ["", "x", "1", "1@2", "1@2@", "1@2@0;3@4@0", "1@2@0,", "9" * 30 + "@1@0"])
 def test_letters_that_no_page_of_ours_wrote_are_refused_in_a_sentence(letters: str) -> None:
     answer = post(person("ann", *DECIDES), LOT + "discard", letters=letters, reason="because")
 
@@ -227,7 +227,7 @@ def test_letters_that_no_page_of_ours_wrote_are_refused_in_a_sentence(letters: s
 
 
 def test_more_letters_than_a_page_can_bear_are_refused_with_the_cure() -> None:
-    many = ",".join(f"{number}@1" for number in range(1, MOST + 2))
+    many = ",".join(f"{number}@1@0" for number in range(1, MOST + 2))
     page = post(person("ann", *DECIDES), LOT + "discard", letters=many, reason="because")
 
     assert "These are more than 1,000 letters. Select fewer, or all that match a filter." in page

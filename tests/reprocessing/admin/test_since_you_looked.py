@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -11,8 +12,9 @@ from reprocessing.models import DeadLetter, Operation
 from reprocessing.models.lanes import clock
 from reprocessing.pipeline import work
 from tests.reprocessing.admin.lot import DECIDES, dlq, parked, person, post
+from tests.reprocessing.admin.test_exporting import edited
 from tests.reprocessing.admin.test_lot import EVERYTHING, LOT, OF_A_FILTER, hidden
-from tests.reprocessing.admin.test_parking_lot import states
+from tests.reprocessing.admin.test_parking_lot import carried, messages, states
 
 pytestmark = pytest.mark.django_db
 
@@ -79,3 +81,26 @@ def test_a_page_from_a_time_to_come_means_what_is_so_now() -> None:
     post(client, LOT + "discard", **OF_A_FILTER, opened=to_come, query="", reason="test data")
     late = parked(origin)
     assert (begun().asked, states(late)) == (1, ["parked"])
+
+
+@pytest.mark.parametrize("deed", ["release", "discard"])
+@pytest.mark.parametrize("desk", ["list", "letter"])
+def test_a_letter_that_was_edited_since_is_not_what_the_page_showed(deed: str, desk: str) -> None:
+    letter = parked(dlq(), body=b"captured")
+    client = person("ben", *DECIDES)
+
+    def seen() -> str:
+        if desk == "letter":
+            return carried(client.get(f"{LOT}{letter.pk}/change/").content.decode())
+        return hidden(client.get(LOT).content.decode(), "pick")
+
+    before = seen()
+    edited(letter, b"made", "new")
+    told = messages(post(client, LOT + deed, letters=before, reason="mended"))
+    assert (told[0], states(letter)) == ("Nothing was done.", ["parked"])
+    assert re.sub(r"[\d:]{8}", "TIME", told[1]) == (
+        f"Letter {letter.message_id} was left alone: it was edited since you looked; look again. "
+        "Last: edited by bob, TIME UTC (a typo)."
+    )
+    post(client, LOT + deed, letters=seen(), reason="mended")
+    assert states(letter) != ["parked"]
