@@ -22,7 +22,7 @@ from reprocessing.admin.reading import visible
 from reprocessing.domain.errors import FilterIsUnclear
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.sieve import Sieve
-from reprocessing.models import DeadLetter, DeadLetterQueue, Operation, Review, lanes, operating, sieves, stops
+from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Operation, Review, lanes, operating, sieves, stops
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.operation import OperationAct
 from reprocessing.models.sieves import Kind
@@ -33,6 +33,9 @@ _DONE: Final = {
     Deed.RELEASE: "released, to be replayed", Deed.DISCARD: "discarded: given up",
     Deed.RESTORE: "restored: parked again", Deed.NOTE: "noted",
 }  # fmt: skip
+#: What leaves a letter as it is; whoever comes second is told of it where they wanted the same.
+_BESIDE: Final = frozenset({Act.REVEALED, Act.EXPORTED, Act.NOTED, Act.ASSIGNED})
+_ITS_OWN: Final = {Deed.NOTE: Act.NOTED, Deed.ASSIGN: Act.ASSIGNED}
 
 
 @admin.register(ParkedLetter)
@@ -110,7 +113,7 @@ class ParkingLot(Letters):
         reviewed = decide(
             deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, stood=form.stood
         )
-        _tell(request, _done(deed, form, len(reviewed.done)), reviewed)
+        _tell(request, deed, _done(deed, form, len(reviewed.done)), reviewed)
         if deed is Deed.RELEASE:
             _warn(request, DeadLetter.objects.filter(pk__in=reviewed.done).values_list("dlq__name", flat=True))
         return HttpResponseRedirect(lot.address_of(found["query"]))
@@ -259,7 +262,7 @@ def _done(deed: Deed, form: Decision, n: int) -> str:
     return f"{n:,} assigned to {to}." if to else f"{n:,} {'is' if n == 1 else 'are'} nobody's now."
 
 
-def _tell(request: HttpRequest, done: str, reviewed: Reviewed) -> None:
+def _tell(request: HttpRequest, deed: Deed, done: str, reviewed: Reviewed) -> None:
     """What was done, and which letters were left alone for what they had become, and by whom."""
     if reviewed.done:
         messages.success(request, done)
@@ -267,7 +270,8 @@ def _tell(request: HttpRequest, done: str, reviewed: Reviewed) -> None:
         messages.warning(request, "Nothing was done.")
     refused = dict(list(reviewed.refused.items())[:_SAMPLE])
     names = dict(DeadLetter.objects.filter(pk__in=list(refused)).values_list("pk", "message_id"))
-    last = {one.letter_id: one for one in Review.objects.filter(letter__in=list(refused)).order_by("at", "id")}
+    moves = Review.objects.filter(letter__in=list(refused)).exclude(act__in=_BESIDE - {_ITS_OWN.get(deed)})
+    last = {one.letter_id: one for one in moves.order_by("at", "id")}
     for letter, why in refused.items():
         who = (
             f" Last: {one.act} by {one.by}, {one.at:%H:%M:%S} UTC ({one.reason})." if (one := last.get(letter)) else ""

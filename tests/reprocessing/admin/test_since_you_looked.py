@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from reprocessing.models import DeadLetter, Operation
+from reprocessing.admin.decision import packed
+from reprocessing.models import DeadLetter, Operation, Review
 from reprocessing.models.lanes import clock
-from reprocessing.pipeline import work
+from reprocessing.pipeline import park, work
 from tests.reprocessing.admin.lot import DECIDES, dlq, parked, person, post
 from tests.reprocessing.admin.test_exporting import edited
 from tests.reprocessing.admin.test_lot import EVERYTHING, LOT, OF_A_FILTER, hidden
@@ -104,3 +105,14 @@ def test_a_letter_that_was_edited_since_is_not_what_the_page_showed(deed: str, d
     )
     post(client, LOT + deed, letters=seen(), reason="mended")
     assert states(letter) != ["parked"]
+
+
+def test_who_is_second_is_told_who_moved_the_letter_not_who_looked_at_it_since() -> None:
+    letter = parked(dlq())
+    seen = packed([letter])
+    park.discard([letter.pk], by="ann", reason="test data")
+    for act in ("revealed", "noted", "assigned"):
+        Review.objects.create(act=act, letter=letter, dlq=letter.dlq, by="carol", reason="a look")
+    for deed in ("release", "discard"):
+        told = messages(post(person(f"ben-{deed}", *DECIDES), LOT + deed, letters=seen, reason="mended"))
+        assert re.findall(r"Last: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]
