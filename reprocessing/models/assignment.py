@@ -1,8 +1,10 @@
-"""The statement that says who sees to parked letters."""
+"""The statements that say who sees to parked letters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from reprocessing.models import rows
 
@@ -19,6 +21,28 @@ SELECT 'assigned', was.id, was.dlq_id, %(by)b, %(reason)b, redrive_now(),
        %(operation)b::bigint
   FROM was ORDER BY was.id
 """
+
+_SINCE = """
+SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assigned_to', '') AS "to"
+  FROM redrive_review r
+ WHERE r.letter_id = ANY(%(letters)b::bigint[]) AND r.at > %(since)b AND r.act = 'assigned'
+   AND r.operation_id IS DISTINCT FROM %(operation)b::bigint
+ ORDER BY r.letter_id, r.at DESC, r.id DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Who said last who sees to a letter; `to` empty: nobody."""
+
+    letter_id: int
+    by: str
+    to: str
+
+
+def since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assigned]:
+    """Those of the letters, one each, of which somebody said it after that moment, otherwise than in this operation."""
+    return rows.fetch(Assigned, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 
 def assign(letters: Sequence[int], *, to: str, by: str, reason: str, operation: int | None) -> None:

@@ -70,14 +70,33 @@ def restore(letters: Collection[int], *, by: str, reason: str, operation: int | 
     return _review(letters, _Deed(Act.RESTORED, reinstatement.restore), by, reason, operation)
 
 
-def assign(letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Say who sees to parked letters, by user name; empty: nobody."""
+def assign(  # noqa: PLR0913  # each by its name
+    letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None,
+    seen_at: datetime | None = None,
+) -> Reviewed:  # fmt: skip
+    """Say who sees to parked letters, by user name; empty: nobody.
+
+    Args:
+        letters: ids.
+        to: who.
+        by: who decides.
+        reason: why.
+        operation: what it is a part of.
+        seen_at: when it was seen whose they are; one that somebody else assigned later is left alone. None: just now.
+    """
 
     def write(able: list[Asked]) -> None:
         ids = [one.letter_id for one in able]
         assignment.assign(ids, to=to, by=by, reason=reason, operation=operation)
 
-    return _mark(letters, write, by, reason)
+    def look(able: list[Asked]) -> dict[int, str]:
+        if seen_at is None:
+            return {}
+        ids = [one.letter_id for one in able]
+        later = assignment.since(ids, since=seen_at, operation=operation)
+        return {one.letter_id: f"{one.by} assigned it to {one.to or 'nobody'} since" for one in later}
+
+    return _mark(letters, write, by, reason, look=look)
 
 
 def note(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
@@ -124,14 +143,21 @@ def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operati
     return rows.whole(decide)
 
 
-def _mark(letters: Collection[int], write: Callable[[list[Asked]], None], by: str, reason: str) -> Reviewed:
+_Write = Callable[[list[Asked]], None]
+_Look = Callable[[list[Asked]], dict[int, str]]  # why some are left alone, by letter id
+
+
+def _mark(letters: Collection[int], write: _Write, by: str, reason: str, look: _Look | None = None) -> Reviewed:
     """Letters that stay where they are."""
     _insist(by, reason)
-    return rows.whole(partial(_marked, letters, write))
+    return rows.whole(partial(_marked, letters, write, look))
 
 
-def _marked(letters: Collection[int], write: Callable[[list[Asked]], None]) -> Reviewed:
+def _marked(letters: Collection[int], write: _Write, look: _Look | None) -> Reviewed:
     asked = parking.lock(letters, need_lane=False)
+    if look is not None:
+        left = look([one for one in asked if not one.refusal])
+        asked = [replace(one, refusal=left.get(one.letter_id, one.refusal)) for one in asked]
     if able := [one for one in asked if not one.refusal]:
         write(able)
     return _reviewed(letters, asked)

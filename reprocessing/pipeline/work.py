@@ -54,7 +54,7 @@ def _act(held: Held, letters: list[int]) -> Reviewed:
         case OperationAct.RESTORE:
             return park.restore(letters, **said)
         case OperationAct.ASSIGN:
-            return park.assign(letters, to=held.arguments["to"], **said)
+            return park.assign(letters, to=held.arguments["to"], seen_at=held.asked_at, **said)
         case OperationAct.NOTE:
             return park.note(letters, **said)
         case _ as never:

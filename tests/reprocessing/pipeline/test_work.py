@@ -68,6 +68,22 @@ def test_each_act_is_done(act: OperationAct, arguments: dict[str, str], state: s
     assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
 
 
+def test_letters_that_somebody_assigned_since_it_was_asked_for_are_theirs() -> None:
+    origin = dlq()
+    before, taken, freed, left = [parked(origin) for _ in range(4)]
+    park.assign([before.pk], to="ann", by="ann", reason="mine")
+    operation = _asked(OperationAct.ASSIGN, None, to="ben")
+    park.assign([taken.pk], to="cleo", by="cleo", reason="I am at it")
+    park.assign([freed.pk], to="", by="dora", reason="nobody is at it")
+    work.operation(operation.pk, seconds=9)
+    assert _told(operation) == ("done", 4, 2, 2)
+    assert operation.refusals == {
+        str(taken.pk): "cleo assigned it to cleo since", str(freed.pk): "dora assigned it to nobody since",
+    }  # fmt: skip
+    whose = DeadLetter.objects.order_by("id").values_list("assigned_to", flat=True)
+    assert (list(whose), _reviewed(operation)) == (["ben", "cleo", "", "ben"], {before.pk: 1, left.pk: 1})
+
+
 def test_letters_are_released_at_the_time_and_to_the_target_that_were_asked_for() -> None:
     here, there = dlq("here"), dlq("there")
     parked(here)
