@@ -69,11 +69,24 @@ def _page(request: HttpRequest) -> HttpResponseBase:
     sieve: Sieve = form.cleaned_data["query"]
     try:
         lot.allow(sieve, request.user)
+        _insist_on_rows(sieve)
         sieves.insist_on_all(sieve)
     except FilterIsUnclear as error:
         form.add_error("query", str(error))
         return _asks(request, form)
     return _file(request, sieve, form.cleaned_data)
+
+
+def _insist_on_rows(sieve: Sieve) -> None:
+    """See that there is what the record of an export names.
+
+    Raises:
+        FilterIsUnclear: there is no such dlq, or no such group.
+    """
+    known = lot.names_of(sieve)
+    for name in ("dlq", "group"):
+        if (value := getattr(sieve, name)) is not None and name not in known:
+            raise FilterIsUnclear(f"There is no {name} {value} any more, and so nothing of it to export.")
 
 
 def _may_look(request: HttpRequest) -> bool:

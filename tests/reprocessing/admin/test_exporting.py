@@ -15,6 +15,7 @@ from django.test import Client
 from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.marks import MarkNames
 from reprocessing.models import DeadLetter, Review, withdrawal
+from reprocessing.models.lanes import clock
 from reprocessing.pipeline import edit
 from reprocessing.pipeline.edit import Alteration, Edited, Seen
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person, post, token
@@ -178,3 +179,18 @@ def test_a_text_is_found_in_what_was_captured_and_in_what_a_person_made_of_it(te
     assert (letter.message_id in page, page.count('name="pick"')) == (True, 1)
     found = lines(exported(client, kind="jsonl", query=f"text={text}")[1])
     assert [one["message_id"] for one in found] == [letter.message_id]
+
+
+@pytest.mark.parametrize("query", ["dlq=999999", "group=999999", "dlq=9223372036854775807"])
+def test_a_filter_that_names_what_is_gone_is_answered_and_nothing_is_written_down(query: str) -> None:
+    parked(dlq())
+    client = person("ann", *MAY, "discard_parkedletter", "view_operation")
+    lot = "/admin/reprocessing/parkedletter/"
+    refused = post(client, EXPORT, query=query, kind="csv", reason="for the supplier")
+    name, _, number = query.partition("=")
+    assert f"There is no {name} {number} any more, and so nothing of it to export." in refused
+    others = [client.get(f"{lot}?{query}").content.decode()]
+    others += [post(client, address, query=query, scope="all") for address in (EXPORT, f"{lot}discard")]
+    deed = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": clock().isoformat(), "reason": "test data"}
+    others.append(post(client, f"{lot}discard", query=query, **deed))
+    assert [len(others), Review.objects.filter(act="exported").count()] == [4, 0]
