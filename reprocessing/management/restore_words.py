@@ -27,8 +27,8 @@ def stands(found: Hold, asked: datetime) -> str:
     return (
         f"Nothing was changed: {held(found)} --since {when(asked)} was not taken. The time is kept for people to read: "
         "whatever it says, every letter that the database knows as unfinished is held, and decided about. Was it "
-        "mistyped, say so in the --reason of after_restore release. Was PostgreSQL restored once more, see "
-        "manage.py after_restore report."
+        "mistyped, say so in the --reason of after_restore release. Was PostgreSQL restored once more, say "
+        "--again: all is to be decided anew."
     )
 
 

@@ -50,6 +50,26 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
+# The hold of an earlier restore, which the backup knew, says nothing of this one.
+_BEGIN_ANEW = """
+WITH held AS (
+    INSERT INTO redrive_halt AS h (id, since, by, reason, restored_to)
+    VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
+    ON CONFLICT (id) DO UPDATE
+       SET since = excluded.since, by = excluded.by, reason = excluded.reason, restored_to = excluded.restored_to
+    RETURNING since, by, reason, restored_to
+), noted AS (
+    INSERT INTO redrive_review (act, by, reason, before, after)
+    SELECT 'stopped', held.by, held.reason,
+           CASE WHEN was.id IS NULL THEN '{"held": false}'
+                ELSE jsonb_build_object('held', true, 'since', was.since, 'by', was.by, 'reason', was.reason,
+                                        'restored_to', was.restored_to) END,
+           jsonb_build_object('held', true, 'restored_to', held.restored_to)
+      FROM held LEFT JOIN redrive_halt was ON was.id = 2
+)
+SELECT since, by, reason, restored_to, true AS new FROM held
+"""
+
 # What an earlier restore left undecided is in doubt again.
 _FORGET = "DELETE FROM redrive_doubt"
 
@@ -123,12 +143,15 @@ def standing() -> Hold | None:
     return found[0] if found else None
 
 
-def begin(restored_to: datetime, *, by: str, reason: str) -> Hold:
-    """Stop every send, and doubt every unfinished letter; the hold that stands by then, of whoever began it first."""
+def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> Hold:
+    """Stop every send, and doubt every unfinished letter; the hold that stands by then, of whoever began it first.
+
+    `anew`: PostgreSQL was restored once more; a hold that stands is this one from now on, and its words are forgotten.
+    """
     values = {"restored_to": restored_to, "by": by, "reason": reason}
 
     def work() -> Hold:
-        found = rows.fetch(Hold, _BEGIN, values)
+        found = rows.fetch(Hold, _BEGIN_ANEW if anew else _BEGIN, values)
         if not found:  # a later statement: who was waited for has committed
             return rows.fetch(Hold, _STANDING, {})[0]
         rows.execute(_FORGET, {})

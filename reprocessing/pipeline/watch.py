@@ -27,6 +27,21 @@ def look(marks: HighWater) -> bool:
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
 
 
+def is_behind(marks: HighWater) -> bool:
+    """Whether Redis proves a restore that PostgreSQL was not told of; one call, and nothing is held."""
+    stand = tide.stand()
+    known = marks.known(str(stand.database)) if stand else None
+    now = tide.stand()  # Redis is told what is committed: asked later, PostgreSQL knows no less
+    return now is not None and known is not None and known > now.ticks
+
+
+def catch_up(marks: HighWater) -> None:
+    """What Redis knew is known here: the restore that it proves is held already; one call."""
+    stand = tide.stand()
+    known = marks.known(str(stand.database)) if stand else None
+    tide.catch_up(known or 0)
+
+
 def _is_abreast(known: int | None, ticks: int) -> bool:
     """Redis is told what is committed: what it knows and PostgreSQL still does not, asked again, is forgotten."""
     if known is None or known <= ticks:
@@ -39,7 +54,8 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
 
 def _hold(known: int, ticks: int) -> bool:
     last = Dispatch.objects.values_list("swept_at", flat=True).first()  # beat sweeps every ten seconds
-    found = hold.begin(last or lanes.clock(), by=THE_SERVICE, reason=_WHY.format(known=known, ticks=ticks))
+    why = _WHY.format(known=known, ticks=ticks)
+    found = hold.begin(last or lanes.clock(), by=THE_SERVICE, reason=why, anew=True)  # a hold may be of the backup
     tide.catch_up(known)
     if found.new:
         logger.error("Nothing is sent: %s See manage.py after_restore report.", found.reason)

@@ -32,6 +32,11 @@ class Command(Console):
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release")
         begin = deeds.add_parser("hold", help="stop every send, as no resume_redrive undoes")
         begin.add_argument("--since", type=moment, required=True, metavar="TIME", help="of the backup (ISO 8601)")
+        begin.add_argument(
+            "--again",
+            action="store_true",
+            help="it was restored once more: what was said under an earlier hold is forgotten",
+        )
         telling = deeds.add_parser("report", help="what can be known of each letter that was unfinished")
         add_json(telling)
         deciding = deeds.add_parser("resolve", help="say what became of the letters of a class")
@@ -65,9 +70,11 @@ class Command(Console):
             raise CommandError(f"Nothing was done: {when(since)} has not come yet. --since is the time of the backup.")
         found, sent = hold.standing(), hold.sent_since(since)
         if options["confirm"]:
-            found = hold.begin(since, by=options["by"], reason=options["reason"])
-            watch.look(HighWater.at(settings.REDIS_URL))  # what Redis knew is known here from now on
-        if found and found.restored_to != since:
+            marks = HighWater.at(settings.REDIS_URL)
+            anew = options["again"] or watch.is_behind(marks)
+            found = hold.begin(since, by=options["by"], reason=options["reason"], anew=anew)
+            watch.catch_up(marks)
+        if found and found.restored_to != since and not options["again"]:
             raise CommandError(restore_words.stands(found, since))
         if options["json"]:
             said = restore_words.in_json(found, [], []) | {"sent_since": sent, "letters": hold.unfinished()}
@@ -84,6 +91,9 @@ class Command(Console):
             )
             return
         self.say(restore_words.held(found))
+        if options["again"] and not options["confirm"]:
+            self.say("This was a dry run: with --confirm it is held anew, and what was said is forgotten.")
+            return
         self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report tells more.")
 
     def tell(self, options: dict[str, Any]) -> None:

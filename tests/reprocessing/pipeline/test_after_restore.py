@@ -406,6 +406,41 @@ def test_a_restore_that_nobody_tells_of_is_held(
     assert (bench.replay().taken, found()) == (0, {"hidden": 1})
 
 
+@pytest.mark.parametrize("notices", [watch.tick, watch.look], ids=["a tick", "a slice"])
+def test_a_restore_from_a_backup_of_a_hold_is_held_anew(notices: Callable[[HighWater], bool], marks: HighWater) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    first = held()
+    say(unknown="replay", unfinished="replay")
+    assert hold.undecided() == 0
+    restored(marks)
+    assert notices(marks) is False
+    second = hold.standing()
+    assert second is not None
+    assert (second.by, second.since > first.since, hold.undecided()) == ("the service", True, 1)
+    with pytest.raises(BackupIsUnreconciled, match="1 letter is undecided"):
+        hold.end(**WHY, early=True)
+    assert Review.objects.filter(act="stopped").count() == 2
+    assert (watch.tick(marks), hold.standing()) == (True, second)
+
+
+def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    held()
+    say(unknown="replay", unfinished="replay")
+    later = lanes.clock().isoformat()
+    with pytest.raises(CommandError, match="say --again"):
+        ask("hold", "--since", later, "--reason", "again", "--confirm")
+    assert hold.undecided() == 0
+    ask("hold", "--again", "--since", later, "--by", "bob", "--reason", "again", "--confirm")
+    found = hold.standing()
+    assert found is not None
+    assert (found.by, found.restored_to.isoformat(), hold.undecided()) == ("bob", later, 1)
+
+
 def test_a_restore_is_told_of_once(marks: HighWater) -> None:
     restored(marks)
     watch.tick(marks)
