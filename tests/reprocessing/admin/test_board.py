@@ -29,7 +29,7 @@ def _board(client: Client) -> str:
 
 def _looked_at(page: str) -> str:
     """Where the board of a page asks for its figures."""
-    return re.findall(r'id="board"[^>]* hx-get="([^"]+)"', page)[0].replace("&amp;", "&")
+    return str(re.findall(r'id="board"[^>]* hx-get="([^"]+)"', page)[0])
 
 
 def _count(page: str, what: str) -> tuple[int, str]:
