@@ -82,16 +82,16 @@ ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
 """
 
 # When CloudWatch has last taken anything, in seconds since 1970.
-_NOTE_TOLD = """
+_NOTE_ASKED = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
-VALUES ('publish', 0, 'told', extract(epoch FROM %(at)b::timestamptz))
+VALUES ('publish', 0, 'asked', extract(epoch FROM %(at)b::timestamptz))
 ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
 """
 
-_TOLD_SINCE = """
+_ASKED_SINCE = """
 SELECT EXISTS (
     SELECT FROM redrive_metric
-     WHERE (name, place, part) = ('publish', 0, 'told') AND value >= extract(epoch FROM %(at)b::timestamptz)
+     WHERE (name, place, part) = ('publish', 0, 'asked') AND value >= extract(epoch FROM %(at)b::timestamptz)
 ) AS so
 """
 
@@ -126,14 +126,14 @@ def is_due(what: str, *, every: float) -> bool:
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
-def note_told(at: datetime) -> None:
-    """CloudWatch has taken something at this moment."""
-    rows.execute(_NOTE_TOLD, {"at": at})
+def note_asked(at: datetime) -> None:
+    """CloudWatch was asked to take something at this moment, whether it did or not."""
+    rows.execute(_NOTE_ASKED, {"at": at})
 
 
-def told_since(at: datetime) -> bool:
-    """Whether CloudWatch has taken anything at this moment or since."""
-    return rows.fetch(_Told, _TOLD_SINCE, {"at": at})[0].so
+def asked_since(at: datetime) -> bool:
+    """Whether CloudWatch was asked to take anything at this moment or since."""
+    return rows.fetch(_Told, _ASKED_SINCE, {"at": at})[0].so
 
 
 def beats() -> list[Beat]:

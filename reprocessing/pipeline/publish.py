@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds from one time to the next: CloudWatch keeps a value a minute for each metric, unless it is paid for more.
 EVERY: Final = 60.0
-#: Where nothing was told for longer, what was counted meanwhile never is: CloudWatch would take it for one minute's.
+#: Where nobody tried to tell for longer, what was counted meanwhile never is told: CloudWatch would take it for one
+#: minute's. What it refused, however long, is told once it takes it: whoever waits for an alarm waits for that.
 AT_MOST_LATE: Final = timedelta(minutes=15)
 _COUNTED: Final = sorted(
     {metrics.CAME_TO, *(one.name for one in METRICS if one.kind is Kind.COUNTER and one.cloudwatch)}
@@ -31,10 +32,10 @@ def everything(region: str, namespace: str, *, now: datetime, count_lag: float) 
     """Tell CloudWatch every metric that it has a name for; how many values it took.
 
     What a counter grew by counts as told before it is, and as not told when CloudWatch did not take it: a process that
-    dies in between leaves a gap in CloudWatch, never a double. Where CloudWatch has taken nothing for longer than
-    `AT_MOST_LATE`, or never any, what counters grew by until now is not told at all.
+    dies in between leaves a gap in CloudWatch, never a double. Where it was told nothing for longer than `AT_MOST_LATE`
+    since nobody tried to, or never anything, what counters grew by until now is not told at all.
     """
-    goes_on = metrics.told_since(now - AT_MOST_LATE)
+    goes_on = metrics.asked_since(now - AT_MOST_LATE)
     tallies.fold()  # what letters came to is owed when it is summed up
     samples = measure.samples(count_lag=count_lag)
     owed = metrics.owed(_COUNTED)
@@ -48,16 +49,15 @@ def everything(region: str, namespace: str, *, now: datetime, count_lag: float) 
         logger.warning("The metrics of this minute are told with the next one's: %s", error)
         taken = 0
     _take_back([one for one, _ in grown[taken:]])
-    if taken:
-        _note(now, left_out=len(known) - len(grown))
+    _note(now, left_out=len(known) - len(grown))
     return taken
 
 
 def _note(now: datetime, *, left_out: int) -> None:
-    metrics.note_told(now)
+    metrics.note_asked(now)
     if left_out:
         logger.warning(
-            "CloudWatch has taken nothing for %.0f minutes, or never any. What %d counters had grown by is left out: "
+            "CloudWatch was told nothing for %.0f minutes, or never anything. What %d counters had grown by is left out: "
             "it would seem to be of one minute. They are told from now on.",
             AT_MOST_LATE.total_seconds() / 60,
             left_out,
