@@ -16,7 +16,8 @@ from reprocessing.conf import Conf
 from reprocessing.domain.errors import AwsMovesTheMessages, QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
 from reprocessing.domain.metric import CAPTURE_ERRORS, CAPTURES
 from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import DeadLetterQueue, Run, Target, native, operations, plans, progress
+from reprocessing.models import Attempt, DeadLetterQueue, Run, Target, native, operations, plans, progress
+from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.plans import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
@@ -259,13 +260,18 @@ class _Watch(_Beside):
 
     def __init__(self, run: Run, hands: Hands) -> None:
         super().__init__(run, hands)
-        watched = Target.objects.filter(origins__dlq=run.dlq, watched_by__isnull=False)
-        self._dlqs = {run.dlq_id, *watched.values_list("watched_by", flat=True)}
+        self._dlq = run.dlq_id
 
     def _look(self) -> None:
-        for dlq in DeadLetterQueue.objects.filter(pk__in=self._dlqs, stopped_at=None).exclude(mode="observe"):
+        for dlq in DeadLetterQueue.objects.filter(pk__in=self._watched(), stopped_at=None).exclude(mode="observe"):
             self._turn(dlq)
         promote.letters(conf=self._hands.conf, dice=self._hands.dice)
+
+    def _watched(self) -> set[int]:
+        """Where what is sent may come back to: a rule, or a person, sends letters elsewhere than to their origins."""
+        under_way = Attempt.objects.filter(OUTCOME_IS_OPEN, run__dlq=self._dlq).values("target")
+        found = Target.objects.filter(Q(origins__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
+        return {self._dlq, *found.values_list("watched_by", flat=True)}
 
     def _turn(self, dlq: DeadLetterQueue) -> None:
         try:

@@ -15,6 +15,7 @@ from reprocessing.models.health import CheckKind
 from reprocessing.pipeline import drain
 from reprocessing.rate import Rates
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,6 +40,18 @@ def test_a_drain_needs_neither_worker_nor_beat() -> None:
     run = _drained(bench)
     assert (len(bench.delivered()), bench.left()) == (5, 0)
     assert Run.objects.get(pk=run.pk).state == "finished"
+
+
+def test_a_drain_proves_by_itself_what_became_of_letters_that_a_rule_sends_elsewhere() -> None:
+    bench, other = Workbench(), Workbench()
+    other.judge_by_absence(window=0)
+    rule("elsewhere", "divert", target=other.target)
+    bench.bury("letter")
+    drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
+    run = drain.begin(bench.dlq, name="run", asked_by="anna")
+    drain.work(run, _hands(bench), told=lambda _: other.delivered() and None)
+    letter = bench.letter()
+    assert (letter.state, letter.presumed, Run.objects.get(pk=run.pk).state) == ("delivered", True, "finished")
 
 
 def test_a_drain_sorts_what_it_leaves_by_its_cause() -> None:
