@@ -24,7 +24,7 @@ from reprocessing.models.audit import Entry, Span
 #: What an act can be about, the most particular first, and whose pages tell of it.
 _ABOUT: Final = {
     "letter": "deadletter", "group": "lettergroup", "run": "run", "rule": "rule", "target": "target",
-    "dlq": "deadletterqueue",
+    "dlq": "deadletterqueue", "operation": "operation",
 }  # fmt: skip
 PERMISSION: Final = "reprocessing.export_deadletter"
 _WHEN = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})

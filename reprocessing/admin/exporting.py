@@ -121,7 +121,7 @@ def _file(request: HttpRequest, sieve: Sieve, asked: dict[str, Any]) -> HttpResp
         Review.objects.create(
             act=Act.EXPORTED, dlq_id=sieve.dlq, group_id=sieve.group, by=request.user.get_username(),
             reason=asked["reason"], at=bound.asked_at,
-            after={"filter": _recorded(sieve), "as": kind, **asdict(parts)},
+            after={"filter": sieve.recorded(), "as": kind, **asdict(parts)},
         )  # fmt: skip
     lines = _jsonl(sieve, bound, parts) if kind == "jsonl" else _csv(sieve, bound, parts)
     name = f"letters-{lanes.clock():%Y%m%d-%H%M%S}.{kind}"
@@ -130,11 +130,6 @@ def _file(request: HttpRequest, sieve: Sieve, asked: dict[str, Any]) -> HttpResp
         content_type="application/x-ndjson" if kind == "jsonl" else "text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
     )
-
-
-def _recorded(sieve: Sieve) -> dict[str, Any]:
-    """The filter as a review keeps it: a text out of bodies is not for all who see reviews."""
-    return sieve.stored() | ({} if sieve.text is None else {"text": "(a text in their bodies)"})
 
 
 def _jsonl(sieve: Sieve, bound: Bound, parts: _Parts) -> Iterator[str]:

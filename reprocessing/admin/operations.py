@@ -174,9 +174,15 @@ def progress_of(one: Operation) -> Progress:
         gone=gone_of(one),
         refusals=tuple(_refusals(one)),
         late=_late(one),
-        waits=runs and one.cursor == 0 and lanes.clock() - one.asked_at > _UNUSUAL,
+        waits=runs and one.cursor == 0 and _waits(one),
         runs=runs,
     )
+
+
+def _waits(one: Operation) -> bool:
+    """Whether it was asked for long ago; `asked_at` is when its page was made."""
+    begun = one.reviews.filter(letter=None).order_by("pk").values_list("at", flat=True).first()
+    return lanes.clock() - (begun or one.asked_at) > _UNUSUAL
 
 
 def _into(one: Operation) -> list[releases.Into]:

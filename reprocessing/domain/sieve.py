@@ -81,6 +81,10 @@ class Sieve:
         every = {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
         return {name: value for name, value in every.items() if value is not None and value != []}
 
+    def recorded(self) -> dict[str, Any]:
+        """Its form in JSON as a review keeps it: a text out of bodies is not for all who see reviews."""
+        return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
+
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Sieve:
         """The filter in its stored form."""

@@ -84,12 +84,16 @@ _GROUPS: Final[tuple[LiteralString, ...]] = (
 
 # Its letters' reviews name it for as long as they are remembered; one that runs has more to write.
 _OPERATIONS = """
-DELETE FROM redrive_operation WHERE id IN (
-    SELECT o.id FROM redrive_operation o
-     WHERE o.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
-       AND NOT EXISTS (SELECT FROM redrive_review r WHERE r.operation_id = o.id)
-     ORDER BY o.finished_at LIMIT %(limit)b)
+SELECT o.id FROM redrive_operation o
+ WHERE o.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
+   AND NOT EXISTS (SELECT FROM redrive_review r WHERE r.operation_id = o.id AND r.letter_id IS NOT NULL)
+ ORDER BY o.finished_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
 """
+
+_OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
+    "DELETE FROM redrive_review WHERE operation_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_operation WHERE id = ANY(%(ids)b::bigint[])",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,13 @@ def forget_reports(*, history: float, limit: int) -> int:
 
 def forget_operations(*, history: float, limit: int) -> int:
     """Forget up to `limit` operations that ended so many seconds ago and of whose letters none is left; how many."""
-    return rows.execute(_OPERATIONS, {"history": history, "limit": limit})
+    with transaction.atomic():
+        ids = [one.id for one in rows.fetch(_Chosen, _OPERATIONS, {"history": history, "limit": limit})]
+        if ids:
+            rows.execute(FORGETS, {})
+            for statement in _OF_OPERATIONS:
+                rows.execute(statement, {"ids": ids})
+    return len(ids)
 
 
 def forget_groups(*, history: float, limit: int) -> int:

@@ -16,6 +16,7 @@ from uuid import UUID
 from reprocessing.domain.sieve import Sieve
 from reprocessing.models import rows, sieves
 from reprocessing.models.operation import OperationAct
+from reprocessing.models.review import Act
 
 #: Letters of one transaction.
 BATCH: Final = 500
@@ -25,6 +26,13 @@ KEPT: Final = 20
 LEASE: Final = 20.0
 #: Letters that came too late for an operation, as far as they are counted.
 LATE: Final = 1_000
+
+
+#: What the audit calls what somebody asked for.
+_NOTED: Final = {
+    OperationAct.RELEASE: Act.RELEASED, OperationAct.DISCARD: Act.DISCARDED, OperationAct.RESTORE: Act.RESTORED,
+    OperationAct.ASSIGN: Act.ASSIGNED, OperationAct.NOTE: Act.NOTED,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +64,21 @@ class _Count:
 _BEGIN: Final[LiteralString] = """
 WITH bound AS (
     SELECT coalesce(max(id), 0) AS upto, least(%(opened)b::timestamptz, redrive_now()) AS asked_at FROM redrive_letter
+), begun AS (
+    INSERT INTO redrive_operation (token, act, filter, arguments, by, reason, refusals, asked_at, upto, asked)
+    SELECT %(token)b::uuid, %(act)b, %(filter)b::text::jsonb, %(arguments)b::text::jsonb, %(by)b, %(reason)b,
+           '{{}}'::jsonb, asked_at, upto, (
+                SELECT count(*) FROM redrive_letter l
+                 WHERE l.id <= bound.upto AND coalesce(l.finished_at <= bound.asked_at, true) AND {where})
+      FROM bound
+    ON CONFLICT (token) DO NOTHING
+    RETURNING id, asked, arguments
+), noted AS (
+    INSERT INTO redrive_review (act, operation_id, by, reason, at, before, after)
+    SELECT %(noted)b, id, %(by)b, %(reason)b, redrive_now(), '{{}}'::jsonb,
+           arguments || jsonb_build_object('filter', %(recorded)b::text::jsonb, 'letters', asked) FROM begun
 )
-INSERT INTO redrive_operation (token, act, filter, arguments, by, reason, refusals, asked_at, upto, asked)
-SELECT %(token)b::uuid, %(act)b, %(filter)b::text::jsonb, %(arguments)b::text::jsonb, %(by)b, %(reason)b,
-       '{{}}'::jsonb, asked_at, upto, (
-            SELECT count(*) FROM redrive_letter l
-             WHERE l.id <= bound.upto AND coalesce(l.finished_at <= bound.asked_at, true) AND {where})
-  FROM bound
-ON CONFLICT (token) DO NOTHING
-RETURNING id
+SELECT id FROM begun
 """
 
 _DUE = """
@@ -113,10 +127,17 @@ UPDATE redrive_operation SET leased_until = NULL
 """
 
 _ABORT = """
-UPDATE redrive_operation
-   SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, ended_by = %(by)b, why = %(why)b
- WHERE id = %(id)b::bigint AND state = 'running'
-RETURNING id
+WITH ended AS (
+    UPDATE redrive_operation
+       SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, ended_by = %(by)b, why = %(why)b
+     WHERE id = %(id)b::bigint AND state = 'running'
+    RETURNING id, asked, done, left_alone
+), noted AS (
+    INSERT INTO redrive_review (act, operation_id, by, reason, at, before, after)
+    SELECT 'aborted', id, %(by)b, %(why)b, redrive_now(), '{}'::jsonb,
+           jsonb_build_object('letters', asked, 'done', done, 'left_alone', left_alone) FROM ended
+)
+SELECT id FROM ended
 """
 
 _LATER: Final[LiteralString] = """
@@ -129,7 +150,7 @@ def begin(  # noqa: PLR0913  # each by its name
     token: UUID, act: OperationAct, sieve: Sieve, arguments: Mapping[str, Any], *, by: str, reason: str,
     opened: datetime | None = None,
 ) -> bool:  # fmt: skip
-    """Write down what somebody asks for; whether it is new: asked twice with one token it is one operation.
+    """Write down what somebody asks for, in the audit, too; whether it is new: of one token there is one operation.
 
     Args:
         token: of the page that asks.
@@ -145,8 +166,9 @@ def begin(  # noqa: PLR0913  # each by its name
     """
     sieves.insist_on_all(sieve)
     asked = sieves.values(sieve) | {
-        "token": token, "act": act.value, "filter": json.dumps(sieve.stored()),
-        "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason, "opened": opened,
+        "token": token, "act": act.value, "filter": json.dumps(sieve.stored()), "noted": _NOTED[act].value,
+        "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason,
+        "opened": opened,
     }  # fmt: skip
     return bool(rows.fetch(_Id, _BEGIN.format(where=sieves.where(sieve, whole=True)), asked))
 
@@ -193,7 +215,7 @@ def give_back(held: Held) -> None:
 
 
 def abort(operation: int, *, by: str, why: str) -> bool:
-    """End it where it is, between two batches; whether it was running."""
+    """End it where it is, between two batches, and say so in the audit; whether it was running."""
     return bool(rows.fetch(_Id, _ABORT, {"id": operation, "by": by, "why": why}))
 
 

@@ -57,8 +57,8 @@ def _note(now: datetime, *, left_out: int) -> None:
     metrics.note_asked(now)
     if left_out:
         logger.warning(
-            "CloudWatch was told nothing for %.0f minutes, or never anything. What %d counters had grown by is left out: "
-            "it would seem to be of one minute. They are told from now on.",
+            "CloudWatch was told nothing for %.0f minutes, or never anything. What %d counters had grown by is left "
+            "out: it would seem to be of one minute. They are told from now on.",
             AT_MOST_LATE.total_seconds() / 60,
             left_out,
         )

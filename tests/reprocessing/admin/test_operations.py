@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin import operations
 from reprocessing.domain.sieve import Sieve
-from reprocessing.models import DeadLetter, Operation, OperationAct, Run, Target, operating
+from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Run, Target, operating
 from reprocessing.models.lanes import clock
 from reprocessing.pipeline import work
 from tests.reprocessing.admin.lot import DECIDES, HOUR, LOOKS, dlq, parked, person, post
@@ -85,11 +85,38 @@ def test_letters_that_others_moved_before_their_turn_are_told_of() -> None:
     assert cells == [("Done", "0"), ("Left alone", "0"), ("Moved by others before", "3"), ("Of", "3")]
 
 
-def test_without_a_worker_it_says_so() -> None:
+def test_without_a_worker_it_says_so_once_that_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted from when it was asked for: its page may have been open for long before."""
     parked(dlq())
-    operation = _asked()
+    operation, ben = _asked(), person("ben", *MAY)
     Operation.objects.update(asked_at=clock() - HOUR)
-    assert "No worker has taken it up yet." in person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
+    said = "No worker has taken it up yet."
+    monkeypatch.setattr(operations, "_UNUSUAL", HOUR / 2)
+    assert said not in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
+    monkeypatch.setattr(operations, "_UNUSUAL", -HOUR)
+    assert said in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
+
+
+def test_what_was_asked_for_and_who_ended_it_is_in_the_audit_though_no_letter_was_touched() -> None:
+    parked(dlq())
+    token, sieve = uuid4(), Sieve(states=("parked",), text="secret")
+    for _ in range(2):
+        operating.begin(token, OperationAct.ASSIGN, sieve, {"to": "zoe"}, by="ann", reason="hers")
+    operation = Operation.objects.get()
+    assert [operating.abort(operation.pk, by="ben", why="not hers") for _ in range(2)] == [True, False]
+    told = Review.objects.filter(letter=None).order_by("pk").values_list("act", "operation", "by", "reason", "after")
+    asked = {
+        "filter": {"states": ["parked"], "text": "(a text in their bodies)"},
+        "letters": operation.asked,
+        "to": "zoe",
+    }
+    ended = {"letters": operation.asked, "done": 0, "left_alone": 0}
+    assert list(told) == [
+        ("assigned", operation.pk, "ann", "hers", asked),
+        ("aborted", operation.pk, "ben", "not hers", ended),
+    ]
+    page = person("cleo", *MAY, "view_review").get("/admin/reprocessing/review/").content.decode()
+    assert page.count(f'operation <a href="/admin/reprocessing/operation/{operation.pk}/change/">') == 2
 
 
 def test_it_is_aborted_with_a_reason_and_who_comes_second_is_told() -> None:

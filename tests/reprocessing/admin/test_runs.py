@@ -416,7 +416,9 @@ def test_where_nothing_moves_a_run_says_what_it_waits_for_and_when_that_comes() 
         "sent to shop-dlq-origin and waiting for a capture of shop-dlq that begins after N UTC and shows that nothing "
         "came back; the next is due in about N seconds"
     )
-    last = re.findall(r"all are sent, and what became of the last is known at ([\d:]+) UTC, in about (\d+) seconds", page)
+    last = re.findall(
+        r"all are sent, and what became of the last is known at ([\d:]+) UTC, in about (\d+) seconds", page
+    )
     near = {f"{turn + timedelta(seconds=off):%H:%M:%S}" for off in (-1, 0, 1)}  # a page's clock is a little later
     assert [(at in near, 0 < int(seconds) <= 45) for at, seconds in last] == [(True, True)]
     Lane.objects.update(phase="leased", due_at=turn)

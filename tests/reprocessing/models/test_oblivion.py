@@ -209,7 +209,9 @@ def test_operations_are_forgotten_after_what_was_done_in_them(clock: Clock) -> N
             finished_at=ended,
         ))  # fmt: skip
     Review.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
+    own = [Review.objects.create(act="noted", operation=one, by="ann", reason="a note").pk for one in asked]
     assert oblivion.forget_operations(history=HISTORY, limit=9) == 0
     clock.advance(HISTORY + 1)
     assert oblivion.forget_operations(history=HISTORY, limit=9) == 1
     assert list(Operation.objects.order_by("id")) == asked[1:]
+    assert list(Review.objects.filter(letter=None).order_by("pk").values_list("pk", flat=True)) == own[1:]

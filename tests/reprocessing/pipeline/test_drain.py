@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -43,14 +44,15 @@ def test_a_drain_needs_neither_worker_nor_beat() -> None:
 
 
 def test_a_drain_proves_by_itself_what_became_of_letters_that_a_rule_sends_elsewhere() -> None:
-    bench, other = Workbench(), Workbench()
+    bench, other, consumed = Workbench(), Workbench(), list[dict[str, Any]]()
     other.judge_by_absence(window=0)
     rule("elsewhere", "divert", target=other.target)
     bench.bury("letter")
     drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
     run = drain.begin(bench.dlq, name="run", asked_by="anna")
-    drain.work(run, _hands(bench), told=lambda _: other.delivered() and None)
+    drain.work(run, _hands(bench), told=lambda _: consumed.extend(other.delivered()))
     letter = bench.letter()
+    assert [one["Body"] for one in consumed] == ["letter"]
     assert (letter.state, letter.presumed, Run.objects.get(pk=run.pk).state) == ("delivered", True, "finished")
 
 

@@ -38,7 +38,7 @@ def _told(operation: Operation) -> tuple[str, int, int, int]:
 
 
 def _reviewed(operation: Operation) -> Counter[int | None]:
-    return Counter(Review.objects.filter(operation=operation).values_list("letter_id", flat=True))
+    return Counter(Review.objects.filter(operation=operation).exclude(letter=None).values_list("letter_id", flat=True))
 
 
 def test_every_letter_that_the_filter_means_is_done_once_with_who_and_why() -> None:
