@@ -22,7 +22,8 @@ from reprocessing.models.rule import BACKOFF
 # open is counted once: a planner whose statistics are older than the flood would read all of them for each letter.
 _INTENT = f"""
 WITH mine AS (
-    SELECT a.lane_id, a.letter_id, n.fence, n.run_id
+    SELECT a.lane_id, a.letter_id, n.fence, n.run_id,
+           extract(epoch FROM n.due_at - redrive_now())::float8 AS lease_left
       FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(letters)b::bigint[]) AS a(lane_id, fence, letter_id)
       JOIN redrive_lane n ON n.id = a.lane_id
      WHERE n.fence = a.fence AND n.phase = 'leased'
@@ -30,7 +31,7 @@ WITH mine AS (
        AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)
      ORDER BY n.id FOR UPDATE OF n
 ), wanted AS (
-    SELECT m.fence, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
+    SELECT m.fence, m.lease_left, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
      WHERE l.state = 'waiting' AND l.lane_id = m.lane_id
        AND l.id = (SELECT h.id FROM redrive_letter h
                     WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.lets_pass
@@ -96,7 +97,7 @@ WITH mine AS (
     RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence,
               l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, l.rule_id, l.rate_class_id,
               l.released_by IS NOT NULL AS released, l.revision_id,
-              r.fence, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
+              r.fence, r.lease_left, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
               CASE WHEN r.fresh THEN r.wave_id END AS wave_id, r.wave_size
 ), opened AS (
     INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane,
@@ -110,7 +111,11 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
        m.attempts - m.forgiven AS attempts, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
        m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
        coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
-       m.wave_id, m.wave_size, {BACKOFF}
+       m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
+            SELECT FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
+             WHERE u.letter_id = m.id AND u.id <> o.id AND u.outcome = 'unknown' AND u.returned_at IS NULL
+               AND u.closed_at > redrive_now() - make_interval(secs => t.window)) AS unsure,
+       {BACKOFF}
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_revision v ON v.id = m.revision_id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
@@ -123,7 +128,8 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 class Intended:
     """One letter that may now be sent: the attempt is committed, and `attempts` counts it against the limit.
 
-    `wave_size` is that of its run's open wave; None where all may go.
+    `wave_size` is that of its run's open wave; None where all may go. `lease_left`: seconds that its lane's lease had
+    left. `unsure`: an earlier attempt ended nobody knows how, so a copy may lie in its target yet.
     """
 
     attempt_id: int
@@ -150,6 +156,8 @@ class Intended:
     breaker_id: int
     wave_id: int | None
     wave_size: int | None
+    lease_left: float
+    unsure: bool
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None

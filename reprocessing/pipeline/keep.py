@@ -28,15 +28,23 @@ class Ownership:
     Whoever has other leases to renew meanwhile says so: `beside` is called as often.
     """
 
-    def __init__(self, intended: Sequence[Intended], lease: float, beside: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, intended: Sequence[Intended], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
+    ) -> None:
+        """`began`: the monotonic clock before the intent: what passes between it and the wire counts."""
         self._lanes, self._fences = [one.lane_id for one in intended], [one.fence for one in intended]
-        self._lease, self._beside = lease, beside
+        self._lease, self._began, self._beside = lease, began, beside
         #: On the monotonic clock: until when requests may start.
-        self.until = time.monotonic() + lease - SEND_MARGIN
+        self.until = began + min([lease, *(one.lease_left for one in intended)]) - SEND_MARGIN
 
     def while_it_lasts(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
         """The outcomes of a trip to the wire, which another thread makes while this one renews the leases."""
         return meanwhile(deliver, self._renew, every=self._lease / 3)
+
+    def keep_up(self) -> None:
+        """Renew, where that is due: what was loaded before the first request took its time."""
+        if time.monotonic() - self._began > self._lease / 3:
+            self._renew()
 
     def _renew(self) -> None:
         began = time.monotonic()

@@ -148,6 +148,7 @@ class Slice:
         # From here on, whatever happens, only a settlement or the end of its lease frees such a lane: handed back with
         # a letter on its way it would look as if its owner had lived to record what became of it.
         self._forget({one.lane_id for one in chosen})
+        began = time.monotonic()
         intended = intend(
             [one.lane_id for one in chosen], [one.fence for one in chosen], [one.letter_id or 0 for one in chosen],
             margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # it is renewed after a third of its length
@@ -158,7 +159,7 @@ class Slice:
         if missed := [one for one in chosen if one.lane_id not in sent]:
             self._look_again(missed)
         if intended:
-            self._remember(self._wire.letters(intended, metered.until))
+            self._remember(self._wire.letters(intended, metered.until, began=began))
         return None
 
     def _await_tokens(self, going: Sequence[Standing], metered: Metered) -> float | None:

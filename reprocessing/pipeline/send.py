@@ -78,14 +78,15 @@ class Wire:
         slow = [one.timeout for pk in targets if (one := self.targets[pk]).is_slow]
         return max([4 * self.lease, *(each + self.lease for each in slow)])
 
-    def letters(self, intended: Sequence[Intended], until: Mapping[int, float]) -> list[Standing]:
+    def letters(self, intended: Sequence[Intended], until: Mapping[int, float], *, began: float) -> list[Standing]:
         """Send letters; the lanes of those whose outcome is known, with their next heads. `hear` tells of the others.
 
         Args:
             intended: their lanes are the turn's.
             until: for each target until when its tokens hold, on the monotonic clock.
+            began: that clock before the intent.
         """
-        owned = Ownership(intended, self.lease, beside=self._renew)
+        owned = Ownership(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(one.target_id for one in intended)
 
         def may_start(target_id: int) -> bool:
@@ -94,6 +95,8 @@ class Wire:
         names = self._names({one.dlq_id for one in intended})
         slow = [one for one in intended if self.targets[one.target_id].is_slow]
         calls, outcomes = deliver.calls(slow, self.targets, conf=self.conf, dlqs=names)
+        if calls:
+            owned.keep_up()
         self._stream.start(calls, may_start=may_start)
         if quick := [one for one in intended if not self.targets[one.target_id].is_slow]:
             outcomes |= owned.while_it_lasts(

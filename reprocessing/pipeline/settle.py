@@ -18,6 +18,7 @@ from reprocessing.models.target import FORTNIGHT, Advance, Proof
 Dice = Callable[[], float]
 
 #: Seconds that a letter rests at most after an attempt that never left: SQS is out of reach, say.
+_SWALLOWED = Refused("Swallowed", "for a copy that had come back already")
 UNSENT_CAP = 60.0
 
 
@@ -83,7 +84,7 @@ def _after_returns(
     dlqs: Mapping[int, DeadLetterQueue],
     dice: Dice,
 ) -> list[Fate]:
-    """The fates, except where the target swallowed a resend of a copy that has come back: both have failed."""
+    """The fates, except where the target swallowed a resend of a copy that has come back: both failed, for sure."""
     taken = {
         one.attempt_id: outcome.message_id
         for one in ours
@@ -92,7 +93,7 @@ def _after_returns(
     back = are_back(taken) if taken else set()
     return [
         replace(
-            _failed(one, Refused("Swallowed", "for a copy that had come back already"), dlqs[one.dlq_id], dice, None),
+            _failed(replace(one, unsure=False), _SWALLOWED, dlqs[one.dlq_id], dice, None),
             outcome=AttemptOutcome.RETURNED,
             sent_message_id=taken[one.attempt_id],
             taken=True,
@@ -132,7 +133,8 @@ def _fate(
             return _taken(one, message_id, targets[one.target_id])
         case NotSent():
             return Fate(
-                one.attempt_id, one.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING, "free",
+                one.attempt_id, one.letter_id, AttemptOutcome.NOT_SENT, LetterState.WAITING,
+                "held" if one.unsure else "free",
                 due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,
                 ill=outcome.unreachable or None,
             )  # fmt: skip
@@ -167,11 +169,12 @@ def _taken(one: Intended, message_id: str | None, target: Target) -> Fate:
 def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None) -> Fate:
     """Due again after its backoff, or parked: at once when no other attempt could end otherwise, else when spent.
 
-    After an unknown outcome the claim stays held, and the epoch as it is: perhaps the target has the letter. When that
-    was the last attempt, the lane waits for as long as it may come back: the letter is parked, its copy on its way.
+    After an unknown outcome the claim stays held, and the epoch as it is: perhaps the target has the letter. So it is
+    after a known one, where an earlier attempt's is unknown. When that was the last attempt, the lane waits for as long
+    as it may come back: the letter is parked, its copy on its way.
     """
-    known = isinstance(failure, Refused)
-    outcome = AttemptOutcome.REFUSED if known else AttemptOutcome.UNKNOWN
+    known = isinstance(failure, Refused) and not one.unsure
+    outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN
     detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
     reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
     ill = True if reason is None else None  # a target that looks into letters is alive

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.django_db
 RULES = "/admin/reprocessing/rule/add/"
 LOT = "/admin/reprocessing/parkedletter/"
 MAKES = ("view_rule", "add_rule", "change_rule", "view_deadletter")
+#: Seconds of work, on a machine that is busy otherwise; a bomb takes minutes.
+SOON = 5.0
 BODY = json.dumps({"a": [list(range(90))] * 90}).encode()
 #: Of what may be asked, what costs much: most of the steps that one question may take, and another one each time.
 COSTLY = [f"body:a[*][*]|[{number}] exists" for number in range(CONDITIONS)]
@@ -79,7 +81,7 @@ def sent(client: Client, **given: object) -> Answer:
 def test_conditions_that_cannot_be_asked_are_refused_in_a_sentence(name: str) -> None:
     add_letter(dlq(), LetterState.CAPTURED, body=BODY, planned=True)
     answer = sent(person("ann", *MAKES), conditions=HOSTILE[name])
-    assert (answer.code, Rule.objects.count(), answer.took < 1.0) == (200, 0, True)
+    assert (answer.code, Rule.objects.count(), answer.took < SOON) == (200, 0, True)
     assert re.fullmatch(r"[A-Z][^\0\ud800-\udfff]{10,900}\.", answer.words), answer.words
 
 
@@ -90,7 +92,7 @@ def test_what_cannot_be_read_is_added_to_and_shown_again_as_it_was_typed(name: s
     ann.handler.enforce_csrf_checks = False
     began = time.process_time()
     answer = ann.post(f"{RULES}?letter={letter.pk}", {"do": "fill", "conditions": HOSTILE[name]})
-    assert (answer.status_code, time.process_time() - began < 1.0) == (200, True)
+    assert (answer.status_code, time.process_time() - began < SOON) == (200, True)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_what_cannot_be_read_is_added_to_and_shown_again_as_it_was_typed(name: s
 )  # fmt: skip
 def test_no_field_of_a_rule_breaks_its_sheet(given: dict[str, str]) -> None:
     answer = sent(person("ann", *MAKES), **{"conditions": "[]", **given})
-    assert (answer.code, answer.took < 1.0, Rule.objects.count()) == (200, True, 0)
+    assert (answer.code, answer.took < SOON, Rule.objects.count()) == (200, True, 0)
     assert ("Nothing was written." in answer.page) is not ('id="look"' in answer.page)
 
 
@@ -116,8 +118,8 @@ def test_a_look_ends_when_a_person_has_waited_long_enough(monkeypatch: pytest.Mo
     for _ in range(30):
         add_letter(origin, LetterState.CAPTURED, body=BODY, planned=True)
     monkeypatch.setattr(rule_sheet, "_PATIENCE", 0.1)
-    answer = sent(person("ann", *MAKES), conditions=json.dumps(COSTLY))
-    assert (answer.code, answer.took < 2.0, answer.words) == (200, True, "")
+    answer = sent(person("ann", *MAKES, "view_payload"), conditions=json.dumps(COSTLY))
+    assert (answer.code, answer.words) == (200, "")
     asked = re.search(r"Of ([0-9]+) letters? captured in the last 7 days \(the newest alone", answer.page)
     assert asked
     assert 1 <= int(asked[1]) < 30
@@ -138,5 +140,5 @@ def test_no_filter_of_the_lot_breaks_its_page(name: str) -> None:
     ):
         began = time.process_time()
         answer = client.get(LOT, {name: text})
-        assert (answer.status_code, time.process_time() - began < 1.0) == (200, True), text[:30]
+        assert (answer.status_code, time.process_time() - began < SOON) == (200, True), text[:30]
     assert client.get(f"{LOT}?{name}=%ED%A0%80%FF").status_code == 200

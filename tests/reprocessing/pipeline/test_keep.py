@@ -6,13 +6,15 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.db import DatabaseError
 
 from reprocessing.models import DeadLetter, Lane, lanes
 from reprocessing.models.intent import Intended, intend
-from reprocessing.pipeline import keep
+from reprocessing.pipeline import keep, replay, send
 from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
@@ -67,7 +69,7 @@ def test_a_send_that_lasts_longer_than_a_lease_keeps_its_lanes(clock: Clock) -> 
 
 
 def test_requests_may_start_for_as_long_as_the_lanes_are_kept() -> None:
-    owned = Ownership(_intended(2), LEASE)
+    owned = Ownership(_intended(2), LEASE, began=time.monotonic())
     assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
     first = owned.until
 
@@ -79,12 +81,34 @@ def test_requests_may_start_for_as_long_as_the_lanes_are_kept() -> None:
     assert owned.until <= time.monotonic() + LEASE - SEND_MARGIN
 
 
+def test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_after_its_lease(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its target has no rate, so no token's end forbids it."""
+    bench, frozen = _ready(), 0.0
+
+    def monotonic() -> float:
+        return time.monotonic() + frozen
+
+    def freezes(*args: Any, **options: Any) -> list[Intended]:  # noqa: ANN401  those of an intent
+        nonlocal frozen
+        found = intend(*args, **options)
+        frozen += LEASE
+        return found
+
+    for module in (keep, replay, send):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=monotonic, sleep=time.sleep))
+    monkeypatch.setattr(replay, "intend", freezes)
+    bench.replay(seconds=1)
+    assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])
+
+
 def test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lease_allows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     intended = _intended(2)
     Lane.objects.filter(pk=intended[0].lane_id).update(fence=2**40)
-    owned, renewed = Ownership(intended, LEASE), list[set[int]]()
+    owned, renewed = Ownership(intended, LEASE, began=time.monotonic()), list[set[int]]()
     first, renew = owned.until, lanes.renew
 
     def counted(ids: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
@@ -101,7 +125,7 @@ def test_when_one_of_the_lanes_is_lost_no_more_requests_start_than_the_first_lea
 
 
 def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    owned, tries = Ownership(_intended(), LEASE), list[int]()
+    owned, tries = Ownership(_intended(), LEASE, began=time.monotonic()), list[int]()
     first, renew = owned.until, lanes.renew
 
     def fails_once(ids: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from reprocessing.domain.envelope import unpack
 from reprocessing.domain.verdict import Outcome, Unknown
-from reprocessing.models import Attempt, Claim, DeadLetter, Payload, Target, hearings
+from reprocessing.models import Attempt, Claim, DeadLetter, DeadLetterQueue, Lane, Payload, Target, hearings, lanes
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, edit, park, recover
 from reprocessing.pipeline.edit import Alteration, Seen
@@ -114,6 +115,27 @@ def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> Non
     bench.delivered()
     clock.advance(WINDOW + 1)
     bench.promote()
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go(
+    clock: Clock, poison: bool
+) -> None:
+    """What the first attempt sent may lie in the target, though the second was refused."""
+    bench = _bench(max_attempts=2, backoff_base=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
+        _unheard(bench, clock)
+    DeadLetter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.clock())
+    Lane.objects.update(phase="ready", due_at=lanes.clock())
+    with bench.refusing("1", poison=poison):
+        bench.replay(seconds=1)
+    assert (_first(bench).partition(" ")[0], bench.lane().phase) == ("parked", "awaiting")
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    _outlast(bench, clock)
     bench.replay(seconds=1)
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 

@@ -169,4 +169,15 @@ BUGS: Final = (
         new="1.0 ** min(failures, _DOUBLINGS)",
         caught_by="tests/reprocessing/pipeline/test_settle.py::test_each_failure_doubles_the_rest",
     ),
+    Bug(
+        name="a-refusal-makes-the-unknown-known",
+        breaks="One at a time: a letter is refused whose copy may lie in the target, and the next of its key goes.",
+        file="reprocessing/pipeline/settle.py",
+        old="    known = isinstance(failure, Refused) and not one.unsure\n",
+        new="    known = isinstance(failure, Refused)\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_last_attempts.py"
+            "::test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go"
+        ),
+    ),
 )

@@ -165,4 +165,15 @@ BUGS: Final = (
             "::test_a_capture_whose_dlq_was_taken_over_in_its_silence_has_drained_nothing"
         ),
     ),
+    Bug(
+        name="a-lease-counts-from-the-wire",
+        breaks="One at a time: a worker that froze after its intent sends when its lease is over.",
+        file="reprocessing/pipeline/keep.py",
+        old="        self.until = began + min([lease, *(one.lease_left for one in intended)]) - SEND_MARGIN\n",
+        new="        self.until = time.monotonic() + lease - SEND_MARGIN\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_keep.py"
+            "::test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_after_its_lease"
+        ),
+    ),
 )
