@@ -41,7 +41,9 @@ def look(region: str, namespace: str, *, names: Collection[str] = (), actions: t
     for where in dict.fromkeys(place for place, _ in places):
         there = alarms(where, [one.name for place, one in places if place == where], of=queues)
         found |= {
-            (where, one.name): differences(one, there.get(one.name), actions) for place, one in places if place == where
+            (where, one.name): differences(one, there.get(one.name), of_region(actions, where))
+            for place, one in places
+            if place == where
         }
     return [Look(where, one, found[where, one.name]) for where, one in places]
 
@@ -54,8 +56,18 @@ def put(looks: Sequence[Look], actions: tuple[str, ...]) -> Iterator[Look]:
     """
     for one in looks:
         if one.differences:
-            put_alarm(one.region, _request(one, actions))
+            put_alarm(one.region, _request(one, of_region(actions, one.region)))
             yield one
+
+
+def of_region(actions: Collection[str], region: str) -> tuple[str, ...]:
+    """What an alarm of this region can tell: CloudWatch takes nothing of another. A few ARNs name no region."""
+    return tuple(one for one in actions if one.split(":")[3] in {"", region})
+
+
+def mute(looks: Collection[Look], actions: Collection[str]) -> list[str]:
+    """The regions in which an alarm is to be put that could tell none of these."""
+    return sorted({one.region for one in looks if one.differences and not of_region(actions, one.region)})
 
 
 def elsewhere(names: Collection[str] = ()) -> list[str]:

@@ -45,14 +45,20 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        if len(options["action"]) > _MOST:
-            raise CommandError(f"An alarm tells {_MOST} at most, and {len(options['action'])} --action were said.")
+        for its in {one.split(":")[3] for one in options["action"]}:
+            if (n := len(alarm.of_region(options["action"], its))) > _MOST:
+                raise CommandError(f"An alarm tells {_MOST} at most, and {n} --action were said{_of(its)}.")
         for name in options["names"]:
             find(name)
         region, namespace, actions = configured_region(), conf.current().cloudwatch, tuple(options["action"])
         if not region:
             raise CommandError("No region is configured. Set AWS_DEFAULT_REGION.")
         looks = alarm.look(region, namespace, names=options["names"], actions=actions)
+        if actions and (mute := alarm.mute(looks, actions)):
+            raise CommandError(
+                f"Alarms are to be put{_of(', '.join(mute))}, and no --action is of there: CloudWatch takes none of "
+                f"another region. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
+            )
         if not options["json"]:
             self.tell(looks, namespace, options)
         done = []
@@ -89,6 +95,10 @@ def action(text: str) -> str:
             "is; so are a Lambda function, a scaling policy, and an OpsItem or a response plan of Systems Manager"
         )
     return text
+
+
+def _of(regions: str) -> str:
+    return f" in {regions}" if regions else ""
 
 
 def _state(one: Look) -> str:

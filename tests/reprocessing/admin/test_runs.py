@@ -134,8 +134,16 @@ def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_capture
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origin = dlq()
-    _captured(origin, 40)
+    _captured(origin, 2)
     run = drain.prepare(origin.dlq, Asked("monday", "ann", Selection(limit=2)))
+    DeadLetter.objects.bulk_create(
+        DeadLetter(
+            dlq=origin.dlq, origin=origin, target=origin.target, message_id=f"another-{n}", state="captured",
+            body_hash=b"hash", size=2, died_at=origin.dlq.added_at, planned=True, sequence=f"{n:06}",
+            key_hash=b"another %d" % n, single=True,
+        )
+        for n in range(2_000)
+    )  # fmt: skip
     plans, execute = list[str](), rows._execute
 
     def explained(cursor: Any, statement: Any, parameters: Any) -> None:  # noqa: ANN401  those of rows

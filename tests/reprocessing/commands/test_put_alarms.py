@@ -71,12 +71,30 @@ def test_nothing_is_put_without_confirm_and_nothing_differs_afterwards(cloudwatc
         (["arn:x"], "is nothing that an alarm can tell"),
         (["arn:aws:sqs:eu-west-1:000000000000:orders"], "is nothing that an alarm can tell"),
         ([f"{TOPIC}\x1b[2J"], r"on-call\\x1b\[2J' is nothing that an alarm can tell"),
-        ([f"{TOPIC}-{n}" for n in range(6)], "An alarm tells 5 at most, and 6 --action were said"),
+        ([f"{TOPIC}-{n}" for n in range(6)], "An alarm tells 5 at most, and 6 --action were said in eu-west-1"),
     ],
 )
 def test_an_action_that_cloudwatch_would_refuse_is_refused_in_a_dry_run(actions: list[str], told: str) -> None:
     with pytest.raises(CommandError, match=told):
         call_command("put_alarms", *(word for one in actions for word in ("--action", one)), stdout=StringIO())
+
+
+def test_each_alarm_tells_what_is_of_its_region_and_none_is_put_where_one_could_tell_nothing(
+    cloudwatch: Any,  # noqa: ANN401
+) -> None:
+    bench = Workbench()
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(region="eu-central-1")
+    there = boto3.client("cloudwatch", region_name="eu-central-1")
+    for confirm in ([], ["--confirm"]):
+        with pytest.raises(CommandError, match="Alarms are to be put in eu-central-1, and no --action is of there"):
+            put("--action", TOPIC, *confirm)
+    assert (names(cloudwatch), names(there)) == (set(), set())
+    other = TOPIC.replace("eu-west-1", "eu-central-1")
+    put("--action", TOPIC, "--action", other, "--confirm")
+    told = [one["AlarmActions"] for place in (cloudwatch, there) for one in place.describe_alarms()["MetricAlarms"]]
+    assert {tuple(one) for one in told} == {(TOPIC,), (other,)}
+    for one in names(there):
+        there.delete_alarms(AlarmNames=[one])
 
 
 def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwatch: Any) -> None:  # noqa: ANN401
