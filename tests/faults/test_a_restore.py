@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from redrive_service.sandbox.binaries import postgres_programs
@@ -49,7 +49,8 @@ def test_after_a_restore_only_what_the_report_named_is_sent_twice(tmp_path: Path
 
     with Beat(), Worker(tmp_path, "unaware"):  # nobody has told of the restore
         eventually(lambda: hold.standing() is not None, within=30)
-        _ask("hold", "--since", since.isoformat(), *SAID, "--confirm")
+        with pytest.raises(CommandError, match=r"Everything is held since .* by the service"):
+            _ask("hold", "--since", since.isoformat(), *SAID, "--confirm")  # it stands already
         eventually(lambda: _beats(5), within=60)
     assert len(bench.arrivals()) == len(before)
 
