@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import rows
+from reprocessing.models import precedence, rows
 from reprocessing.models.aftermath import AFTERMATH
 
 
@@ -182,10 +182,21 @@ ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
 """
 
+# `ahead`: lanes, nobody's, whose head was another letter until now, and a later one.
 _ENLIST = f"""
-UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
- WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
-   AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+WITH enlisted AS (
+    UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
+     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+    RETURNING l.lane_id, l.sequence, l.message_id
+)
+SELECT count(*) AS n, coalesce(array_agg(DISTINCT e.lane_id) FILTER (WHERE n.phase IN ('ready', 'held')
+           AND (e.sequence, e.message_id) < (h.sequence, h.message_id)), '{{}}') AS ahead
+  FROM enlisted e JOIN redrive_lane n ON n.id = e.lane_id
+  LEFT JOIN LATERAL (
+        SELECT w.sequence, w.message_id FROM redrive_letter w
+         WHERE w.lane_id = e.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND NOT w.lets_pass
+         ORDER BY w.sequence, w.message_id LIMIT 1) h ON true
 """  # noqa: S608  # the inserted text is a constant
 
 _OBJECT = f"""
@@ -204,6 +215,11 @@ SELECT count(*) AS n FROM moved
 @dataclass(frozen=True, slots=True)
 class _Count:
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found(_Count):
+    ahead: list[int]
 
 
 def unplaced(dlq: int, *, bodies: bool) -> list[Unplaced]:
@@ -263,6 +279,7 @@ def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlis
     rows.fetch(_Count, _LOCK_LANES, values)
     rows.execute(_ADOPT, values)
     lanes = rows.execute(_LANES, values)
-    found = rows.execute(_ENLIST, values)
+    found = rows.fetch(_Found, _ENLIST, values)[0]
+    precedence.give(found.ahead)
     parked = rows.fetch(_Count, _OBJECT, values)[0].n
-    return Enlisted(letters=found, lanes=lanes, parked=parked)
+    return Enlisted(letters=found.n, lanes=lanes, parked=parked)

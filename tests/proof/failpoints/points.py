@@ -72,8 +72,8 @@ POINTS: Final = (
     ),
     Point(name="letters placed, run not enlisted", where=f"{_PIPELINE}.plan:places", after=True),
     Point(
-        name="inside the enlisting transaction", where="reprocessing.models.rows:execute", only=_is(enlistment._ENLIST),
-        in_database=True,
+        name="inside the enlisting transaction", where="reprocessing.models.rows:fetch", after=True,
+        only=_is(enlistment._ENLIST), in_database=True,
     ),
     Point(name="lanes leased, heads not asked", where=f"{_PIPELINE}.take:due", after=True, most=2, meters=True),
     Point(

@@ -20,6 +20,17 @@ BUGS: Final = (
         caught_by=f"{_PLAN}::test_what_arrived_in_the_wrong_order_goes_in_the_right_one",
     ),
     Bug(
+        name="an-earlier-letter-waits-for-the-later-one",
+        breaks="In order: an earlier letter that comes onto a lane in use waits for the later one, and for its run.",
+        file="reprocessing/models/enlistment.py",
+        old="    precedence.give(found.ahead)\n",
+        new="",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_precedence.py"
+            "::test_an_earlier_letter_does_not_wait_for_the_paused_run_of_the_later_one"
+        ),
+    ),
+    Bug(
         name="lanes-wait-for-no-outcome",
         breaks="One at a time: a letter goes while the outcome of the one before it is open.",
         file=_LANES,
