@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
@@ -97,14 +97,19 @@ UPDATE redrive_letter l
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# Parked before they had a place; the dlq may say by now where their keys are, or a person has added them.
+# Parked before they had a place; the dlq may say by now where their keys are, or a person has added them. By chunks, as
+# above.
 _STRAYS = f"""
 SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
        coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
-  FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
+  FROM (SELECT w.*, sum(greatest(w.size, length(e.body))) OVER (ORDER BY w.id)
+                    - greatest(w.size, length(e.body)) AS before
+          FROM redrive_letter w LEFT JOIN redrive_revision e ON e.id = w.revision_id
+         WHERE w.id = ANY(%(letters)b::bigint[]) AND w.state = 'parked' AND w.lane_id IS NULL AND w.key_hash IS NULL
+           AND w.origin_id IS NOT NULL AND w.id > %(above)b) l
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
   LEFT JOIN redrive_revision v ON v.id = l.revision_id
- WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' AND l.lane_id IS NULL AND l.key_hash IS NULL
-   AND l.origin_id IS NOT NULL
+ WHERE l.before < 16777216
  ORDER BY l.id
 """  # noqa: S608  # as above
 
@@ -234,9 +239,12 @@ class Stray(Unplaced):
     dlq_id: int
 
 
-def strays(letters: Collection[int]) -> list[Stray]:
-    """Those of the letters that were parked before they had a place."""
-    return rows.fetch(Stray, _STRAYS, {"letters": list(letters)})
+def strays(letters: Collection[int]) -> Iterator[list[Stray]]:
+    """Those of the letters that were parked before they had a place, some at a time."""
+    values = {"letters": list(letters), "above": 0}
+    while found := rows.fetch(Stray, _STRAYS, values):
+        yield found
+        values["above"] = found[-1].id
 
 
 def replan(dlq: int) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 from uuid import uuid4
 
 from reprocessing.domain.envelope import unpack
+from reprocessing.domain.lane import Policy
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import (
     DeadLetterQueue,
@@ -188,14 +189,14 @@ def _name(letters: Collection[int]) -> None:
 
 def _place(letters: Collection[int]) -> None:
     """Letters that were parked for want of a place get one, where their dlq says by now where their keys are."""
-    found = enlistment.strays(letters)
-    policies = {
-        dlq.pk: place.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in={one.dlq_id for one in found})
-    }
-    placed = [place.letter(policies[one.dlq_id], one) for one in found]
-    # What else speaks against one, a person has overruled.
-    known = [replace(one, objection="", detail="") for one in placed if one.key_hash is not None]
-    enlistment.place(known, state=LetterState.PARKED)
+    policies: dict[int, Policy] = {}
+    for some in enlistment.strays(letters):
+        unknown = {one.dlq_id for one in some} - policies.keys()
+        policies |= {dlq.pk: place.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
+        placed = [place.letter(policies[one.dlq_id], one) for one in some]
+        # What else speaks against one, a person has overruled.
+        known = [replace(one, objection="", detail="") for one in placed if one.key_hash is not None]
+        enlistment.place(known, state=LetterState.PARKED)
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:

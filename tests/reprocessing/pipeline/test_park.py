@@ -19,6 +19,7 @@ from reprocessing.models import (
     Run,
     Target,
     amendments,
+    enlistment,
     lanes,
     operations,
     parking,
@@ -158,6 +159,22 @@ def test_a_letter_that_says_where_it_died_goes_nowhere_else() -> None:
     named = _name(bench, arn="arn:aws:sqs:eu-west-1:0:gone")
     assert park.release([letter], by="anna", reason="named").done == (letter,)
     assert bench.letter().origin == named
+
+
+def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_bytes() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    for body in "abc":
+        bench.bury(body)
+    bench.ready()
+    DeadLetter.objects.update(size=9 << 20)
+    letters = list(DeadLetter.objects.order_by("id").values_list("id", flat=True))
+    portions = [[one.id for one in some] for some in enlistment.strays(letters)]
+    assert portions == [letters[:2], letters[2:]]  # the second begins within 16 MiB
+    bench.dlq.missing_key = "lane"
+    bench.dlq.save()
+    park.release(letters, by="anna", reason="they need no order")
+    bench.replay()
+    assert bench.states() == dict.fromkeys("abc", "delivered")
 
 
 def test_a_letter_of_unknown_origin_can_be_discarded() -> None:
