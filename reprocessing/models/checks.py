@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
@@ -75,23 +75,44 @@ class Told:
 
 
 # A target is asked while a dlq that sends to it, by an origin or by a rule, has lanes that come due; one that no origin
-# names, while any has. Of each run its first lane is asked for alone, by the index.
+# names, while any has; and any while a lane that comes due waits behind a breaker of it: a person may have sent a
+# letter where nothing else of its dlq goes. Never are all lanes read: of each run its first is asked for alone, and the
+# first behind each breaker, from one breaker and run to the next; these only while a check is due that nothing else
+# wants. Not by the run: the planner, whose statistics may be older than the flood, would walk all lanes of one. Who
+# asks for one dlq is told what that one alone waits for.
 _WANTED: Final[LiteralString] = f"""
-WITH busy AS (
-    SELECT DISTINCT r.dlq_id FROM redrive_run r
+WITH RECURSIVE busy AS (
+    SELECT r.id, r.dlq_id FROM redrive_run r
      WHERE r.id IN ({ACTIVE_RUNS}) AND EXISTS (SELECT FROM redrive_health_check WHERE next_at <= redrive_now())
+       AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
        AND (SELECT n.due_at FROM redrive_lane n WHERE n.run_id = r.id AND n.due_at IS NOT NULL
              ORDER BY n.due_at LIMIT 1) <= redrive_now() + make_interval(secs => %(soon)b::float8)
-), wanted AS (
-    SELECT o.target_id FROM redrive_origin o JOIN busy USING (dlq_id)
+), sent_to AS (
+    SELECT o.target_id FROM redrive_origin o WHERE o.dlq_id IN (SELECT dlq_id FROM busy)
     UNION SELECT u.target_id FROM redrive_rule u JOIN busy ON u.dlq_id IS NULL OR u.dlq_id = busy.dlq_id
            WHERE u.enabled AND u.target_id IS NOT NULL
-    UNION SELECT h.target_id FROM redrive_health_check h, busy
-           WHERE h.target_id NOT IN (SELECT target_id FROM redrive_origin)
+    UNION SELECT h.target_id FROM redrive_health_check h
+           WHERE %(dlq)b::bigint IS NULL AND EXISTS (SELECT FROM busy)
+             AND h.target_id NOT IN (SELECT target_id FROM redrive_origin)
+), behind AS (
+    SELECT 0::bigint AS breaker_id, 0::bigint AS run_id, NULL::timestamptz AS due_at
+     WHERE EXISTS (SELECT FROM busy) AND EXISTS (
+           SELECT FROM redrive_health_check h
+            WHERE h.next_at <= redrive_now() AND h.target_id NOT IN (SELECT target_id FROM sent_to))
+    UNION ALL
+    SELECT next.breaker_id, next.run_id, next.due_at FROM behind CROSS JOIN LATERAL (
+        SELECT n.breaker_id, n.run_id, n.due_at FROM redrive_lane n
+         WHERE n.phase = 'ready' AND n.breaker_id IS NOT NULL
+           AND (n.breaker_id, n.run_id) > (behind.breaker_id, behind.run_id)
+         ORDER BY n.breaker_id, n.run_id, n.due_at LIMIT 1) next
+), wanted AS (
+    SELECT target_id FROM sent_to
+    UNION SELECT b.target_id FROM behind JOIN busy ON busy.id = behind.run_id
+            JOIN redrive_breaker b ON b.id = behind.breaker_id
+           WHERE behind.due_at <= redrive_now() + make_interval(secs => %(soon)b::float8)
 ), due AS (
     SELECT h.id FROM redrive_health_check h
      WHERE h.next_at <= redrive_now() AND h.target_id IN (SELECT target_id FROM wanted)
-       AND (%(of)b::bigint[] IS NULL OR h.target_id = ANY(%(of)b::bigint[]))
      ORDER BY h.next_at, h.id LIMIT %(limit)b FOR UPDATE OF h SKIP LOCKED
 )
 """  # noqa: S608  # the inserted text is a constant
@@ -173,19 +194,17 @@ class _Id:
 
 def are_due() -> bool:
     """Whether any check is due whose target letters wait for."""
-    values = {"soon": _SOON, "limit": 1, "of": None}
-    return bool(rows.fetch(_Id, _ANY, values))
+    return bool(rows.fetch(_Id, _ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
-def claim(*, limit: int, of: Collection[int] | None = None) -> list[Check]:
+def claim(*, limit: int, dlq: int | None = None) -> list[Check]:
     """The checks that are due, of targets that letters wait for; nobody else gets them before they are due again.
 
     Args:
         limit: checks at most.
-        of: of these targets alone.
+        dlq: of targets alone that letters of this dlq wait for, by its id; None: of any.
     """
-    values = {"soon": _SOON, "limit": limit, "of": None if of is None else sorted(of)}
-    return rows.fetch(Check, _WANTED + _TAKE, values)
+    return rows.fetch(Check, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
 def claim_all(targets: Sequence[int]) -> list[Check]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -28,18 +28,18 @@ GROUP: Final = 64
 _THREADS: Final = 32
 
 
-def targets(*, conf: Conf, only: Sequence[int] | None = None, of: Collection[int] | None = None) -> int:
+def targets(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = None) -> int:
     """Perform the checks that are due, of targets that letters wait for; how many. Whoever fails to look says so.
 
     Args:
         conf: of it the hosts that may be asked.
         only: all checks of these targets instead, due or not.
-        of: those that are due, of these targets alone.
+        dlq: those that are due, of targets alone that letters of this dlq wait for, by its id.
     """
     if only is not None:
         return _round(checks.claim_all(only), conf)
     performed = 0
-    while claimed := checks.claim(limit=GROUP, of=of):
+    while claimed := checks.claim(limit=GROUP, dlq=dlq):
         performed += _round(claimed, conf)
         if len(claimed) < GROUP:
             break

@@ -245,14 +245,13 @@ class _Checks(_Beside):
         super().__init__(run, hands)
         self._book: Book | None = None
         self._dlq = run.dlq_id
-        # Others' targets are others' to look at: this process may not be allowed to, and would call them unknown.
-        self._targets = Target.objects.filter(Q(origins__dlq=run.dlq_id) | Q(rules__enabled=True)).distinct()
 
     def _look(self) -> None:
         self._book = recover.fleet(self._book)
         for run in progress.running(self._dlq):
             plan.go_on(only=run, stop=self._is_over)
-        check.targets(conf=self._hands.conf, of=list(self._targets.values_list("pk", flat=True)))
+        # Others' targets are others' to look at: this process may not be allowed to, and would call them unknown.
+        check.targets(conf=self._hands.conf, dlq=self._dlq)
 
 
 class _Watch(_Beside):

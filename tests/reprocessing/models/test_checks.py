@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
 
 from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.models import Act, HealthCheck, Lane, Review, Rule, Target, checks, lanes
+from reprocessing.models import Act, Breaker, HealthCheck, Lane, Review, Rule, Target, checks, lanes
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
 from tests.reprocessing.models.stock import Stock
@@ -114,6 +115,55 @@ def test_a_target_that_no_origin_names_is_asked_while_anybody_waits() -> None:
     other = Target.objects.create(arn="arn:aws:sqs:us-east-1:0:other", url="http://127.0.0.1:9/0/o", region="us-east-1")
     add(other)
     assert set(claimed()) == {waiting.target.pk, other.pk}
+
+
+def behind(stock: Stock, target: Target, **lane: object) -> None:
+    """Another lane of the dlq, whose head goes to this target."""
+    values = {"phase": "ready", "due_at": lanes.clock(), "breaker": Breaker.objects.get(target=target), **lane}
+    Lane.objects.create(
+        **{"dlq": stock.dlq, "origin": stock.origin, "run": stock.run, "key_hash": uuid.uuid4().bytes, **values}
+    )
+
+
+def test_another_dlqs_target_is_asked_while_a_due_lane_waits_behind_it() -> None:
+    waiting, idle = busy(), [busy(phase="idle", due_at=None) for _ in range(3)]
+    for one in [*idle[:2], idle[0], waiting]:
+        behind(waiting, one.target)
+    assert set(claimed()) == {waiting.target.pk, idle[0].target.pk, idle[1].target.pk}
+
+
+def test_each_run_has_the_targets_asked_that_its_own_lanes_wait_behind() -> None:
+    waiting, idle = [busy(), busy()], [busy(phase="idle", due_at=None) for _ in range(2)]
+    behind(waiting[0], idle[0].target)
+    behind(waiting[1], idle[1].target)
+    assert set(claimed()) == {one.target.pk for one in waiting + idle}
+
+
+def test_another_dlqs_target_is_asked_again_each_time_it_is_due(clock: Clock) -> None:
+    waiting, idle = busy(), busy(phase="idle", due_at=None)
+    behind(waiting, idle.target)
+    find(idle, Unhealthy("in ALARM"))
+    assert claimed() == [waiting.target.pk]
+    clock.advance(EVERY)
+    assert set(claimed()) == {waiting.target.pk, idle.target.pk}
+
+
+@pytest.mark.parametrize(
+    "idle", [{"phase": "idle", "due_at": None}, {"due_at": "2100-01-01T00:00Z"}, {"run": None}, {"breaker": None}]
+)
+def test_another_dlqs_target_that_no_due_lane_waits_behind_is_not_asked(idle: dict[str, object]) -> None:
+    waiting, other = busy(), busy(phase="idle", due_at=None)
+    behind(waiting, other.target, **idle)
+    assert claimed() == [waiting.target.pk]
+
+
+def test_for_one_dlq_alone_what_its_lanes_wait_for_is_asked_and_nothing_else() -> None:
+    mine, others, idle = busy(), busy(), busy(phase="idle", due_at=None)
+    behind(mine, idle.target)
+    bare = Target.objects.create(arn="arn:aws:sqs:us-east-1:0:bare", url="http://127.0.0.1:9/0/b", region="us-east-1")
+    add(bare)
+    assert {one.target_id for one in checks.claim(limit=99, dlq=mine.dlq.pk)} == {mine.target.pk, idle.target.pk}
+    assert set(claimed()) == {others.target.pk, bare.pk}
 
 
 def test_on_demand_all_checks_of_a_target_are_claimed_also_when_nobody_waits() -> None:

@@ -17,7 +17,7 @@ from reprocessing.domain.health import Finding, Healthy
 from reprocessing.models import Target, checks
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
-from reprocessing.pipeline import check
+from reprocessing.pipeline import check, park
 from reprocessing.sqs import alarms
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
@@ -200,3 +200,18 @@ def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
     bench.ready()
     bench.replay(seconds=0.5)
     assert bench.left(bench.origin_url) == 1
+
+
+def test_where_a_person_sends_a_letter_is_looked_at_while_it_waits_though_no_other_letter_does() -> None:
+    bench, other = Workbench(), Workbench()
+    bench.bury("letter")
+    bench.ready()
+    with bench.refusing("letter", poison=True):
+        bench.replay()
+    add(other.target, CheckKind.DEPTH, ceiling=9)
+    park.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
+    bench.replay(seconds=0.5)
+    assert (bench.letter().state, other.delivered(), checks.are_due()) == ("waiting", [], True)
+    assert check.targets(conf=bench.conf) == 1
+    bench.replay()
+    assert (bench.letter().state, [one["Body"] for one in other.delivered()]) == ("delivered", ["letter"])

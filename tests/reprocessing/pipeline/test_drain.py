@@ -13,7 +13,7 @@ from reprocessing.domain.selection import Selection
 from reprocessing.models import DeadLetter, HealthCheck, Run, checks
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
-from reprocessing.pipeline import drain
+from reprocessing.pipeline import drain, park
 from reprocessing.rate import Rates
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
@@ -71,6 +71,31 @@ def test_a_drain_looks_at_its_targets_health_by_itself() -> None:
         bench.bury(str(number))
     run = _drained(bench)
     assert (len(bench.delivered()), Run.objects.get(pk=run.pk).state) == (5, "finished")
+
+
+def test_a_drain_looks_by_itself_at_the_health_of_where_a_person_sent_a_letter() -> None:
+    bench, other = Workbench(), Workbench()
+    bench.bury("letter")
+    bench.ready()
+    with bench.refusing("letter", poison=True):
+        bench.replay()
+    checks.add(other.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
+    park.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
+    run, turns = bench.letter().run, list[object]()
+    assert run is not None
+    drain.work(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
+    assert (bench.letter().state, [one["Body"] for one in other.delivered()]) == ("delivered", ["letter"])
+
+
+def test_a_drain_leaves_the_health_of_what_other_dlqs_wait_for_to_others() -> None:
+    bench, theirs = Workbench(), Workbench()
+    for one in (bench, theirs):
+        checks.add(one.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
+        one.bury("letter")
+    theirs.ready()
+    _drained(bench)
+    looked_at = HealthCheck.objects.filter(checked_at__isnull=False).values_list("target", flat=True)
+    assert (len(bench.delivered()), list(looked_at)) == (1, [bench.target.pk])
 
 
 def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> None:
