@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from reprocessing.models import inheritance, lanes
-from reprocessing.models.lanes import Leased
+from reprocessing.models import inheritance, lanes, rows
+from reprocessing.models.lanes import Leased, Standing
 from reprocessing.pipeline import tell
 
 
@@ -36,6 +36,21 @@ def due(  # noqa: PLR0913  # each by its name
     if inherited := [one for one in leased if one.inherited]:
         _close(owner, inherited)
     return leased
+
+
+def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> list[Standing]:
+    """Where these lanes, leased by the caller, stand: those with a head that is due stay leased, from now on anew.
+
+    They are locked first, by a statement of its own. One that waited for somebody who gives such a lane a letter would
+    not see that letter, and the lane would be idle for ever.
+    """
+    ids, fences = [one.lane_id for one in some], [one.fence for one in some]
+
+    def work() -> list[Standing]:
+        lanes.lock(ids, fences)
+        return lanes.advance(ids, fences, keep=True, lease=lease.total_seconds())
+
+    return rows.whole(work) if ids else []
 
 
 def _close(owner: str, inherited: Sequence[Leased]) -> None:
