@@ -114,10 +114,7 @@ class Slice:
             )  # fmt: skip
             self.only = None
             self._has_worked |= bool(leased)
-            self._remember(lanes.advance(
-                [one.lane_id for one in leased], [one.fence for one in leased],
-                keep=True, lease=self.conf.lease.total_seconds(),
-            ) if leased else [])  # fmt: skip
+            self._remember(take.heads(leased, lease=self.conf.lease))
         return bool(self._standings)
 
     def _rest(self, pause: float | None, end: float) -> None:
@@ -175,10 +172,7 @@ class Slice:
 
     def _look_again(self, missed: Sequence[Standing]) -> None:
         """Heads that were not committed: perhaps a twin in the same moment got their key. The gate decides anew."""
-        self._remember(lanes.advance(
-            [one.lane_id for one in missed], [one.fence for one in missed],
-            keep=True, lease=self.conf.lease.total_seconds(),
-        ))  # fmt: skip
+        self._remember(take.heads(missed, lease=self.conf.lease))
 
     def _asked(self) -> list[Standing]:
         """The heads about which the rules as they are now have decided; the next ones are asked in this round."""

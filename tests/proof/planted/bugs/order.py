@@ -31,6 +31,14 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="next-is-asked-before-the-lock",
+        breaks="Recover alone: a letter given to a lane while its owner asks what comes next there sleeps for ever.",
+        file="reprocessing/pipeline/take.py",
+        old="        lanes.lock(ids, fences)\n        return lanes.advance(ids, fences, keep=True",
+        new="        return lanes.advance(ids, fences, keep=True",
+        caught_by="tests/race/test_a_wake_up.py::test_a_letter_released_while_its_lane_s_head_is_gone_goes",
+    ),
+    Bug(
         name="lanes-wait-for-no-outcome",
         breaks="One at a time: a letter goes while the outcome of the one before it is open.",
         file=_LANES,
