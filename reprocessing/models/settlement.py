@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from reprocessing.domain.lifecycle import FINISHED, AttemptOutcome, LetterState, ParkedReason
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH
+from reprocessing.models.aftermath import AFTERMATH, OUTLASTS
+
+#: Why a lane waits whose head was put off.
+PUT_OFF: Final = "its head is not to be sent, and ends when a copy of it can come back no more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,22 @@ SELECT e.attempt_id
                   AND a.returned_at IS NOT NULL)
 """
 
+# Of a letter's attempts that ended unknown, the last that may come back says until when it rests. One that had a
+# deadline held its lane until then.
+_PUT_OFF = f"""
+WITH unsure AS (
+    SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => t.window))) AS until
+      FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
+     WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND u.outcome = 'unknown' AND u.returned_at IS NULL AND {OUTLASTS}
+     GROUP BY u.letter_id
+)
+UPDATE redrive_letter l SET due_at = u.until
+  FROM unsure u JOIN redrive_letter w ON w.id = u.letter_id JOIN redrive_lane n ON n.id = w.lane_id
+ WHERE l.id = u.letter_id AND l.state = 'waiting' AND u.until > redrive_now()
+   AND (%(owned)b::bool OR n.phase <> 'leased')
+RETURNING l.id AS letter_id
+"""  # noqa: S608  # the inserted text is a constant
+
 _CLOSE = f"""
 WITH fate AS (
     SELECT * FROM unnest(%(letters)b::bigint[], %(states)b::text[], %(reasons)b::text[], %(details)b::text[],
@@ -189,6 +209,20 @@ class Closing:
     reason: ParkedReason | None = None
     detail: str | None = None
     original: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    letter_id: int
+
+
+def put_off(letters: Sequence[int], *, owned: bool = True) -> set[int]:
+    """Those of these letters that wait, and of which a copy may come back yet, where the next letter waits for that.
+
+    They are not to be closed before: they rest until it can come back no more, and keep lane and key so long. The lanes
+    are locked; `owned`: they are the caller's, else those that somebody has leased are left alone.
+    """
+    return {one.letter_id for one in rows.fetch(_Letter, _PUT_OFF, {"letters": list(letters), "owned": owned})}
 
 
 def close(closings: Sequence[Closing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)) -> list[Deletable]:

@@ -222,8 +222,8 @@ class Slice:
         self._forget({lane for lane, _ in closings})
         self._remember(settled.standings)
         self._wire.clear(settled.deletable, least=self.conf.intent_size * 2)
-        self.report.duplicates += sum(one.state is LetterState.DUPLICATE for one in closings.values())
-        self.report.parked += sum(one.state is LetterState.PARKED for one in closings.values())
+        self.report.duplicates += sum(one.state is LetterState.DUPLICATE for one in settled.closed)
+        self.report.parked += sum(one.state is LetterState.PARKED for one in settled.closed)
 
     def _wait(self, waiting: Sequence[tuple[Standing, Wait]]) -> None:
         if waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
@@ -14,7 +14,7 @@ from reprocessing.domain.routing import Action, Erred, Matched, Routed, Rule, Un
 from reprocessing.models import brakes, lanes, routes, rows, rules
 from reprocessing.models.lanes import Standing
 from reprocessing.models.routes import Asked, Decided
-from reprocessing.models.settlement import Closing, Deletable, close
+from reprocessing.models.settlement import PUT_OFF, Closing, Deletable, close, put_off
 from reprocessing.pipeline.ask import Book
 
 __all__ = ["Book", "Turned", "heads", "keep_up", "wake"]
@@ -65,7 +65,8 @@ def heads(standings: Sequence[Standing], book: Book, *, lease: float) -> Turned:
 
     Those that go keep their lanes leased, with target, rate class and rule as decided; those that a rule holds, delays
     or could not be asked about leave them; quarantined and discarded ones make room for the next head, which is to be
-    asked in its turn. What the book of an older version says is not written: such a head is to be asked again.
+    asked in its turn. One that is to end, and of which a copy may come back yet, rests until it cannot, and is asked
+    about again then. What the book of an older version says is not written: such a head is to be asked again.
 
     Raises:
         django.db.Error: Postgres failed; nothing of it is done.
@@ -127,17 +128,27 @@ def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:
 
     def record() -> Turned:
         mine = lanes.lock(lot.lanes, lot.fences)
-        written = routes.write(
-            [one.decided for one in answers.values()], mine, version=book.version, owned=lot.owned
-        )  # fmt: skip
+        later = _put_off(lot, answers, mine)
+        decided = [one.decided for letter, one in answers.items() if letter not in later]
+        written = routes.write(decided, mine, version=book.version, owned=lot.owned)
         closings = [closing for one in written if (closing := answers[one.letter_id].closing) is not None]
         deletable = close(closings) if closings else []
         standings = lanes.advance(lot.lanes, lot.fences, keep=True, lease=lease)
-        _note(lot, answers, {one.letter_id for one in written})
+        _note(lot, answers, {one.letter_id for one in written}, later)
         _count([answers[one.letter_id] for one in written if one.new])
         return Turned(standings, deletable)
 
     return rows.whole(record)
+
+
+def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -> set[int]:
+    """Letters that are to end here, once no copy of them can come back: they are asked about again then."""
+    ending = [
+        letter
+        for lane, letter in zip(lot.lanes, lot.letters, strict=True)
+        if lane in mine and letter in answers and answers[letter].closing is not None
+    ]
+    return put_off(ending, owned=lot.owned) if ending else set()
 
 
 def _answers(lot: _Lot, book: Book) -> dict[int, _Answer]:
@@ -189,12 +200,12 @@ def _matched(letter: Asked, rule: Rule) -> _Answer:
             assert_never(never)
 
 
-def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int]) -> None:
+def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: set[int]) -> None:
     """Why lanes stand, or nothing, where they stood before."""
     whys = {
-        lane: answers[letter].why
+        lane: PUT_OFF if letter in later else answers[letter].why
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
-        if letter in written and (answers[letter].why or not lot.owned)
+        if letter in later or (letter in written and (answers[letter].why or not lot.owned))
     }
     if whys:
         routes.note(whys)

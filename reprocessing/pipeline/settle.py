@@ -9,25 +9,39 @@ from typing import assert_never
 
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.models import DeadLetterQueue, Target, lanes, rows
+from reprocessing.models import DeadLetterQueue, Target, lanes, routes, rows
 from reprocessing.models.intent import Intended
 from reprocessing.models.lanes import Standing
-from reprocessing.models.settlement import Closing, Deletable, Fate, are_back, close, keep_evidence, settle
+from reprocessing.models.settlement import (
+    PUT_OFF,
+    Closing,
+    Deletable,
+    Fate,
+    are_back,
+    close,
+    keep_evidence,
+    put_off,
+    settle,
+)
 from reprocessing.models.target import FORTNIGHT, Advance, Proof
 
 Dice = Callable[[], float]
 
-#: Seconds that a letter rests at most after an attempt that never left: SQS is out of reach, say.
 _SWALLOWED = Refused("Swallowed", "for a copy that had come back already")
+#: Seconds that a letter rests at most after an attempt that never left: SQS is out of reach, say.
 UNSENT_CAP = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a settlement leaves: the lanes with their next heads, and copies that may be deleted from their dlqs."""
+    """What a settlement leaves: the lanes with their next heads, and copies that may be deleted from their dlqs.
+
+    `closed`: heads that it closed without their having been sent.
+    """
 
     standings: list[Standing]
     deletable: list[Deletable]
+    closed: tuple[Closing, ...] = ()
 
 
 def attempts(  # noqa: PLR0913  # each by its name
@@ -105,14 +119,21 @@ def _after_returns(
 
 
 def heads(closings: Mapping[tuple[int, int], Closing], *, lease: float) -> Settled:
-    """Close heads that are not to be sent; the lanes, named with their fences, are the caller's."""
+    """Close heads that are not to be sent; the lanes, named with their fences, are the caller's.
+
+    One of which a copy may come back yet rests until it cannot, and its lane with it: the caller decides anew then.
+    """
 
     def record() -> Settled:
         mine = lanes.lock([lane for lane, _ in closings], [fence for _, fence in closings])
         ours = {lane: closing for lane, closing in closings.items() if lane[0] in mine}
-        deletable = close(list(ours.values()))
+        later = put_off([closing.letter_id for closing in ours.values()])
+        closed = tuple(closing for closing in ours.values() if closing.letter_id not in later)
+        deletable = close(closed)
         standings = lanes.advance([lane for lane, _ in ours], [fence for _, fence in ours], keep=True, lease=lease)
-        return Settled(standings, deletable)
+        if later:
+            routes.note({lane: PUT_OFF for (lane, _), closing in ours.items() if closing.letter_id in later})
+        return Settled(standings, deletable, closed)
 
     return rows.whole(record)
 

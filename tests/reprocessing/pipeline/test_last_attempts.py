@@ -10,11 +10,26 @@ import pytest
 
 from reprocessing.domain.envelope import unpack
 from reprocessing.domain.verdict import Outcome, Unknown
-from reprocessing.models import Attempt, Claim, DeadLetter, DeadLetterQueue, Lane, Payload, Target, hearings, lanes
+from reprocessing.models import (
+    Attempt,
+    Claim,
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    Lane,
+    Payload,
+    Target,
+    hearings,
+    lanes,
+)
 from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, edit, park, recover
+from reprocessing.models.settlement import PUT_OFF
+from reprocessing.pipeline import deliver, edit, park, recover, route
 from reprocessing.pipeline.edit import Alteration, Seen
+from reprocessing.pipeline.replay import Report
+from reprocessing.pipeline.route import Book
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -258,3 +273,115 @@ def test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way(
     _outlast(bench, clock)
     bench.replay(seconds=1)
     assert len(bench.delivered()) == 1
+
+
+def _spend(bench: Workbench) -> None:
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(max_attempts=1)
+
+
+def _exceed(bench: Workbench) -> None:
+    Custody.objects.filter(letter__payload__body=b"1").update(receives=9)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(receive_ceiling=5)
+
+
+def _quarantine(_: Workbench) -> None:
+    rule("look", "quarantine", "attribute:n equals 1")
+
+
+def _quarantine_released(bench: Workbench) -> None:
+    """A rule asks about it for the first time since: that it was released says nothing of this one."""
+    DeadLetter.objects.filter(payload__body=b"1").update(released_by="ann")
+    _quarantine(bench)
+
+
+def _hold(_: Workbench) -> None:
+    rule("wait", "hold", "attribute:n equals 1")
+
+
+def _discard(_: Workbench) -> None:
+    rule("drop", "discard", "attribute:n equals 1")
+
+
+_CLOSED = {
+    "spent": (_spend, "parked attempts_spent", "free"),
+    "received too often": (_exceed, "parked received_too_often", "free"),
+    "quarantined": (_quarantine, "parked quarantined", "free"),
+    "released, and quarantined": (_quarantine_released, "parked quarantined", "free"),
+    "discarded": (_discard, "discarded ", "discarded"),
+}
+
+
+def _to_be_closed(
+    clock: Clock, closes: Callable[[Workbench], None], advance: str = "settled"
+) -> tuple[Workbench, Report]:
+    """A first letter that waits, whose attempt ended unknown, and of which something says since that it ends here."""
+    bench = _bench(max_attempts=3, idempotency_key="attribute:n", advance=advance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DeadLetterQueue, "rest", lambda *_: timedelta(hours=1))
+        _unheard(bench, clock)
+    closes(bench)
+    DeadLetter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.clock())
+    Lane.objects.update(phase="ready", due_at=lanes.clock())
+    return bench, bench.replay(seconds=1)
+
+
+def _key(bench: Workbench) -> str:
+    return Claim.objects.get(letter=bench.letter(payload__body=b"1")).state
+
+
+@pytest.mark.parametrize("why", _CLOSED)
+def test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back(clock: Clock, why: str) -> None:
+    closes, ends, key = _CLOSED[why]
+    bench, report = _to_be_closed(clock, closes)
+    closed = Attempt.objects.earliest("id").closed_at
+    letter, lane = bench.letter(payload__body=b"1"), bench.lane()
+    assert closed is not None
+    assert (report.parked, [one["Body"] for one in bench.delivered()]) == (0, ["1"])
+    assert (_first(bench), _key(bench), lane.phase, lane.why) == ("waiting ", "held", "ready", PUT_OFF)
+    assert (letter.due_at, lane.due_at) == (closed + timedelta(seconds=WINDOW),) * 2
+    clock.advance(WINDOW + 1)
+    bench.replay(seconds=1)
+    assert (_first(bench), _key(bench)) == (ends, key)
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+@pytest.mark.parametrize("why", _CLOSED)
+def test_a_letter_that_is_to_end_does_so_once_its_copy_has_come_back(clock: Clock, why: str) -> None:
+    closes, ends, key = _CLOSED[why]
+    bench, _ = _to_be_closed(clock, closes)
+    (sent,) = bench.delivered()
+    bench.come_back(sent)
+    bench.capture()
+    bench.replay(seconds=1)
+    assert (_first(bench), _key(bench), bench.history()[0]) == (ends, key, (1, "unknown", 0))
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clock: Clock) -> None:
+    """Whoever wakes what the first rule held does not own its lane."""
+    bench, _ = _to_be_closed(clock, _hold)
+    assert bench.lane().phase == "held"
+    rule("wait", "quarantine", "attribute:n equals 1")
+    route.wake(Book.load())
+    assert (_first(bench), bench.lane().phase, bench.lane().why) == ("waiting ", "ready", PUT_OFF)
+    clock.advance(WINDOW + 1)
+    bench.replay(seconds=1)
+    assert _first(bench) == "parked quarantined"
+
+
+def test_where_the_next_may_go_at_once_a_letter_that_is_to_end_ends_at_once(clock: Clock) -> None:
+    bench, report = _to_be_closed(clock, _spend, advance="accepted")
+    assert (_first(bench), _key(bench), report.parked) == ("parked attempts_spent", "free", 1)
+    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+
+
+def test_a_letter_that_outlasted_its_last_attempt_and_was_released_ends_at_once(clock: Clock) -> None:
+    """That attempt held the lane for as long as its copy could come back."""
+    bench = _bench()
+    _unheard(bench, clock)
+    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    _outlast(bench, clock)
+    rule("look", "quarantine", "attribute:n equals 1")
+    park.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
+    bench.replay(seconds=1)
+    assert (_first(bench), [one["Body"] for one in bench.delivered()]) == ("parked quarantined", ["2"])

@@ -29,10 +29,10 @@ BUGS: Final = (
         name="copies-of-closed-heads-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before the letter's end is committed, which then is rolled back.",
         file="reprocessing/pipeline/settle.py",
-        old="        deletable = close(list(ours.values()))\n",
+        old="        deletable = close(closed)\n",
         new=(
             "        from reprocessing.pipeline import clear\n\n"
-            "        deletable = close(list(ours.values()))\n"
+            "        deletable = close(closed)\n"
             "        clear.everywhere(deletable)\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_a_settlement_that_is_rolled_back_deletes_nothing",

@@ -180,4 +180,26 @@ BUGS: Final = (
             "::test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go"
         ),
     ),
+    Bug(
+        name="what-is-to-end-leaves-its-copy-behind",
+        breaks="One at a time: a letter is parked whose copy may lie in the target, and the next of its key goes.",
+        file="reprocessing/pipeline/settle.py",
+        old="        later = put_off([closing.letter_id for closing in ours.values()])\n",
+        new="        later = set[int]()\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_last_attempts.py"
+            "::test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back"
+        ),
+    ),
+    Bug(
+        name="a-rule-ends-what-may-come-back",
+        breaks="One at a time: a rule ends a letter whose copy may lie in the target, and the next of its key goes.",
+        file="reprocessing/pipeline/route.py",
+        old="    return put_off(ending, owned=lot.owned) if ending else set()\n",
+        new="    return set()\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_last_attempts.py"
+            "::test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back"
+        ),
+    ),
 )
