@@ -61,6 +61,14 @@ class Lane(models.Model):
         permissions = [("stop_lane", "Can stop lanes, and let them go on")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_that_come_due"),
+            # By the breaker first: with statistics of before the flood, all lanes of a run would be read for each.
+            models.Index(
+                F("breaker"),
+                F("run"),
+                F("due_at"),
+                condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
+                name="lanes_behind_a_breaker",
+            ),
             models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),
             models.Index(F("due_at"), condition=Q(phase=LanePhase.LEASED.value), name="lanes_that_are_leased"),
         ]

@@ -161,6 +161,14 @@ class DeadLetter(models.Model):
                 name="letters_by_their_death",
             ),
             models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="letters_by_their_expiry"),
+            # Few ends are these: a page of them would read the whole table. Nothing that moves letters names them.
+            models.Index(
+                F("dlq"),
+                F("state"),
+                F("id"),
+                condition=Q(state__in=[LetterState.DISCARDED.value, LetterState.DUPLICATE.value]),
+                name="letters_that_were_let_go",
+            ),
             models.Index(
                 F("id"),
                 condition=Q(state__in=[LetterState.CAPTURED.value, LetterState.WAITING.value, _PARKED], planned=True)
