@@ -130,13 +130,15 @@ def capture(dlq_id: int, **_future: object) -> None:
         if not gather.is_wanted(dlq):
             gather.look(dlq)
             return
-        captured = gather.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE).captured
+        gathered = gather.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except QueueIsOutOfReach as error:
         captures.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
         return
     sort.letters(batches=SORTED_A_CAPTURE)
-    if captured.received and not captured.drained and not captured.trouble and not captured.busy:
+    captured = gathered.captured
+    more = captured.received and not captured.drained and not captured.trouble and not captured.busy
+    if more or (gathered.enlisted and gathered.enlisted.left):
         capture.apply_async((dlq_id,), queue=CAPTURE)
     elif captured.letters and dlq.at_once:
         schedule.at_once(dlq)

@@ -7,6 +7,7 @@ adopted there (see `enlistment`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +24,9 @@ SELECT l.id, l.lane_id FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.
 """
 
 # As whoever pays an instalment: the run first, then lanes in the order of their ids.
-_HEIR = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'planned' FOR SHARE"
+_HEIR = """
+SELECT id FROM redrive_run WHERE id = %(run)b AND (state = 'planned' OR kind = 'standing') FOR SHARE
+"""
 
 _LOCK = "SELECT id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]) ORDER BY id FOR UPDATE"
 
@@ -41,15 +44,20 @@ class _Id:
     id: int
 
 
-def adopt(dlq: int, run: int) -> None:
-    """Give a plan that is about to be started the letters that ended runs of its dlq left.
+def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
+    """Give a plan that is about to be started, or the standing run, the letters that ended runs of its dlq left.
 
     They are on their lanes and wait there until it runs; where it is given up instead, the next one adopts them. Where
     AWS has the dlq, or the run is no plan any more, nothing is done.
+
+    Returns:
+        Whether nothing is left to adopt; after the first batch `stop` is asked.
     """
     if native.of(dlq) is None:
         while rows.whole(partial(_adopt, dlq, run)) == BATCH:
-            pass
+            if stop():
+                return False
+    return True
 
 
 def _adopt(dlq: int, run: int) -> int:

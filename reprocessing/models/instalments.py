@@ -2,6 +2,9 @@
 
 An instalment holds beginnings of what is left of lanes, so no letter overtakes an earlier one of its lane: whoever
 selects later letters of that lane leaves them behind those that are still captured (see `selection`).
+
+The standing run of an automatic dlq takes what is much in the same way. Nobody has asked for its letters, so each of
+its instalments is selected in the transaction that enlists it: what is not on a lane yet is free for everybody.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from reprocessing.models import enlistment, rows
+from reprocessing.models import enlistment, native, rows, selection
 from reprocessing.models.enlistment import Enlisted
 
 #: Letters of one instalment; a plan of no more is enlisted with its start. One takes about a second.
@@ -40,6 +43,25 @@ _TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
 # Whoever pauses or aborts the run waits for the instalment; a release into it does not, which locks lanes before it.
 _LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
 
+# A dlq that is not automatic any more has whoever switched it decide about what is captured.
+_LOCK_STANDING = """
+SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
+ WHERE r.id = %(run)b AND r.state = 'running' AND d.mode = 'automatic' FOR SHARE OF r
+"""
+
+_FREE = """
+SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
+    SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL) l
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Letters of a dlq, with a place, that nobody has: how many, and the id of the newest."""
+
+    n: int
+    newest: int
+
 
 @dataclass(frozen=True, slots=True)
 class Owing:
@@ -66,13 +88,50 @@ def owing(*, limit: int) -> list[Owing]:
 
 def ahead(run: int) -> list[list[int]]:
     """The next instalments of a run, in the order in which they have to be paid; empty: there is none."""
-    ids = [row.id for row in rows.fetch(_Id, _NEXT, {"run": run, "limit": AHEAD})]
-    return [ids[first : first + SIZE] for first in range(0, len(ids), SIZE)]
+    return _cut([row.id for row in rows.fetch(_Id, _NEXT, {"run": run, "limit": AHEAD})])
+
+
+def free(dlq: int) -> Free:
+    """What a standing run could take by now."""
+    return rows.fetch(Free, _FREE, {"dlq": dlq})[0]
+
+
+def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:
+    """The next instalments of a standing run, up to the letter `through`, in the order in which they have to be taken.
+
+    Empty: there is none. Letters that were captured since are not of these, and none behind them in its lane is.
+    """
+    return _cut(selection.ahead(dlq, run, through=through, most=AHEAD))
 
 
 def pay(run: int, letters: Sequence[int]) -> Enlisted | None:
     """Enlist one instalment, in a transaction; None: the run does not run, or somebody else is at it."""
     return rows.whole(partial(_pay, run, letters))
+
+
+def take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+    """Select and enlist one instalment of a standing run, in a transaction: those that may go still.
+
+    None: the run does not run, its dlq is not automatic any more, or somebody else is at it.
+
+    Raises:
+        AwsMovesTheMessages: out of this dlq.
+    """
+    return rows.whole(partial(_take, dlq, run, letters))
+
+
+def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+    native.keep_out(dlq)
+    if not rows.fetch(_Turn, _TURN, {"run": run})[0].mine:
+        return None
+    selection.take_turn(dlq)
+    if not rows.fetch(Owing, _LOCK_STANDING, {"run": run}):
+        return None
+    return enlistment.enlist(dlq, run, letters=selection.claim(dlq, run, letters))
+
+
+def _cut(ids: list[int]) -> list[list[int]]:
+    return [ids[first : first + SIZE] for first in range(0, len(ids), SIZE)]
 
 
 def _pay(run: int, letters: Sequence[int]) -> Enlisted | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
-from reprocessing.domain.selection import Selection
+from reprocessing.domain.selection import ALL, Selection
 from reprocessing.models import rows
 
 
@@ -23,6 +24,11 @@ class _Done:
 
 
 @dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Behind:
     message_id: str
 
@@ -35,7 +41,7 @@ _LEADING: Final[LiteralString] = """
 WITH captured AS (
     SELECT l.id, l.message_id, l.origin_id, l.key_hash, l.sequence, l.died_at, l.run_id,
            coalesce(l.key_hash, int8send(l.id)) AS lane,
-           l.run_id IS NULL
+           l.run_id IS NULL AND (%(through)b::bigint IS NULL OR l.id <= %(through)b::bigint)
            AND (%(origin)b::text IS NULL OR l.origin_id IN (
                 SELECT o.id FROM redrive_origin o
                  WHERE o.dlq_id = %(dlq)b AND (o.arn = %(origin)b::text
@@ -77,6 +83,33 @@ SELECT message_id FROM placed WHERE wanted AND NOT leads ORDER BY first, key_has
  LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
+_NEXT = f"""
+{_LEADING}
+SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(most)b
+"""  # noqa: S608  # the inserted text is the constant above
+
+# Asked anew of their lanes alone: an earlier letter may have come, or gone to another run. The sets of ids and of keys
+# are in a CASE, so that they are hashed: joined by a planner that takes the table for empty, it would be a product.
+_CLAIM = """
+WITH placed AS (
+    SELECT l.id, l.origin_id, coalesce(l.key_hash, int8send(l.id)) AS lane, l.sequence, l.message_id, l.run_id,
+           CASE WHEN l.id IN (SELECT unnest(%(letters)b::bigint[])) THEN l.run_id IS NULL ELSE false END AS wanted
+      FROM redrive_letter l
+     WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
+       AND CASE WHEN l.id IN (SELECT unnest(%(letters)b::bigint[])) THEN true
+                ELSE l.key_hash IN (SELECT k.key_hash FROM redrive_letter k
+                                     WHERE k.id = ANY(%(letters)b::bigint[]) AND k.key_hash IS NOT NULL) END
+), told AS (
+    SELECT id, wanted, bool_and(wanted OR coalesce(run_id = %(run)b, false)) OVER (
+               PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads
+      FROM placed
+)
+UPDATE redrive_letter l SET run_id = %(run)b
+ WHERE l.id = ANY (ARRAY (SELECT id FROM told WHERE wanted AND leads))
+   AND CASE l.state WHEN 'captured' THEN l.run_id IS NULL ELSE false END
+RETURNING l.id
+"""
+
 
 def select(dlq: int, run: int, wish: Selection) -> Selected:
     """Give a run the placed letters that it was asked for and that no other has; they stay captured.
@@ -93,6 +126,24 @@ def take_turn(dlq: int) -> None:
     rows.fetch(_Done, _TURN, {"dlq": dlq})
 
 
+def ahead(dlq: int, run: int, *, through: int, most: int) -> list[int]:
+    """The first letters that a run could have of all that nobody has, in the order in which it has to take them.
+
+    Up to the letter of id `through`: one that was captured later keeps those behind it in its lane back.
+    """
+    values = {**_values(dlq, run, ALL), "through": through, "most": most}
+    return [row.id for row in rows.fetch(_Id, _NEXT, values)]
+
+
+def claim(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
+    """Give a run those of the letters that nobody has, and that stand behind none but its own and these; which.
+
+    In one transaction of the caller's.
+    """
+    take_turn(dlq)
+    return [row.id for row in rows.fetch(_Id, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})]
+
+
 def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
     """Message ids of letters that a run was asked for and that stand behind others it was not asked for."""
     return [row.message_id for row in rows.fetch(_Behind, _BEHIND, {**_values(dlq, run, wish), "most": most})]
@@ -102,6 +153,7 @@ def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:
     return {
         "dlq": dlq,
         "run": run,
+        "through": None,
         "limit": wish.limit,
         "origin": wish.origin,
         "after": wish.died_after,

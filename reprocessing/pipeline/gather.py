@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,14 +26,16 @@ from reprocessing.models import (
 )
 from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.dead_letter_queue import Mode
-from reprocessing.models.enlistment import Enlisted
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import capture, count, hand_over, plan
 from reprocessing.pipeline.capture import Captured
+from reprocessing.pipeline.plan import Fed
 from reprocessing.sqs import Depth, QueueAddress, depth
 
 #: Visible messages for each receiver at work.
 _PER_RECEIVER = 100
+#: Seconds that a turn whose capture took all of its time has for enlisting.
+_AT_LEAST = 10.0
 
 
 @dataclass(slots=True)
@@ -40,7 +43,7 @@ class Gathered:
     """What one turn at a dlq did. `skipped`: it held nothing, and nobody waits for what a capture would prove."""
 
     captured: Captured = field(default_factory=Captured)
-    enlisted: Enlisted | None = None
+    enlisted: Fed | None = None
     skipped: bool = False
 
 
@@ -49,6 +52,9 @@ def letters(
     stop: Callable[[], bool] = lambda: False,
 ) -> Gathered:  # fmt: skip
     """Take one turn at a dlq: one attribute call when it is empty and proves nothing to anybody.
+
+    `seconds` are the capture's, and what it leaves of them is for enlisting: what does not come onto its lanes in that
+    time, the next turn sees to.
 
     Raises:
         QueueIsOutOfReach: its depth could not be read.
@@ -63,6 +69,7 @@ def letters(
 def _letters(
     dlq: DeadLetterQueue, conf: Conf, dice: Callable[[], float], seconds: float, stop: Callable[[], bool]
 ) -> Gathered:
+    ends = time.monotonic() + seconds
     found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
     if found.visible == 0 and not _is_waited_for(dlq):
@@ -80,9 +87,14 @@ def _letters(
         if gathered.captured.drained:
             plan.choose(dlq)
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
-            with suppress(AwsMovesTheMessages):  # it was handed over a moment ago
-                gathered.enlisted = plan.enlist(dlq, standing_run(dlq))
+            gathered.enlisted = _enlist(dlq, max(ends, time.monotonic() + _AT_LEAST), stop)
     return gathered
+
+
+def _enlist(dlq: DeadLetterQueue, until: float, stop: Callable[[], bool]) -> Fed | None:
+    with suppress(AwsMovesTheMessages):  # it was handed over a moment ago
+        return plan.enlist(dlq, standing_run(dlq), stop=lambda: stop() or time.monotonic() >= until)
+    return None
 
 
 def is_wanted(dlq: DeadLetterQueue) -> bool:

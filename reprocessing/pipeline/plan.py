@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from reprocessing.domain.envelope import unpack
 from reprocessing.domain.selection import ALL, Selection
 from reprocessing.models import (
     DeadLetterQueue,
     Run,
+    adoption,
     enlistment,
     instalments,
     native,
@@ -23,6 +26,16 @@ from reprocessing.pipeline import place, trace
 
 #: Runs that one turn looks at.
 _RUNS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fed(Enlisted):
+    """What a run was given; each instalment counts its lanes. `left`: it was stopped, and the next turn goes on."""
+
+    letters: int = 0
+    lanes: int = 0
+    parked: int = 0
+    left: bool = False
 
 
 def places(dlq: DeadLetterQueue) -> int:
@@ -70,20 +83,53 @@ def go_on(*, stop: Callable[[], bool], only: int | None = None) -> int:
     return done
 
 
-def enlist(dlq: DeadLetterQueue, run: Run, *, limit: int | None = None) -> Enlisted:
+def enlist(
+    dlq: DeadLetterQueue, run: Run, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
+) -> Fed:
     """Put the dlq's placed letters that are in no run onto their lanes, as the run's, in one transaction.
 
-    A standing run that goes in waves, and has nothing under way, begins with one letter again.
+    What is more than an instalment a standing run takes by instalments, while it runs and its dlq is automatic: one,
+    and more until `stop` says so. What it has not taken is in no run. One that goes in waves, and has nothing under
+    way, begins with one letter again.
 
     Raises:
         AwsMovesTheMessages: out of this dlq.
     """
+    if run.kind == RunKind.STANDING:
+        rows.whole(partial(_begin_anew, dlq.pk, run.pk))
+        if not adoption.adopt(dlq.pk, run.pk, stop=stop):
+            return Fed(left=True)
+        found = instalments.free(dlq.pk)
+        if found.n > instalments.SIZE:
+            return _by_instalments(dlq.pk, run.pk, found.newest, stop)
+    done = _at_once(dlq, run, limit)
+    return Fed(done.letters, done.lanes, done.parked)
 
+
+def _begin_anew(dlq: int, run: int) -> None:
+    native.keep_out(dlq)
+    waves.begin_anew(run)
+
+
+def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None) -> Enlisted:
     def work() -> Enlisted:
         native.keep_out(dlq.pk)
-        if run.kind == RunKind.STANDING:
-            waves.begin_anew(run.pk)
         selection.select(dlq.pk, run.pk, ALL if limit is None else Selection(limit=limit))
         return enlistment.enlist(dlq.pk, run.pk)
 
     return rows.whole(work)
+
+
+def _by_instalments(dlq: int, run: int, through: int, stop: Callable[[], bool]) -> Fed:
+    """What is captured by now: what comes later has not run dry, and keeps back what is behind it."""
+    done, before = Fed(), None
+    while done != before and (some := instalments.to_take(dlq, run, through=through)):
+        before = done
+        for letters in some:
+            taken = instalments.take(dlq, run, letters)
+            if taken is None:
+                return done
+            done = Fed(done.letters + taken.letters, done.lanes + taken.lanes, done.parked + taken.parked)
+            if stop():
+                return replace(done, left=True)
+    return done

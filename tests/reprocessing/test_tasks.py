@@ -27,7 +27,7 @@ from reprocessing.models import (
 from reprocessing.models.checks import Question
 from reprocessing.models.health import CheckKind
 from reprocessing.models.plans import Asked
-from reprocessing.pipeline import check, drain, gather, replay
+from reprocessing.pipeline import check, drain, gather, plan, replay
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
@@ -201,6 +201,19 @@ def test_a_capture_that_was_not_enough_is_followed_by_another(post: Post, monkey
         gathered.captured = Captured(**{"received": 1, **end})  # type: ignore[arg-type]
         tasks.capture(bench.dlq.pk)
     assert post.messages == []
+
+
+def test_a_capture_that_had_no_time_to_enlist_everything_is_followed_by_another(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    gathered = gather.Gathered(Captured(drained=True))
+    monkeypatch.setattr(gather, "letters", lambda *_, **__: gathered)
+    for left, sent in ((True, [(bench.dlq.pk,)]), (False, [])):
+        gathered.enlisted = plan.Fed(letters=1, left=left)
+        tasks.capture(bench.dlq.pk)
+        assert post.of("capture") == sent
+        post.take()
 
 
 @pytest.mark.parametrize("mode", ["automatic", "observe"])

@@ -1,0 +1,266 @@
+"""An automatic dlq with many captured letters: its standing run takes them a few at a time, and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from reprocessing.domain.errors import AwsMovesTheMessages
+from reprocessing.domain.selection import ALL, Selection
+from reprocessing.models import (
+    Attempt,
+    DeadLetter,
+    DeadLetterQueue,
+    Run,
+    adoption,
+    instalments,
+    lanes,
+    operations,
+    selection,
+)
+from reprocessing.models.plans import Asked
+from reprocessing.pipeline import capture, drain, gather, plan
+from tests.race.abreast import elsewhere, waits_for_us
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AUTOMATIC: dict[str, Any] = {"mode": "automatic", "ordering_key": "attribute:key", "sequence": "attribute:n"}
+WHO = {"by": "ann", "reason": "mended"}
+LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instalments, "SIZE", 2)
+    monkeypatch.setattr(instalments, "AHEAD", 4)
+
+
+@pytest.fixture
+def bench() -> Workbench:
+    """Seven letters that were captured while their dlq was manual."""
+    bench = Workbench(fields=AUTOMATIC | {"mode": "manual"})
+    _capture(bench, *LETTERS)
+    DeadLetterQueue.objects.update(mode="automatic")
+    bench.dlq.refresh_from_db()
+    return bench
+
+
+def _capture(bench: Workbench, *letters: str) -> None:
+    """They have their places, and no run."""
+    mode = DeadLetterQueue.objects.get().mode
+    DeadLetterQueue.objects.update(mode="manual")
+    for one in letters:
+        bench.bury(one, key=one[0], n=one[1:])
+    bench.capture()
+    DeadLetterQueue.objects.update(mode=mode)
+
+
+def _enlist(bench: Workbench, stop: Callable[[], bool] = lambda: False) -> plan.Fed:
+    return plan.enlist(bench.dlq, gather.standing_run(bench.dlq), stop=stop)
+
+
+def _on_lanes(bench: Workbench) -> set[str]:
+    return {body for body, state in bench.states().items() if state != "captured"}
+
+
+def _replay_all(bench: Workbench) -> None:
+    """However slow the machine is."""
+    while {"waiting", "sending"} & set(bench.states().values()):
+        bench.replay(seconds=60)
+
+
+def _sent(key: str) -> list[str]:
+    bodies = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
+    return [text for body in bodies if (text := bytes(body).decode())[0] == key]
+
+
+def _at_turn(number: int, does: Callable[[], object]) -> Callable[[], bool]:
+    """A stop that never says so, and before the instalment of this number lets something happen."""
+    turns = iter(range(1, 100))
+
+    def stop() -> bool:
+        if next(turns) == number:
+            does()
+        return False
+
+    return stop
+
+
+def test_it_takes_them_in_several_transactions_and_no_letter_overtakes_another(bench: Workbench) -> None:
+    turns = 0
+    while (fed := _enlist(bench, lambda: True)).left:
+        assert fed.letters == 2
+        bench.replay()
+        turns += 1
+    _replay_all(bench)
+    assert (turns, set(bench.states().values())) == (3, {"delivered"})
+    assert (_sent("a"), _sent("b")) == (["a1", "a2", "a3", "a4", "a5"], ["b1", "b2"])
+
+
+def test_a_turn_takes_all_of_them_where_it_has_the_time(bench: Workbench) -> None:
+    assert _enlist(bench) == plan.Fed(letters=7, lanes=4)
+    assert {one.run_id for one in DeadLetter.objects.all()} == {Run.objects.get().pk}
+
+
+def test_whatever_it_has_not_taken_is_in_no_run(bench: Workbench) -> None:
+    _enlist(bench, lambda: True)
+    assert _on_lanes(bench) == {"b1", "b2"}
+    assert {one.run_id for one in DeadLetter.objects.filter(state="captured")} == {None}
+
+
+def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _enlist(bench, _at_turn(2, die))
+    assert _on_lanes(bench) == {"b1", "b2", "a1", "a2"}
+    assert _enlist(bench).letters == 3
+
+
+def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
+    DeadLetter.objects.filter(payload__body=b"b2").update(objection="no_ordering_key")
+    assert _enlist(bench) == plan.Fed(letters=6, lanes=4, parked=1)
+    assert bench.states() == dict.fromkeys(LETTERS, "waiting") | {"b2": "parked"}
+
+
+def test_an_earlier_letter_that_is_captured_meanwhile_keeps_the_later_ones_of_its_lane_back(bench: Workbench) -> None:
+    assert _enlist(bench, _at_turn(1, lambda: _capture(bench, "a0"))).letters == 2
+    assert _on_lanes(bench) == {"b1", "b2"}
+    assert _enlist(bench).letters == 6
+    _replay_all(bench)
+    assert _sent("a") == ["a0", "a1", "a2", "a3", "a4", "a5"]
+
+
+def test_a_later_letter_that_is_captured_meanwhile_is_the_next_turn_s(bench: Workbench) -> None:
+    assert _enlist(bench, _at_turn(2, lambda: _capture(bench, "a6"))).letters == 7
+    assert bench.states()["a6"] == "captured"
+    assert _enlist(bench).letters == 1
+
+
+def test_a_letter_that_a_plan_took_meanwhile_keeps_the_later_ones_of_its_lane_back(bench: Workbench) -> None:
+    def choose() -> None:
+        with transaction.atomic():
+            other = Run.objects.create(name="monday", dlq=bench.dlq)
+            assert selection.select(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
+
+    assert _enlist(bench, _at_turn(1, choose)).letters == 2
+    assert _on_lanes(bench) == {"b1", "b2"}
+
+
+def test_whoever_selects_later_letters_leaves_them_behind_those_it_has_not_taken(bench: Workbench) -> None:
+    _enlist(bench, lambda: True)
+    later = Selection(message_ids=(bench.letter(payload__body=b"a5").message_id,))
+    with transaction.atomic():
+        other = Run.objects.create(name="monday", dlq=bench.dlq)
+        assert selection.select(bench.dlq.pk, other.pk, later) == selection.Selected(0, 1)
+        assert selection.select(bench.dlq.pk, other.pk, ALL) == selection.Selected(5, 0)
+
+
+def test_whoever_pauses_the_run_in_between_is_obeyed(bench: Workbench) -> None:
+    run = gather.standing_run(bench.dlq)
+    fed = _enlist(bench, _at_turn(1, lambda: operations.pause(run.pk, **WHO)))
+    assert (fed, len(_on_lanes(bench))) == (plan.Fed(letters=2, lanes=1), 2)
+    assert _enlist(bench) == plan.Fed()
+    operations.resume(run.pk, **WHO)
+    assert _enlist(bench).letters == 5
+
+
+def test_whoever_makes_the_dlq_manual_in_between_has_what_is_left(bench: Workbench) -> None:
+    fed = _enlist(bench, _at_turn(1, lambda: DeadLetterQueue.objects.update(mode="manual")))
+    assert (fed.letters, fed.left) == (2, False)
+    assert drain.prepare(bench.dlq, Asked("monday", "ann")).selected == 5
+
+
+def test_whoever_hands_the_dlq_to_aws_in_between_keeps_it_out(bench: Workbench) -> None:
+    def hand_over() -> None:
+        DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="ann", native_reason="quicker")
+
+    with pytest.raises(AwsMovesTheMessages):
+        _enlist(bench, _at_turn(1, hand_over))
+    assert _on_lanes(bench) == {"b1", "b2"}
+
+
+def test_of_two_processes_one_takes_at_a_time(bench: Workbench) -> None:
+    run = gather.standing_run(bench.dlq)
+    through = instalments.free(bench.dlq.pk).newest
+    first, second = instalments.to_take(bench.dlq.pk, run.pk, through=through)
+    with elsewhere() as begin:
+        with transaction.atomic():
+            assert instalments.take(bench.dlq.pk, run.pk, first)
+            assert begin(lambda: instalments.take(bench.dlq.pk, run.pk, second)).result(20) is None
+        assert begin(lambda: instalments.take(bench.dlq.pk, run.pk, second)).result(20)
+
+
+def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workbench) -> None:
+    run = gather.standing_run(bench.dlq)
+    other = Run.objects.create(name="monday", dlq=bench.dlq)
+    letters = instalments.to_take(bench.dlq.pk, run.pk, through=instalments.free(bench.dlq.pk).newest)[0]
+    with elsewhere() as begin:
+        with transaction.atomic():
+            assert selection.select(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
+            taking = begin(lambda: instalments.take(bench.dlq.pk, run.pk, letters))
+            waits_for_us()
+        taken = taking.result(20)
+    assert (taken.letters, _on_lanes(bench)) == (0, set())
+
+
+def test_an_instalment_that_was_taken_already_changes_nothing(bench: Workbench) -> None:
+    run = gather.standing_run(bench.dlq)
+    letters = instalments.to_take(bench.dlq.pk, run.pk, through=instalments.free(bench.dlq.pk).newest)[0]
+    instalments.take(bench.dlq.pk, run.pk, letters)
+    done = instalments.take(bench.dlq.pk, run.pk, letters)
+    assert done
+    assert (done.letters, done.lanes, done.parked) == (0, 0, 0)
+
+
+def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused() -> None:
+    bench = Workbench(fields=AUTOMATIC)
+    operations.pause(gather.standing_run(bench.dlq).pk, **WHO)
+    for one in ("a2", "a1"):
+        bench.bury(one, key="a", n=one[1:])
+    assert bench.capture().enlisted == plan.Fed(letters=2, lanes=1)
+
+
+def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:
+    bench = Workbench(fields=AUTOMATIC | {"mode": "manual", "waves": True})
+    _capture(bench, *LETTERS)
+    DeadLetterQueue.objects.update(mode="automatic")
+    bench.dlq.refresh_from_db()
+    assert _enlist(bench, _at_turn(1, lambda: _replay_all(bench))).letters == 7
+    _replay_all(bench)
+    assert list(Run.objects.get().wave_history.order_by("no").values_list("size", "touched")) == [(1, 1), (10, None)]
+
+
+def test_what_an_ended_run_left_is_adopted_in_batches_between_which_it_may_be_stopped(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adoption, "BATCH", 2)
+    ended = drain.prepare(bench.dlq, Asked("monday", "ann"))
+    operations.start(ended, **WHO)
+    plan.go_on(stop=lambda: False)
+    operations.abort(ended, stop_dlq=False, **WHO)
+    run = gather.standing_run(bench.dlq)
+    for had in (2, 4, 6):
+        assert _enlist(bench, lambda: True) == plan.Fed(left=True)
+        assert DeadLetter.objects.filter(run=run).count() == had
+    assert _enlist(bench, lambda: True) == plan.Fed()
+    assert DeadLetter.objects.filter(run=run).count() == 7
+
+
+def test_a_turn_without_time_takes_one_instalment_and_leaves_the_rest_to_the_next(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = capture.letters
+
+    def with_time(*args: Any, **options: Any) -> capture.Captured:  # noqa: ANN401
+        return whole(*args, **(options | {"seconds": 10}))
+
+    monkeypatch.setattr(capture, "letters", with_time)
+    monkeypatch.setattr(gather, "_AT_LEAST", 0.0)
+    fed = [bench.capture(seconds=0).enlisted for _ in range(4)]
+    assert [(one.letters, one.left) for one in fed if one] == [(2, True), (2, True), (2, True), (1, False)]
