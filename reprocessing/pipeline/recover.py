@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from django.db import connection
+
 from reprocessing.conf import Conf
+from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import (
     DeadLetterQueue,
     breakers,
@@ -33,15 +36,32 @@ _BATCHES = 4  # of letters that a sweep sorts
 
 
 def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
-    """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again."""
+    """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again.
+
+    What fails at one dlq is said in the log, once, and keeps none behind it from its turn.
+
+    Raises:
+        django.db.Error: Postgres is gone.
+    """
     fleet()  # first: this needs no queue that answers
     sort.letters(batches=_BATCHES, stop=stop)
     tallies.fold()
     for dlq in rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
         if stop():
             return
-        sweep(dlq, conf=conf)
+        _apart(dlq, conf)
     hand_over.sweep()
+
+
+def _apart(dlq: DeadLetterQueue, conf: Conf) -> None:
+    try:
+        sweep(dlq, conf=conf)
+    except QueueIsOutOfReach as error:
+        logger.warning("%s: not all that was left behind is seen to: %s", dlq.name, error)
+    except Exception:
+        if not connection.is_usable():  # it is gone for all of them
+            raise
+        logger.exception("%s: not all that was left behind is seen to.", dlq.name)
 
 
 def fleet(book: route.Book | None = None) -> route.Book:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+from django.db import DatabaseError, OperationalError, connection
 
 from reprocessing.models import (
     Breaker,
@@ -20,7 +22,7 @@ from reprocessing.models import (
     parking,
     stops,
 )
-from reprocessing.pipeline import capture, clear, recover
+from reprocessing.pipeline import capture, clear, hand_over, recover
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import ask_all, rule
 from tests.reprocessing.post import statements
@@ -30,6 +32,73 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def _no(*_: object, **__: object) -> int:
     return 0
+
+
+def _a_dlq_in_front_of_another(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]:
+    """The first holds a letter, so that its sweep comes first, and owes a notice; the second has a copy to delete."""
+    second, first = Workbench(), Workbench(fields={"max_attempts": 1, "parking_url": "no queue"})
+    second.bury("letter")
+    second.ready()
+    with monkeypatch.context() as patch:
+        patch.setattr(clear, "copies", _no)
+        second.replay()
+    first.bury("parked")
+    first.ready()
+    with first.refusing("parked"):
+        first.replay()
+    first.bury("waiting")
+    first.ready()
+    return first, second
+
+
+def _said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.name == recover.__name__]
+
+
+def test_a_dlq_whose_parking_queue_cannot_be_told_keeps_none_behind_it_from_its_sweep(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = _a_dlq_in_front_of_another(monkeypatch)
+    handed: list[int] = []
+    monkeypatch.setattr(hand_over, "sweep", lambda: handed.append(1))
+    with caplog.at_level(logging.WARNING, logger=recover.__name__):
+        recover.dlqs(conf=first.conf)
+    assert (first.left(), second.left(), handed) == (1, 0, [1])
+    assert [one.partition(":")[0] for one in _said(caplog)] == [first.name]
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("nobody thought of it"), DatabaseError("a deadlock")])
+def test_whatever_a_sweep_of_one_dlq_fails_of_is_said_once_and_the_others_have_theirs(
+    fault: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = _a_dlq_in_front_of_another(monkeypatch)
+    let_go = parking.let_go
+
+    def fails(dlq: int) -> None:
+        if dlq == first.dlq.pk:
+            raise fault
+        let_go(dlq)
+
+    monkeypatch.setattr(parking, "let_go", fails)
+    with caplog.at_level(logging.WARNING, logger=recover.__name__):
+        recover.dlqs(conf=first.conf)
+    assert second.left() == 0
+    assert _said(caplog) == [f"{first.name}: not all that was left behind is seen to."]
+
+
+def test_a_sweep_ends_where_postgres_is_gone_for_all_of_them(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = _a_dlq_in_front_of_another(monkeypatch)
+
+    def gone(_: int) -> None:
+        connection.close()
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(parking, "let_go", gone)
+    with caplog.at_level(logging.WARNING, logger=recover.__name__), pytest.raises(OperationalError):
+        recover.dlqs(conf=first.conf)
+    assert _said(caplog) == []
 
 
 def test_copies_of_finished_letters_that_were_not_deleted_are(monkeypatch: pytest.MonkeyPatch) -> None:
