@@ -206,6 +206,7 @@ def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workb
             taking = begin(lambda: instalments.take(bench.dlq.pk, run.pk, letters))
             waits_for_us()
         taken = taking.result(20)
+    assert taken
     assert (taken.letters, _on_lanes(bench)) == (0, set())
 
 
