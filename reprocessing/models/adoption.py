@@ -17,9 +17,13 @@ from reprocessing.models.enlistment import ADOPTION
 #: Letters of one batch; one takes about a quarter of a second.
 BATCH = 2_000
 
+# What a plan adopted whose start died, the standing run takes likewise; two plans would take it from each other, batch by
+# batch: theirs is adopted by what starts it.
 _LEFT = """
 SELECT l.id, l.lane_id FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id
- WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND l.state IN ('waiting', 'sending', 'awaiting')
+ WHERE r.dlq_id = %(dlq)b AND l.state IN ('waiting', 'sending', 'awaiting')
+   AND (r.state IN ('finished', 'aborted')
+        OR (r.state = 'planned' AND (SELECT kind FROM redrive_run WHERE id = %(run)b) = 'standing'))
  LIMIT %(limit)b
 """
 
@@ -61,7 +65,7 @@ def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bo
 
 
 def _adopt(dlq: int, run: int) -> int:
-    found = rows.fetch(_Left, _LEFT, {"dlq": dlq, "limit": BATCH})
+    found = rows.fetch(_Left, _LEFT, {"dlq": dlq, "run": run, "limit": BATCH})
     if not found or not rows.fetch(_Id, _HEIR, {"run": run}):
         return 0
     lanes = sorted({one.lane_id for one in found})

@@ -143,6 +143,9 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
 
+#: Of a run r: whoever begins takes what it has on lanes. A plan has something there when its start died after it adopted.
+LEAVES: Final[LiteralString] = "(r.state IN ('finished', 'aborted', 'planned') AND r.id <> %(run)b)"
+
 _LOCK_LANES = f"""
 SELECT count(*) AS n FROM (
     SELECT n.id FROM redrive_lane n
@@ -152,21 +155,21 @@ SELECT count(*) AS n FROM (
               AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
            UNION ALL
            SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
-            WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted')))
+            WHERE r.dlq_id = %(dlq)b AND {LEAVES}))
      ORDER BY n.id FOR UPDATE) locked
 """  # noqa: S608  # the inserted text is a constant
 
 # What came back to a run that has ended stands at the head of its lane: it goes along, or nobody behind it would.
-ADOPTION: Final[LiteralString] = """
+ADOPTION: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
       FROM redrive_run r
-     WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND l.run_id = r.id
-       AND l.state IN ('waiting', 'sending', 'awaiting') AND {letters}
+     WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND l.run_id = r.id
+       AND l.state IN ('waiting', 'sending', 'awaiting') AND {{letters}}
 )
 UPDATE redrive_lane n SET run_id = %(run)b
-  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted') AND n.run_id = r.id AND {lanes}
-"""
+  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND n.run_id = r.id AND {{lanes}}
+"""  # noqa: S608  # as above
 _ADOPT = ADOPTION.format(letters="true", lanes="true")
 
 # A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.

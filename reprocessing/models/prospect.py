@@ -94,7 +94,7 @@ SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count
        (SELECT coalesce(max(n), 0) FROM lanes) AS longest,
        (SELECT count(*) FROM ready WHERE objection <> '') AS objected,
        (SELECT count(*) FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id
-         WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted')
+         WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted', 'planned')
            AND l.state IN ('waiting', 'sending', 'awaiting'))
        AS returned,
        (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now

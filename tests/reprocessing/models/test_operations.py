@@ -267,6 +267,25 @@ def test_only_a_plan_adopts_and_one_that_is_given_up_leaves_it_to_the_next(stock
     assert (len(of(given_up)), len(of(following))) == (0, 2)
 
 
+def test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next(stock: Stock) -> None:
+    operations.abort(started(stock), **BY, stop_dlq=False)
+    died = planned(stock)
+    adoption.adopt(stock.dlq.pk, died.pk)
+    following = started(stock)
+    assert (len(of(died)), len(of(following))) == (0, 2)
+    assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
+    operations.start(died, **BY)
+    assert len(of(following)) == 2
+
+
+def test_two_plans_take_nothing_from_each_other_before_one_of_them_begins(stock: Stock) -> None:
+    operations.abort(started(stock), **BY, stop_dlq=False)
+    first, second = planned(stock), planned(stock)
+    for one in (first, second, first):
+        adoption.adopt(stock.dlq.pk, one.pk)
+    assert (len(of(first)), len(of(second))) == (2, 0)
+
+
 def test_only_a_running_run_without_open_letters_is_finished(stock: Stock) -> None:
     run = started(stock)
     DeadLetter.objects.filter(run=run).update(state="delivered", finished_at=NOW)

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetter, Lane, Run, enlistment, lanes
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, enlistment, lanes, operations, plans
+from reprocessing.models.plans import Asked
 from reprocessing.pipeline import park, plan
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+BY = {"by": "anna", "reason": "the shop is up"}
 KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 
 
@@ -199,3 +201,25 @@ def test_what_came_back_to_a_run_that_has_ended_goes_along_with_the_next() -> No
     assert bench.replay().taken == 0
     bench.enlist()
     assert bench.replay().taken == 1
+
+
+def test_a_lane_does_not_wait_for_a_plan_that_died_while_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench(fields=KEYED)
+    _bury(bench, "a1")
+    operations.abort(bench.ready(), **BY, stop_dlq=False)
+    heir = plans.plan(bench.dlq, Asked("heir", "anna"))
+    plans.select(heir.pk, **BY)
+    with monkeypatch.context() as patch:
+        patch.setattr(operations, "move", _killed)
+        with pytest.raises(Killed):
+            operations.start(Run.objects.get(pk=heir.pk), **BY)
+    assert bench.letter().run_id == heir.pk
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(mode="automatic")
+    _bury(bench, "a2")
+    bench.capture()
+    bench.replay()
+    assert (_sent(), bench.states()) == (["a1", "a2"], {"a1": "delivered", "a2": "delivered"})
+
+
+def _killed(*_: object, **__: object) -> None:
+    raise Killed
