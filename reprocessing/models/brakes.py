@@ -28,13 +28,18 @@ SELECT w.run_id FROM redrive_wave w
    AND w.size <= (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id)
 """
 
-# Letters of a wave whose first try says nothing wait for another one; until then the wave cannot be judged.
-_UNTOLD: Final[LiteralString] = """
+#: Of an attempt a that is closed: nothing can be told from it, neither that it went well nor that it failed.
+SAYS_NOTHING: Final[LiteralString] = (
+    "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.ill IS NULL AND a.returned_at IS NULL)"
+)
+
+# Letters of a wave whose first try says nothing wait for another one; until then the wave cannot be judged. Whatever a
+# wave waits for (see waves) has to be let through while it is full: it would wait for itself.
+_UNTOLD: Final[LiteralString] = f"""
 SELECT l.lane_id FROM redrive_wave w
   JOIN redrive_attempt a ON a.wave_id = w.id JOIN redrive_letter l ON l.id = a.letter_id
- WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting'
-   AND a.outcome IN ('not_sent', 'unknown') AND a.ill IS NULL AND a.returned_at IS NULL
-"""
+ WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND {SAYS_NOTHING}
+"""  # noqa: S608  # the inserted text is the constant above
 
 #: Of a lane that is due, whether its head may go: nobody is to lease it, or to be told of it, in vain. A lane whose
 #: head's breaker is not known is looked at once.

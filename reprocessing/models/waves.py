@@ -14,6 +14,7 @@ from typing import Final, LiteralString, assert_never
 from reprocessing.domain import wave
 from reprocessing.domain.wave import LAST, SIZES, Again, Count, Next, Stop, Wait
 from reprocessing.models import rows
+from reprocessing.models.brakes import SAYS_NOTHING
 
 #: Who stopped a run that stopped itself.
 THE_SERVICE: Final[LiteralString] = "the service"
@@ -49,14 +50,22 @@ class _Id:
     id: int
 
 
-# A first try that says nothing (not sent, its worker lost) is judged by the letter's next one that does. Where that
-# cannot come, since an earlier letter has turned up that goes first, or the lane is held, it stays silent: the earlier
-# one would wait for the wave, and the wave for it. A poison refusal is a failed letter here: a wave is about letters, a
-# breaker about the target.
-_FATE: Final[LiteralString] = """
+# A first try that says nothing (not sent, its worker lost, no word of its consumer) is judged by the letter's next one
+# that does. Where that cannot come, since an earlier letter has turned up that goes first, or the lane is held, it
+# stays silent: the earlier one would wait for the wave, and the wave for it. A poison refusal is a failed letter here:
+# a wave is about letters, a breaker about the target.
+_FATE: Final[LiteralString] = f"""
 CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
      WHEN a.closed_at IS NULL THEN 'open'
-     WHEN a.outcome IN ('accepted', 'absent', 'acknowledged') THEN 'well' END
+     WHEN NOT {SAYS_NOTHING} THEN 'well' END
+"""  # the inserted text is constant
+
+# A person's release or a rule's delay says that a letter is to go later than the others: its next try is none of the
+# wave's. A rest that its target asked for is waited for: what it said to one letter, it says to the next.
+_FOR_LATER: Final[LiteralString] = """
+(l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
+    SELECT (v.after ->> 'due')::timestamptz FROM redrive_review v
+     WHERE v.letter_id = l.id AND v.act = 'released' ORDER BY v.at DESC, v.id DESC LIMIT 1)))
 """
 
 # A letter's later tries are looked for where there is none yet, and by the letter: a planner that knows nothing of the
@@ -64,7 +73,7 @@ CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refus
 _FATES_OF: Final[LiteralString] = f"""
 SELECT a.id, coalesce(mine.fate, later.fate, CASE
            WHEN l.state IN ('sending', 'awaiting') THEN 'open'
-           WHEN l.state <> 'waiting' OR EXISTS (
+           WHEN l.state <> 'waiting' OR {_FOR_LATER} OR EXISTS (
                 SELECT FROM redrive_lane n
                  WHERE n.id = l.lane_id AND (n.phase = 'held' OR n.stopped_at IS NOT NULL)) THEN 'silent'
            WHEN l.id = (SELECT h.id FROM redrive_letter h
@@ -79,7 +88,7 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
         SELECT tried.fate FROM (SELECT a.id, {_FATE} AS fate FROM redrive_attempt a
                                  WHERE a.letter_id = l.id AND coalesce(a.run_id, 0) = w.run_id) tried
          WHERE mine.fate IS NULL AND tried.id > a.id AND tried.fate IS NOT NULL ORDER BY tried.id LIMIT 1) later ON true
-"""  # noqa: S608  # the inserted text is the constant above
+"""  # noqa: S608  # the inserted texts are the constants above
 
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
 

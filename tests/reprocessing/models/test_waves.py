@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -152,6 +153,26 @@ def test_a_letter_whose_lane_is_held_says_nothing(stock: Stock) -> None:
     Lane.objects.filter(pk=attempt.lane_id).update(phase="held")
     waves.look([stock.run.pk])
     assert history(stock) == [(1, 1, 0), (1, None, None)]
+
+
+def test_a_letter_whose_consumer_said_nothing_says_nothing(stock: Stock) -> None:
+    (attempt,) = go(stock, ["silent"])
+    DeadLetter.objects.filter(pk=attempt.letter_id).update(state="parked", reason="no_answer", finished_at=clock())
+    waves.look([stock.run.pk])
+    assert history(stock) == [(1, 1, 0), (1, None, None)]
+
+
+def test_a_letter_whose_consumer_said_too_late_that_it_worked_went_well_though_it_was_released(stock: Stock) -> None:
+    go(stock, ["silent"], ill=False)
+    waves.look([stock.run.pk])
+    assert history(stock) == [(1, 1, 0), (10, None, None)]
+
+
+def test_a_letter_that_rests_because_its_target_asked_for_it_is_waited_for(stock: Stock) -> None:
+    (attempt,) = go(stock, ["not_sent"])
+    DeadLetter.objects.filter(pk=attempt.letter_id).update(due_at=clock() + timedelta(days=1), released_by="ann")
+    waves.look([stock.run.pk])
+    assert history(stock) == [(1, None, None)]
 
 
 def _last_wave(stock: Stock) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,16 +12,18 @@ from django.db import connection
 from django.db.models import F
 
 from reprocessing.domain.verdict import NotSent, Refused
-from reprocessing.models import Breaker, DeadLetter, Run, Wave, operations, waves
+from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave, lanes, operations, waves
 from reprocessing.models.brakes import MAY_GO
 from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, drain
+from reprocessing.pipeline import deliver, drain, hear, park
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WAVES: dict[str, Any] = {"waves": True, "max_attempts": 9, "backoff_base": 3_600, "backoff_jitter": "none"}
 LETTERS = 150
+WINDOW, DAY = 1_000.0, 86_400.0
 
 
 def _bury(bench: Workbench, letters: int) -> None:
@@ -138,6 +142,83 @@ def test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_wor
         bench.replay()
         waves.sweep()
     assert (bench.states(), _waves()[:2]) == ({"1": "delivered", "2": "delivered"}, [(1, 1, 0), (1, 1, 0)])
+
+
+def _one_of_ten_was_silent(clock: Clock) -> tuple[Workbench, int]:
+    """A wave of ten is out: of this letter nothing was said in time, of nine it may be yet; and "next" waits."""
+    bench = Workbench(
+        fields={**WAVES, "backoff_base": 0, "mode": "automatic"},
+        target_fields={"proof": "acknowledged", "advance": "settled", "window": WINDOW},
+    )
+    _captured(bench, "one", "other")
+    bench.replay()
+    _all_went_well(bench)
+    bench.replay()
+    assert _waves() == [(1, 1, 0), (10, None, None)]
+    clock.advance(WINDOW / 2)
+    _captured(bench, *(f"letter {number}" for number in range(9)))
+    bench.replay()
+    _captured(bench, "next")
+    clock.advance(WINDOW / 2)
+    bench.promote()
+    assert Counter(bench.states().values()) == {"delivered": 1, "parked": 1, "awaiting": 9, "waiting": 1}
+    return bench, bench.letter(state="parked").pk
+
+
+def _captured(bench: Workbench, *bodies: str) -> None:
+    for body in bodies:
+        bench.bury(body)
+    bench.capture()
+    bench.capture()
+
+
+def _all_went_well(bench: Workbench) -> None:
+    """As the consumer says, of all that it has."""
+    ids = Attempt.objects.filter(letter__dlq=bench.dlq, closed_at=None).values_list("sent_message_id", flat=True)
+    hear.told([{"message_id": one, "verdict": "delivered"} for one in ids], reporter=None, dice=lambda: 0.0)
+
+
+def _is(silent: int) -> str:
+    return DeadLetter.objects.get(pk=silent).state
+
+
+def test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_releases_it(clock: Clock) -> None:
+    bench, silent = _one_of_ten_was_silent(clock)
+    park.release([silent], by="ann", reason="mended")
+    _all_went_well(bench)
+    bench.replay()
+    assert (_is(silent), _waves()) == ("awaiting", [(1, 1, 0), (10, None, None)])
+    _all_went_well(bench)
+    bench.replay()
+    assert _waves() == [(1, 1, 0), (10, 10, 0), (100, None, None)]
+    assert (_is(silent), bench.states()["next"]) == ("delivered", "awaiting")
+
+
+def test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then(clock: Clock) -> None:
+    bench, silent = _one_of_ten_was_silent(clock)
+    park.release([silent], by="ann", reason="not today", due=lanes.clock() + timedelta(seconds=DAY))
+    _all_went_well(bench)
+    bench.replay()
+    assert _waves() == [(1, 1, 0), (10, 10, 0), (100, None, None)]
+    assert (_is(silent), bench.states()["next"]) == ("waiting", "awaiting")
+    clock.advance(DAY)
+    bench.replay()
+    assert (_is(silent), Attempt.objects.filter(wave__size=100).count()) == ("awaiting", 1)
+
+
+def test_a_letter_that_a_rule_delays_keeps_no_wave_until_its_delay_is_over(clock: Clock) -> None:
+    bench = Workbench(fields={**WAVES, "backoff_base": 0, "mode": "automatic"})
+    bench.bury("slow", tenant="slow")
+    bench.capture()
+    bench.replay_and_die(sent=False)
+    rule("later", "delay", "attribute:tenant equals slow", delay=DAY)
+    _captured(bench, "next")
+    clock.advance(9)  # the dead worker's lease
+    bench.replay()
+    waves.sweep()
+    bench.replay()
+    assert bench.states() == {"slow": "waiting", "next": "delivered"}
+    assert _waves() == [(1, 1, 0), (1, 1, 0), (10, None, None)]
 
 
 def test_the_letters_of_the_last_wave_are_not_counted_to_see_whether_it_is_full() -> None:

@@ -9,9 +9,13 @@ from tests.proof.planted.bug import Bug
 _RATE: Final = "reprocessing/rate.py"
 _INTENT: Final = "reprocessing/models/intent.py"
 _BREAKERS: Final = "reprocessing/models/breakers.py"
+_BRAKES: Final = "reprocessing/models/brakes.py"
+_WAVES: Final = "reprocessing/models/waves.py"
 _OF_RATE: Final = "tests/reprocessing/test_rate.py"
 _OF_BRAKES: Final = "tests/race/test_brakes.py"
 _OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
+_OF_WAVES: Final = "tests/reprocessing/models/test_waves.py"
+_OF_A_RUN_S_WAVES: Final = "tests/reprocessing/pipeline/test_waves_of_a_run.py"
 _OF_DOMAIN: Final = "tests/reprocessing/domain/test_breaker.py"
 
 BUGS: Final = (
@@ -216,6 +220,59 @@ BUGS: Final = (
             "tests/reprocessing/pipeline/test_waves_of_a_run.py::"
             "test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_worker_was_killed"
         ),
+    ),
+    Bug(
+        name="a-full-wave-holds-back-what-it-waits-for",
+        breaks="A letter that was silent and is released waits for its wave, which waits for it: the run stands still.",
+        file=_BRAKES,
+        old=" AND l.state = 'waiting' AND {SAYS_NOTHING}\n",
+        new=" AND l.state = 'waiting' AND {SAYS_NOTHING} AND a.outcome <> 'silent'\n",
+        caught_by=(
+            f"{_OF_A_RUN_S_WAVES}::"
+            "test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_releases_it"
+        ),
+    ),
+    Bug(
+        name="silence-is-a-success",
+        breaks="Silence counts for nothing: a wave of which nothing is known goes well.",
+        file=_BRAKES,
+        old="(a.outcome IN ('not_sent', 'unknown', 'silent') AND",
+        new="(a.outcome IN ('not_sent', 'unknown') AND",
+        caught_by=f"{_OF_WAVES}::test_a_letter_whose_consumer_said_nothing_says_nothing",
+    ),
+    Bug(
+        name="a-wave-does-not-hear-what-is-said-late",
+        breaks="What its consumer says of a letter counts: a wave waits for one that it has heard of, late.",
+        file=_BRAKES,
+        old=" AND a.ill IS NULL AND a.returned_at IS NULL)",
+        new=" AND a.returned_at IS NULL)",
+        caught_by=(
+            f"{_OF_WAVES}::test_a_letter_whose_consumer_said_too_late_that_it_worked_went_well_though_it_was_released"
+        ),
+    ),
+    Bug(
+        name="a-run-waits-for-what-was-released-for-later",
+        breaks="A letter that somebody put off is put off alone: here its whole run waits until then.",
+        file=_WAVES,
+        old="(l.route = 'delay' OR l.due_at = (\n",
+        new="(l.route = 'delay' OR false AND l.due_at = (\n",
+        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then",
+    ),
+    Bug(
+        name="a-run-waits-for-what-a-rule-delays",
+        breaks="A letter that a rule delays is delayed alone: here its whole run waits until then.",
+        file=_WAVES,
+        old="(l.route = 'delay' OR l.due_at = (\n",
+        new="(false AND l.route = 'delay' OR l.due_at = (\n",
+        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_that_a_rule_delays_keeps_no_wave_until_its_delay_is_over",
+    ),
+    Bug(
+        name="a-target-that-asks-for-rest-gets-the-next-letter",
+        breaks="The next wave begins when the one before it is known: a target that asked for rest gets others.",
+        file=_WAVES,
+        old="(l.due_at > redrive_now() AND (l.route",
+        new="(l.due_at > redrive_now() AND (true OR l.route",
+        caught_by=f"{_OF_WAVES}::test_a_letter_that_rests_because_its_target_asked_for_it_is_waited_for",
     ),
     Bug(
         name="the-next-wave-waits-for-nobody",
