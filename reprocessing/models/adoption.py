@@ -17,8 +17,8 @@ from reprocessing.models.enlistment import ADOPTION
 #: Letters of one batch; one takes about a quarter of a second.
 BATCH = 2_000
 
-# What a plan adopted whose start died, the standing run takes likewise; two plans would take it from each other, batch by
-# batch: theirs is adopted by what starts it.
+# What a plan adopted whose start died, the standing run takes likewise. Two plans would take it from each other, batch
+# by batch: where one is started, that does it.
 _LEFT = """
 SELECT l.id, l.lane_id FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id
  WHERE r.dlq_id = %(dlq)b AND l.state IN ('waiting', 'sending', 'awaiting')

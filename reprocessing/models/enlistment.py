@@ -143,7 +143,7 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
 
-#: Of a run r: whoever begins takes what it has on lanes. A plan has something there when its start died after it adopted.
+#: Of a run r: what it has on lanes, the next one takes. A plan has something there if its start died after it adopted.
 LEAVES: Final[LiteralString] = "(r.state IN ('finished', 'aborted', 'planned') AND r.id <> %(run)b)"
 
 _LOCK_LANES = f"""
