@@ -6,31 +6,40 @@ Presumed delivered is what was sent well before its target was seen consumed, tw
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Final
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import acknowledgement, evidence, hold, lanes, rows
-from reprocessing.models.evidence import Ripe
+from reprocessing.models.evidence import Ripe, Watched
 from reprocessing.models.settlement import Deletable, presume
 from reprocessing.pipeline import clear, hear, tell
 from reprocessing.sqs import QueueAddress, depth
+from reprocessing.sqs.parallel import as_they_end
 
 logger = logging.getLogger(__name__)
 
 _GROUP = 500
+#: Targets that are asked at the same time, and seconds after which no other one is: promotion waits for them, and of a
+#: region out of reach each takes as long as SQS may to answer.
+_THREADS: Final = 32
+_LOOKS_FOR: Final = 10.0
 
 
 def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     """Look at the targets that letters wait for, and promote what the evidence allows; how many letters.
 
+    The dice say in which order they are looked at: where there is no time for all of them, none is always the last.
     Before that, reports are heard that came before their attempts were known, with `dice` for the backoff of what
-    failed; after it, letters are parked whose consumers were to answer by now, and where nothing else can be seen; and
-    lanes go on whose letter was parked after a last attempt of unknown end, once that can come back no more. While
-    everything is held after a restore, that nothing came back is no evidence: it may have, and be forgotten.
+    failed, too; after it, letters are parked whose consumers were to answer by now, and where nothing else can be
+    seen; and lanes go on whose letter was parked after a last attempt of unknown end, once that can come back no more.
+    While everything is held after a restore, that nothing came back is no evidence: it may have, and be forgotten.
     """
     hear.again(dice=dice)
-    _look()
+    _look(sorted(evidence.watched(), key=lambda _: dice()))
     if hold.standing() is not None:
         return 0
     promoted = 0
@@ -47,18 +56,27 @@ def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     return promoted
 
 
-def _look() -> None:
-    """Note which targets have nothing visible, nor delayed, now. The moment counts from before the question."""
-    began = lanes.clock()
-    empty: list[int] = []
-    for target in evidence.watched():
+def _look(some: Sequence[Watched]) -> None:
+    """Note which targets have nothing visible, nor delayed, each at once. The moment counts from before its question.
+
+    Which moment that is, is reckoned from one answer of Postgres; the threads that ask have no connection to it.
+    """
+    began, since = lanes.clock(), time.monotonic()
+
+    def ask(target: Watched) -> tuple[list[int], timedelta]:
+        after, empty = timedelta(seconds=time.monotonic() - since), list[int]()
         try:
             found = depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn))
             if found.visible == 0 and found.delayed == 0:
                 empty.append(target.target_id)
         except QueueIsOutOfReach as error:
             logger.warning("%s", error)
-    evidence.sight(empty, at=began)
+        except Exception:  # one target's fault must leave the others their sightings
+            logger.exception("What %s holds is not known.", target.url)
+        return empty, after
+
+    for empty, after in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
+        evidence.sight(empty, at=began + after)
 
 
 def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletable]]) -> None:

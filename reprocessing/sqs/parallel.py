@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Final, TypeVar
 
 Work = TypeVar("Work")
@@ -18,3 +19,22 @@ def side_by_side(act: Callable[[Work], Done], works: Sequence[Work], threads: in
         return [act(work) for work in works]
     with ThreadPoolExecutor(min(threads, len(works)), thread_name_prefix="sqs") as pool:
         return list(pool.map(act, works))
+
+
+def as_they_end(act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, within: float) -> Iterator[Done]:
+    """`act` of every work, each as soon as it has ended: none waits for one that takes longer.
+
+    Args:
+        act: asked by the threads.
+        works: begun in their order.
+        threads: works under way at a time.
+        within: seconds after which no other work is begun. What was begun by then is waited for.
+    """
+    end = time.monotonic() + within
+
+    def begin(work: Work) -> list[Done]:
+        return [act(work)] if time.monotonic() < end else []
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="sqs") as pool:
+        for one in as_completed([pool.submit(begin, work) for work in works]):
+            yield from one.result()

@@ -13,7 +13,7 @@ import pytest
 
 from reprocessing.domain.bucket import Bucket, capacity
 from reprocessing.domain.errors import QueueIsOutOfReach, RateIsUnknown
-from reprocessing.pipeline import capture, keep, send
+from reprocessing.pipeline import capture, keep, promote, send
 from reprocessing.pipeline.listen import QUIET_POLLS, Poll
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, clients, handles, receive, trips
@@ -106,10 +106,17 @@ def one_by_one(act: Callable[[Any], Any], works: Sequence[Any], threads: int) ->
     return [act(work) for work in works]
 
 
+def in_their_order(act: Callable[[Any], Any], works: Sequence[Any], threads: int, *, within: float) -> Iterator[Any]:
+    """In the place of requests side by side of which each is told at once."""
+    return map(act, works)
+
+
 @contextmanager
 def set_up(stage: Stage, near: Near) -> Iterator[None]:
     """The pipeline on the stage, until the end of the block."""
-    clock = SimpleNamespace(monotonic=stage.monotonic, sleep=stage.sleep)
+    clock = SimpleNamespace(
+        monotonic=stage.monotonic, sleep=stage.sleep, clock_gettime=lambda _: stage.monotonic()
+    )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
             if name.startswith("reprocessing.") and getattr(module, "time", None) is real:
@@ -123,4 +130,5 @@ def set_up(stage: Stage, near: Near) -> Iterator[None]:
         patch.setattr(send, "meanwhile", meanwhile)
         patch.setattr(trips, "side_by_side", one_by_one)
         patch.setattr(handles, "side_by_side", one_by_one)
+        patch.setattr(promote, "as_they_end", in_their_order)
         yield

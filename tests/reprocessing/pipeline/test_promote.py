@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
+from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import Attempt, Claim, Custody, DeadLetterQueue, Target, evidence, lanes
 from reprocessing.models.target import Sighting
 from reprocessing.pipeline import promote
-from reprocessing.sqs import Depth, QueueAddress
+from reprocessing.sqs import Depth, QueueAddress, parallel
 from reprocessing.sqs import depth as depth_of
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -182,11 +185,100 @@ def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPa
 
     def depth(address: QueueAddress) -> Depth:
         asked.append(lanes.clock())
+        connection.close()  # of this thread, which ends
         return depth_of(address)
 
     monkeypatch.setattr(promote, "depth", depth)
     bench.promote()
     assert Sighting.objects.get().seen_at <= asked[0]
+
+
+def _two_targets(monkeypatch: pytest.MonkeyPatch) -> tuple[Workbench, Workbench]:
+    """Two dlqs, each with a letter that its target took and somebody received; they are asked in this order."""
+    first, second = Workbench(), Workbench()
+    for bench in (first, second):
+        bench.judge_by_absence(window=WINDOW)
+        bench.bury("letter")
+        bench.ready()
+        bench.replay()
+        bench.delivered()
+    watched = evidence.watched
+    monkeypatch.setattr(evidence, "watched", lambda: sorted(watched(), key=lambda one: one.target_id))
+    return first, second
+
+
+@pytest.mark.parametrize("fault", [QueueIsOutOfReach("no answer"), RuntimeError("nobody thought of it")])
+def test_a_sighting_is_noted_though_another_target_does_not_answer_for_long_and_never_does(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = _two_targets(monkeypatch)
+    noted, sight, in_time = Event(), evidence.sight, list[bool]()
+
+    def depth(address: QueueAddress) -> Depth:
+        if address.url == first.target.url:
+            in_time.append(noted.wait(60))
+            raise fault
+        return depth_of(address)
+
+    def note(targets: list[int], *, at: datetime) -> None:
+        sight(targets, at=at)
+        noted.set()
+
+    monkeypatch.setattr(promote, "depth", depth)
+    monkeypatch.setattr(evidence, "sight", note)
+    first.promote()
+    assert (in_time, list(Sighting.objects.values_list("target", flat=True))) == ([True], [second.target.pk])
+
+
+def test_each_sighting_is_dated_by_its_own_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = _two_targets(monkeypatch)
+    now = 100.0
+
+    def depth(address: QueueAddress) -> Depth:
+        nonlocal now
+        now += 5
+        return depth_of(address)
+
+    for module in (promote, parallel):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(promote, "_THREADS", 1)
+    monkeypatch.setattr(promote, "depth", depth)
+    first.promote()
+    seen = {one.target_id: one.seen_at for one in Sighting.objects.all()}
+    assert seen[second.target.pk] - seen[first.target.pk] == timedelta(seconds=5)
+
+
+def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, _ = _two_targets(monkeypatch)
+    now, asked = 100.0, list[str]()
+
+    def depth(address: QueueAddress) -> Depth:
+        nonlocal now
+        now += 13  # as long as a connection and an answer may take
+        asked.append(address.url)
+        raise QueueIsOutOfReach("no answer")
+
+    for module in (promote, parallel):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(promote, "_THREADS", 1)
+    monkeypatch.setattr(promote, "depth", depth)
+    first.promote()
+    assert asked == [first.target.url]
+
+
+def test_the_dice_say_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = _two_targets(monkeypatch)
+    asked: list[str] = []
+
+    def depth(address: QueueAddress) -> Depth:
+        asked.append(address.url)
+        return depth_of(address)
+
+    monkeypatch.setattr(promote, "_THREADS", 1)
+    monkeypatch.setattr(promote, "depth", depth)
+    throws = iter([0.9, 0.1])
+    promote.letters(conf=first.conf, dice=lambda: next(throws))
+    assert asked == [second.target.url, first.target.url]
 
 
 def test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered(clock: Clock) -> None:

@@ -1,0 +1,39 @@
+"""Several requests at a time: told of as they end, and not begun for ever."""
+
+from __future__ import annotations
+
+from threading import Event
+from types import SimpleNamespace
+
+import pytest
+
+from reprocessing.sqs import parallel
+from reprocessing.sqs.parallel import as_they_end
+
+PATIENCE = 60.0
+
+
+def test_what_has_ended_is_told_of_while_another_takes_longer() -> None:
+    heard = Event()
+    asked = as_they_end(lambda one: one if one == "soon" else str(heard.wait(PATIENCE)), ["late", "soon"], 2, within=60)
+    assert next(asked) == "soon"
+    heard.set()
+    assert list(asked) == ["True"]
+
+
+def test_when_its_time_is_over_nothing_more_is_begun_and_what_was_begun_is_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+
+    def lasts(work: str) -> str:
+        nonlocal now
+        now += 13
+        return work
+
+    monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda: now))
+    assert list(as_they_end(lasts, ["a", "b", "c"], 1, within=20)) == ["a", "b"]
+
+
+def test_of_nothing_there_is_nothing_to_tell() -> None:
+    assert list(as_they_end(str, [], 2, within=60)) == []
