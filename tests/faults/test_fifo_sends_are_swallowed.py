@@ -13,7 +13,7 @@ import pytest
 from tests.faults.fleet import ROOT, environment
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.long]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.alone, pytest.mark.long]
 
 KILLS = 50
 POLICY = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}

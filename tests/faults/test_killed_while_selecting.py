@@ -19,7 +19,13 @@ from tests.conditions import eventually
 from tests.faults.fleet import ROOT, environment
 from tests.reprocessing.models.stock import Stock
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.soak,
+    pytest.mark.alone,
+    pytest.mark.long,
+    pytest.mark.timeout(600),
+]
 
 LETTERS, LANES = 100_000, 5_000
 A_REQUEST = 5.0  # seconds, on a busy machine

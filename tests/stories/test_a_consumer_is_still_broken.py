@@ -21,7 +21,13 @@ from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Witness, drained, hands, in_a_thread, lettered, published
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.soak,
+    pytest.mark.alone,
+    pytest.mark.long,
+    pytest.mark.timeout(300),
+]
 
 KEYS = 2_500
 KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n", "max_attempts": 9, "waves": True}

@@ -38,6 +38,7 @@ WHO: dict[str, Any] = {"by": "a test", "reason": "one tenant's letters", "confir
 
 
 @pytest.mark.soak
+@pytest.mark.alone
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_rest_of_the_tenant_is_quarantined_within_a_cycle_and_all_the_others_finish(tmp_path: Path) -> None:

@@ -22,14 +22,9 @@ LETTERS, STOPS_WITHIN = 160, 2.0
 WHO: dict[str, Any] = {"by": "a test", "reason": "to see it stand still", "confirm": True}
 
 
-@pytest.mark.parametrize(
-    ("delete_when", "everything"),
-    [
-        pytest.param("terminal", True, marks=pytest.mark.soak),
-        pytest.param("terminal", False, marks=pytest.mark.soak),
-        pytest.param("captured", False, marks=pytest.mark.soak),
-    ],
-)
+@pytest.mark.soak
+@pytest.mark.alone
+@pytest.mark.parametrize(("delete_when", "everything"), [("terminal", True), ("terminal", False), ("captured", False)])
 def test_a_drain_that_is_stopped_sends_nothing_and_is_finished_when_it_is_resumed(
     *, delete_when: str, everything: bool
 ) -> None:
