@@ -57,12 +57,12 @@ UPDATE redrive_dlq
 
 _HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
 
-# What was deleted a moment ago may still be counted by SQS as in flight. What is to be deleted and has come to sight
-# again is not: it was deleted by one who did not live to note that, or another reader has it. What is held may be
-# hidden for longer than is known here: SQS was asked, and whoever asked did not live to note it. What a backup says is
-# held proves nothing until it was seen again.
+# What was deleted a moment ago may still be counted by SQS as in flight. What has come to sight again is not: whoever
+# counts it excuses another reader, who may hide a return. What is held may be hidden for longer than is known here:
+# that is for SQS to say (see `to_extend`). What a backup says is held proves nothing until it was seen again.
 _OUT_OF_SIGHT = f"""
-SELECT (SELECT count(*) FROM redrive_custody c WHERE dlq_id = %(dlq)b AND state = 'held' AND NOT {UNSEEN})
+SELECT (SELECT count(*) FROM redrive_custody c
+         WHERE dlq_id = %(dlq)b AND state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})
      + (SELECT count(*) FROM redrive_custody
          WHERE dlq_id = %(dlq)b AND state = 'delete'
            AND visible_until > redrive_now() - make_interval(secs => %(count_lag)b::float8))
@@ -85,12 +85,13 @@ UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
  WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.state NOT IN ('held', 'gone')
 """
 
-# Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each. What
-# is asked of the letter is asked for each copy found: joined, the planner might read all copies for each letter.
+# Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each. Or
+# whose copy is in sight again, unless SQS was asked to hide it by somebody who did not live to note that. What is asked
+# of the letter is asked for each copy found: joined, the planner might read all copies for each letter.
 _TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
  WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND NOT c.extended
-   AND c.visible_until BETWEEN (SELECT redrive_now())
+   AND c.visible_until BETWEEN (SELECT redrive_now() - make_interval(secs => %(since)b::float8))
                            AND (SELECT redrive_now() + make_interval(secs => %(within)b::float8))
    AND (SELECT l.state IN ('waiting', 'sending', 'awaiting') AND r.state IN ('running', 'paused')
           FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id WHERE l.id = c.letter_id)
@@ -160,7 +161,10 @@ def held(dlq: int) -> int:
 
 
 def out_of_sight(dlq: int, *, count_lag: float) -> int:
-    """How many messages in flight in this dlq may be ours. `count_lag`: seconds by which SQS's counts may lag."""
+    """How many messages in flight in this dlq are ours, by what is known here: none that has come to sight again.
+
+    `count_lag`: seconds for which SQS's counts may still hold what was deleted.
+    """
     return rows.fetch(_Count, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})[0].n
 
 
@@ -175,9 +179,13 @@ def gone(copies: Sequence[Deletable]) -> None:
     rows.execute(_GONE, values)
 
 
-def to_extend(dlq: int, *, within: float, limit: int) -> list[Deletable]:
-    """Held copies of letters under way that come to sight within so many seconds."""
-    return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit})
+def to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
+    """Held copies of letters under way that come to sight within so many seconds.
+
+    `since`: or whose time is over, by what is known here, for so many at most; they were never extended, as far as
+    that is known.
+    """
+    return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
 def extended(dlq: int, ids: Sequence[str], *, seconds: float) -> None:

@@ -30,12 +30,14 @@ from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import capture, count, hand_over, plan
 from reprocessing.pipeline.capture import Captured
 from reprocessing.pipeline.plan import Fed
-from reprocessing.sqs import Depth, QueueAddress, depth
+from reprocessing.sqs import Depth, QueueAddress, depth, extend
 
 #: Visible messages for each receiver at work.
 _PER_RECEIVER = 100
 #: Seconds that a turn whose capture took all of its time has for enlisting.
 _AT_LEAST = 10.0
+#: Seconds for which SQS hides a message at most, and copies that it is asked about in one turn.
+_LONGEST, _ASKED_FOR = 43_200.0, 500
 
 
 @dataclass(slots=True)
@@ -123,10 +125,33 @@ def receivers(visible: int, conf: Conf) -> int:
 
 
 def is_ours_alone(dlq: DeadLetterQueue, found: Depth, conf: Conf) -> bool:
-    """Whether all that is in flight in the dlq can be ours: another reader may be hiding a letter that came back."""
-    if not found.in_flight:
+    """Whether all that is in flight in the dlq can be ours: another reader may be hiding a letter that came back.
+
+    Raises:
+        QueueIsOutOfReach: its depth could not be read again.
+    """
+    if not found.in_flight or _can_be_ours(dlq, found, conf):
         return True
+    address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
+    return _hides_more(dlq, address, conf) and _can_be_ours(dlq, depth(address), conf)
+
+
+def _can_be_ours(dlq: DeadLetterQueue, found: Depth, conf: Conf) -> bool:
     return found.in_flight <= captures.out_of_sight(dlq.pk, count_lag=conf.count_lag.total_seconds())
+
+
+def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
+    """Whether SQS hides copies of ours for longer than is known; for how long from now on is known then.
+
+    Whoever extended them did not live to note it, or heard no answer. It is a copy's handle that tells: SQS extends
+    none that is in sight, or gone.
+    """
+    perhaps = captures.to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
+    if not perhaps:
+        return False
+    hidden = extend(address, {one.message_id: one.handle for one in perhaps}, conf.receive_visibility).held
+    captures.extended(dlq.pk, sorted(hidden), seconds=conf.receive_visibility)
+    return bool(hidden)
 
 
 def standing_run(dlq: DeadLetterQueue) -> Run:

@@ -9,6 +9,7 @@ from tests.proof.planted.bug import Bug
 _HOMECOMING: Final = "reprocessing/models/homecoming.py"
 _ARRIVAL: Final = "reprocessing/models/arrival.py"
 _OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
+_OF_GATHER: Final = "tests/reprocessing/pipeline/test_gather.py"
 _SUPERSEDED: Final = f"{_OF_CAPTURE}::test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing"
 
 BUGS: Final = (
@@ -150,6 +151,30 @@ BUGS: Final = (
         caught_by=(
             "tests/reprocessing/pipeline/test_replay.py"
             "::test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else"
+        ),
+    ),
+    Bug(
+        name="copies-in-sight-excuse-another-reader",
+        breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy in sight again.",
+        file="reprocessing/models/captures.py",
+        old="state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})",
+        new="state = 'held' AND NOT {UNSEEN})",
+        caught_by=(
+            f"{_OF_GATHER}"
+            "::test_a_capture_proves_nothing_while_a_return_is_hidden_though_copies_of_ours_have_come_to_sight_again"
+        ),
+    ),
+    Bug(
+        name="copies-are-hidden-without-a-word-of-sqs",
+        breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy that is gone.",
+        file="reprocessing/pipeline/gather.py",
+        old="    captures.extended(dlq.pk, sorted(hidden), seconds=conf.receive_visibility)\n    return bool(hidden)\n",
+        new=(
+            "    captures.extended(dlq.pk, [one.message_id for one in perhaps], seconds=conf.receive_visibility)\n"
+            "    return True\n"
+        ),
+        caught_by=(
+            f"{_OF_GATHER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
         ),
     ),
 )
