@@ -20,6 +20,7 @@ from reprocessing.models.captures import Capturing
 from reprocessing.models.dead_letter_queue import DeleteWhen
 from reprocessing.models.settlement import Deletable
 from reprocessing.pipeline import clear, tell, trace
+from reprocessing.pipeline.keep import unslept
 from reprocessing.pipeline.listen import Listening, Poll
 from reprocessing.sqs import QueueAddress
 
@@ -106,7 +107,7 @@ class _Capture:
         self._origins = trace.Origins(dlq)
         self._waiting: list[Arrival] = []
         self._since = self._asked = 0.0
-        self._renewed = time.monotonic()
+        self._renewed, self._clock = time.monotonic(), unslept()
         self._hides = False  # a copy that was not deleted hides, in a FIFO dlq, what is behind it
 
     def run(
@@ -160,7 +161,7 @@ class _Capture:
     @property
     def _hidden(self) -> float:
         """Seconds for which everything of this chunk is out of sight yet; a copy that nobody else can have received."""
-        return max(0.0, self._conf.receive_visibility - (time.monotonic() - self._asked))
+        return max(0.0, self._conf.receive_visibility - (self._clock() - self._asked))
 
     def _write(self) -> bool:
         """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""

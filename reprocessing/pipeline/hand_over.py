@@ -8,14 +8,13 @@ answer is lost, leaves a dlq that nobody of ours touches, until a look at AWS's 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.verdict import NotSent, Refused, Unknown
-from reprocessing.models import DeadLetterQueue, handover, native
+from reprocessing.models import DeadLetterQueue, handover, lanes, native
 from reprocessing.models.handover import Standing, Wish
 from reprocessing.models.native import Native
 from reprocessing.sqs import Begun, Move, begin_move, cancel_move, move_tasks
@@ -57,11 +56,11 @@ def start(
     listed = move_tasks(dlq.arn, dlq.role_arn)
     _resolve(dlq, listed)
     after = max((one.started_at for one in listed), default=None)
-    began = time.monotonic()
+    began = lanes.clock()  # goes on while this machine is suspended
     claimed = handover.claim(dlq.pk, Wish(to, per_second, after), by=by, reason=reason)
     if isinstance(claimed, Standing):
         return claimed
-    if time.monotonic() - began > SOON:
+    if (lanes.clock() - began).total_seconds() > SOON:
         native.ended(claimed, "AWS was not asked: the claim took too long.")
         return Refusal("it was not asked, since the claim took too long; ask again")
     answer = begin_move(dlq.arn, to=to, per_second=per_second, role=dlq.role_arn)

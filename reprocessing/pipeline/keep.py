@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -20,6 +20,8 @@ Done = TypeVar("Done")
 
 #: Seconds of lease that must be left when letters are committed to the wire: a request's timeouts fit into it.
 SEND_MARGIN = 2.0
+#: Linux's monotonic clock stands still while the machine is suspended, and this one goes on.
+_WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Ownership:
@@ -66,3 +68,12 @@ def meanwhile(work: Callable[[], Done], renew: Callable[[], None], *, every: flo
         while not wait([trip], timeout=every).done:
             renew()
         return trip.result()
+
+
+def unslept() -> Callable[[], float]:
+    """The monotonic clock as it goes on from now: what the machine sleeps through counts, too, where it can be told.
+
+    Leases and tokens end while it sleeps, since they are others' to give again.
+    """
+    told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
+    return lambda: began + time.clock_gettime(_WAKEFUL) - told

@@ -18,7 +18,7 @@ from reprocessing.models.intent import Intended
 from reprocessing.models.lanes import Standing
 from reprocessing.models.settlement import Deletable
 from reprocessing.pipeline import clear, deliver, linger, settle, stream, tell
-from reprocessing.pipeline.keep import Ownership, meanwhile
+from reprocessing.pipeline.keep import Ownership, meanwhile, unslept
 from reprocessing.pipeline.stream import Stream
 from reprocessing.sqs import Deleted, QueueAddress, delete
 
@@ -50,6 +50,7 @@ class Wire:
     _deletable: list[Deletable] = field(default_factory=list)
     _stream: Stream = field(init=False)
     _is_over: bool = False
+    _clock: Callable[[], float] = field(default_factory=unslept)  # of before the next group's tokens
 
     def __post_init__(self) -> None:
         self._stream = stream.borrow(self.conf.health_hosts, self.conf.open_requests)
@@ -88,9 +89,10 @@ class Wire:
         """
         owned = Ownership(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(one.target_id for one in intended)
+        clock = self._clock
 
         def may_start(target_id: int) -> bool:
-            return time.monotonic() < min(owned.until, until.get(target_id, math.inf))
+            return clock() < min(owned.until, until.get(target_id, math.inf))
 
         names = self._names({one.dlq_id for one in intended})
         slow = [one for one in intended if self.targets[one.target_id].is_slow]
@@ -102,6 +104,7 @@ class Wire:
             outcomes |= owned.while_it_lasts(
                 lambda: deliver.letters(quick, self.targets, conf=self.conf, dlqs=names, may_start=may_start)
             )
+        self._clock = unslept()
         started = {one.attempt_id for one, _ in calls}
         return self._settle([one for one in intended if one.attempt_id not in started], outcomes)
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -68,6 +69,13 @@ class Clock:
                 "CREATE OR REPLACE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE AS "
                 f"$$SELECT clock_timestamp() + make_interval(secs => {self._ahead})$$"
             )
+
+
+def ticking(monotonic: Callable[[], float], since_boot: Callable[[], float] | None = None) -> SimpleNamespace:
+    """In the place of `time`: this machine's clock, and the one that goes on while it is suspended."""
+    return SimpleNamespace(
+        monotonic=monotonic, sleep=time.sleep, clock_gettime=lambda _: (since_boot or monotonic)()
+    )  # fmt: skip
 
 
 @pytest.fixture

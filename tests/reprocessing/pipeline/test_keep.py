@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from reprocessing.models.intent import Intended, intend
 from reprocessing.pipeline import keep, replay, send
 from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,7 +96,7 @@ def test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_aft
         return found
 
     for module in (keep, replay, send):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=monotonic, sleep=time.sleep))
+        monkeypatch.setattr(module, "time", ticking(monotonic))
     monkeypatch.setattr(replay, "intend", freezes)
     bench.replay(seconds=1)
     assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection
@@ -22,8 +21,8 @@ from reprocessing.models import (
     parking,
     stops,
 )
-from reprocessing.pipeline import capture, clear, hand_over, recover
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from reprocessing.pipeline import clear, hand_over, keep, recover
+from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
 from tests.reprocessing.pipeline.rulings import ask_all, rule
 from tests.reprocessing.post import statements
 
@@ -175,9 +174,9 @@ def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_
     bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=handle, VisibilityTimeout=0)
     bench.come_back(bench.delivered()[0])
     bench.bury("new")
-    late = SimpleNamespace(monotonic=lambda: time.monotonic() + bench.conf.receive_visibility - 1)
+    late = ticking(lambda: time.monotonic() + bench.conf.receive_visibility - 1)
     with monkeypatch.context() as patch:
-        patch.setattr(capture, "time", late)
+        patch.setattr(keep, "time", late)
         captured = bench.capture().captured
     assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
     held = Custody.objects.filter(state="held")

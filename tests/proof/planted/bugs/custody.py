@@ -215,7 +215,7 @@ BUGS: Final = (
         name="hidden-from-when-it-is-written-down",
         breaks="Handles: a copy counts as hidden for longer than it is, and is kept by a handle that is another's.",
         file=_CAPTURE,
-        old="self._conf.receive_visibility - (time.monotonic() - self._asked))\n",
+        old="self._conf.receive_visibility - (self._clock() - self._asked))\n",
         new="float(self._conf.receive_visibility))\n",
         caught_by=(
             "tests/reprocessing/pipeline/test_recover.py::test_a_copy_that_was_written_down_late"

@@ -1,0 +1,93 @@
+"""A machine that is suspended: its monotonic clock stands still, and what it holds for a time ends all the same."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.models import Custody, comebacks, handover, lanes
+from reprocessing.models.handover import Standing, Wish
+from reprocessing.models.intent import Intended, intend
+from reprocessing.models.native import Native
+from reprocessing.pipeline import keep, replay
+from reprocessing.pipeline.hand_over import SOON, Refusal
+from reprocessing.rate import Granted, Rates
+from tests.race.native import is_aws_s, mine, start, tasks
+from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LEASE = 60.0
+TOKEN = 30.0
+
+
+class _Tokens(Rates):
+    """Tokens for everybody, each of which lives for longer than the slowest test."""
+
+    def __init__(self) -> None:
+        pass
+
+    def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
+        return Granted(wanted, 0.0, time.monotonic() + TOKEN)
+
+
+class _Sleep:
+    """The clocks of a machine; it is asleep for some seconds now and then."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.slept = 0.0
+        monkeypatch.setattr(keep, "time", ticking(time.monotonic, lambda: time.monotonic() + self.slept))
+
+
+@pytest.mark.parametrize(("rate", "asleep"), [(None, LEASE), (100.0, TOKEN + 10)], ids=["its lease", "its token"])
+def test_what_was_meant_to_be_sent_before_it_slept_is_not_and_what_is_meant_to_be_after_it_is(
+    rate: float | None, asleep: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench(target_fields={"rate": rate})
+    bench.conf = replace(bench.conf, lease=timedelta(seconds=LEASE))
+    bench.bury("letter")
+    bench.ready()
+    sleep = _Sleep(monkeypatch)
+
+    def sleeps_once(*args: Any, **options: Any) -> list[Intended]:  # noqa: ANN401  those of an intent
+        found = intend(*args, **options)
+        sleep.slept = asleep
+        return found
+
+    monkeypatch.setattr(replay, "intend", sleeps_once)
+    bench.replay(seconds=60, rates=_Tokens(), stop=lambda: bench.letter().state == "delivered")
+    assert [outcome for _, outcome, _ in bench.history()] == ["not_sent", "accepted"]
+
+
+def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its handle may be another's by now."""
+    bench, sleep = Workbench(), _Sleep(monkeypatch)
+    bench.bury("letter")
+    look = comebacks.are_expected
+
+    def sleeps(dlq: int) -> bool:
+        sleep.slept = float(bench.conf.receive_visibility)
+        return look(dlq)
+
+    monkeypatch.setattr(comebacks, "are_expected", sleeps)
+    bench.capture()
+    assert Custody.objects.get().visible_until <= lanes.clock()
+
+
+def test_aws_is_not_asked_to_move_what_was_claimed_before_it_slept(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, claim = mine(), handover.claim
+
+    def sleeps(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
+        claimed = claim(dlq, wish, by=by, reason=reason)
+        clock.advance(SOON + 1)
+        return claimed
+
+    monkeypatch.setattr(handover, "claim", sleeps)
+    assert start(bench) == Refusal("it was not asked, since the claim took too long; ask again")
+    assert (tasks(bench), is_aws_s(bench)) == ([], False)
