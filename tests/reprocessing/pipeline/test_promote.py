@@ -312,6 +312,7 @@ def test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back(c
     clock.advance(LAG + 1)
     bench.promote()
     clock.advance(WINDOW + 1)
+    bench.promote()
     reader = {"QueueUrl": bench.dlq_url}
     (hidden,) = bench.sqs.receive_message(**reader, VisibilityTimeout=600)["Messages"]
     assert bench.capture().captured.drained
