@@ -7,11 +7,13 @@ import os
 import random
 import time
 import uuid
+from datetime import timedelta
 from functools import cache
 
 from celery import shared_task
 from celery.signals import worker_process_shutdown, worker_shutdown
 from django.conf import settings
+from django.db import connection
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
@@ -108,40 +110,70 @@ def look(dlq_ids: list[int], **_future: object) -> None:
     Where SQS takes its time, the rest of them are another task's.
     """
     until = time.monotonic() + CAPTURE_SLICE / 2
-    for number, dlq in enumerate(DeadLetterQueue.objects.filter(pk__in=dlq_ids).order_by("pk")):
+    ids = sorted(dlq_ids)
+    for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
-            look.apply_async(([pk for pk in dlq_ids if pk >= dlq.pk],), queue=CAPTURE)
+            look.apply_async((ids[number:],), queue=CAPTURE)
             return
-        try:
-            if gather.look(dlq):
-                capture.apply_async((dlq.pk,), queue=CAPTURE)
-        except QueueIsOutOfReach as error:
-            captures.note_trouble(dlq.pk, str(error))
-            logger.warning("%s", error)
+        if dlq := _dlq(dlq_id):  # each read as late as that: its turn may be another's by now
+            _look(dlq)
+
+
+def _look(dlq: DeadLetterQueue) -> None:
+    """One that cannot be looked at keeps none behind it from its turn; it is given its own once more."""
+    try:
+        if (turn := schedule.take(dlq, now=lanes.clock())) is None:
+            return
+        if gather.look(dlq):
+            capture.apply_async((dlq.pk,), queue=CAPTURE)
+        else:
+            schedule.had(turn)
+    except QueueIsOutOfReach as error:
+        captures.note_trouble(dlq.pk, str(error))
+        logger.warning("%s", error)
+    except Exception:
+        if not connection.is_usable():  # it is gone for all of them
+            raise
+        logger.exception("%s could not be looked at.", dlq.name)
 
 
 @shared_task(name="reprocessing.capture")
 def capture(dlq_id: int, **_future: object) -> None:
     """Take one turn at a dlq, and another one when this was not enough; where nothing may be received, have a look."""
-    dlq = DeadLetterQueue.objects.select_related("default_origin").filter(pk=dlq_id).first()
-    if dlq is None:
+    dlq = _dlq(dlq_id)
+    if dlq is None or (turn := schedule.take(dlq, now=lanes.clock())) is None:
         return
     try:
         if not gather.is_wanted(dlq):
             gather.look(dlq)
+            schedule.had(turn)
             return
+        turn = schedule.keep(turn, until=lanes.clock() + timedelta(seconds=CAPTURE_SLICE))
         gathered = gather.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except QueueIsOutOfReach as error:
         captures.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
         return
     sort.letters(batches=SORTED_A_CAPTURE)
+    _go_on(dlq, turn, gathered)
+
+
+def _go_on(dlq: DeadLetterQueue, turn: schedule.Turn, gathered: gather.Gathered) -> None:
+    """A turn was had once the dlq has run dry, and all that is its run's is enlisted."""
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
-        capture.apply_async((dlq_id,), queue=CAPTURE)
+        schedule.keep(turn, until=lanes.clock())
+        capture.apply_async((dlq.pk,), queue=CAPTURE)
     elif captured.letters and dlq.at_once:
         schedule.at_once(dlq)
+    elif captured.drained or gathered.skipped:
+        schedule.had(turn)
+
+
+def _dlq(dlq_id: int) -> DeadLetterQueue | None:
+    dlqs = DeadLetterQueue.objects.select_related("default_origin", "interval", "crontab")
+    return dlqs.filter(pk=dlq_id).first()
 
 
 @shared_task(name="reprocessing.replay_lanes")

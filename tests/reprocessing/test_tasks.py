@@ -7,9 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
+from django_celery_beat.models import IntervalSchedule
 from pytest_django import Settings
 
 from reprocessing import tasks
+from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import (
     DeadLetterQueue,
     Lane,
@@ -74,6 +77,21 @@ def _buried(*letters: str, **fields: object) -> Workbench:
     return bench
 
 
+def _daily(**fields: object) -> Workbench:
+    """An automatic dlq that has a turn a day, and the first one now."""
+    return Workbench(
+        fields={**AUTOMATIC, "interval": IntervalSchedule.objects.create(every=1, period="days"), **fields}
+    )
+
+
+def _given_again(post: Post, clock: Clock, seconds: float) -> list[tuple[Any, ...]]:
+    """The turns that a tick gives so much later."""
+    post.take()
+    clock.advance(seconds)
+    tasks.tick()
+    return post.of("look")
+
+
 def _bodies(bench: Workbench) -> list[str]:
     return [one["Body"] for one in bench.delivered()]
 
@@ -112,6 +130,136 @@ def test_a_tick_gives_so_many_dlqs_their_turn_and_the_next_one_the_others(
     assert post.of("look") == [(dlqs[:2],)]
     tasks.tick()
     assert post.of("look") == [(dlqs[:2],), (dlqs[2:],)]
+
+
+def test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _daily()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("the broker is away")
+
+    with monkeypatch.context() as broken, pytest.raises(OSError, match="away"):  # noqa: PT012
+        broken.setattr(tasks.look, "apply_async", refuse)
+        tasks.tick()
+    assert _given_again(post, clock, MINUTE) == [([bench.dlq.pk],)]
+
+
+@pytest.mark.parametrize("error", [QueueIsOutOfReach("gone"), RuntimeError("what nobody thought of")])
+def test_a_look_that_fails_is_given_again_a_minute_later_and_keeps_no_other_dlq_from_its_turn(
+    error: Exception, post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing, other = _daily(), _daily()
+    look = gather.look
+
+    def fail(dlq: DeadLetterQueue) -> bool:
+        if dlq.pk == failing.dlq.pk:
+            raise error
+        return look(dlq)
+
+    monkeypatch.setattr(gather, "look", fail)
+    tasks.tick()
+    post.work_off()
+    other.dlq.refresh_from_db()
+    assert other.dlq.depth_visible == 0
+    assert _given_again(post, clock, MINUTE) == [([failing.dlq.pk],)]
+
+
+def test_a_look_ends_where_postgres_is_gone(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    benches = [_daily(), _daily()]
+
+    def fail(_: DeadLetterQueue) -> bool:
+        connection.close()
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(gather, "look", fail)
+    with pytest.raises(OperationalError, match="the server closed"):
+        tasks.look([one.dlq.pk for one in benches])
+    assert post.messages == []
+
+
+@pytest.mark.parametrize("fields", [{}, {"mode": "manual"}, {"mode": "observe"}])
+@pytest.mark.parametrize("letters", [0, 1])
+def test_a_turn_that_was_had_is_not_given_again_before_the_next(
+    letters: int, fields: dict[str, Any], post: Post, clock: Clock
+) -> None:
+    bench = _daily(**fields)
+    for _ in range(letters):
+        bench.bury("letter", key="a")
+    tasks.tick()
+    post.work_off()
+    before = len(asked(bench.dlq_url))
+    for _ in range(10):
+        assert _given_again(post, clock, MINUTE) == []
+        post.take()
+    assert asked(bench.dlq_url)[before:] == []
+    assert _given_again(post, clock, DAY) == [([bench.dlq.pk],)]
+
+
+def test_a_look_that_sqs_doubles_asks_once(post: Post) -> None:
+    bench = _daily()
+    tasks.tick()
+    before = len(asked(bench.dlq_url))
+    tasks.look([bench.dlq.pk])
+    tasks.look([bench.dlq.pk])
+    assert asked(bench.dlq_url)[before:] == ["GetQueueAttributes"]
+
+
+def test_a_capture_that_sqs_doubles_is_one(post: Post) -> None:
+    bench = _daily()
+    bench.bury("letter", key="a")
+    tasks.tick()
+    post.take()
+    tasks.capture(bench.dlq.pk)
+    before = len(asked(bench.dlq_url))
+    tasks.capture(bench.dlq.pk)
+    assert asked(bench.dlq_url)[before:] == []
+
+
+def test_a_turn_whose_capture_is_lost_is_given_again_a_minute_later(post: Post, clock: Clock) -> None:
+    bench = _daily()
+    bench.bury("letter", key="a")
+    tasks.tick()
+    tasks.look([bench.dlq.pk])
+    assert _given_again(post, clock, MINUTE) == [([bench.dlq.pk],)]
+
+
+@pytest.mark.parametrize("end", [{"busy": True}, {"trouble": "why"}, {"received": 0}, {"received": 1}])
+def test_a_turn_whose_capture_did_not_run_dry_is_given_again_soon(
+    end: dict[str, Any], post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _daily()
+    monkeypatch.setattr(gather, "letters", lambda *_, **__: gather.Gathered(Captured(**end)))
+    tasks.tick()
+    tasks.capture(bench.dlq.pk)
+    assert _given_again(post, clock, tasks.CAPTURE_SLICE + MINUTE) == [([bench.dlq.pk],)]
+
+
+def test_nobody_else_is_given_a_turn_that_is_being_had(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _daily()
+    given: list[object] = []
+
+    def take_long(*_: object, **__: object) -> gather.Gathered:
+        given.extend(_given_again(post, clock, tasks.CAPTURE_SLICE))
+        return gather.Gathered(Captured(drained=True))
+
+    monkeypatch.setattr(gather, "letters", take_long)
+    tasks.tick()
+    tasks.capture(bench.dlq.pk)
+    assert (given, _given_again(post, clock, MINUTE)) == ([], [])
+
+
+def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _daily()
+    bench.bury("letter", key="a")
+    ends = [Captured(received=1), Captured(received=1), Captured(drained=True)]
+    monkeypatch.setattr(gather, "letters", lambda *_, **__: gather.Gathered(ends.pop(0)))
+    tasks.tick()
+    done = [one.name for one in post.work_off()]
+    assert (done.count("capture"), ends) == (3, [])
 
 
 def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) -> None:

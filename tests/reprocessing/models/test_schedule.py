@@ -32,18 +32,34 @@ def _next(dlq: int) -> datetime | None:
     return DeadLetterQueue.objects.get(pk=dlq).next_poll_at
 
 
+def _take(dlq: int, now: datetime) -> schedule.Turn | None:
+    return schedule.take(DeadLetterQueue.objects.get(pk=dlq), now=now)
+
+
+def _have(dlq: int, now: datetime) -> datetime | None:
+    """Have the turn that was given; when the dlq is due again."""
+    turn = _take(dlq, now)
+    assert turn is not None
+    schedule.had(turn)
+    return _next(dlq)
+
+
+def _every(minutes: int) -> IntervalSchedule:
+    return IntervalSchedule.objects.create(every=minutes, period="minutes")
+
+
 def test_without_a_schedule_a_dlq_has_its_turn_now_and_every_minute() -> None:
     dlq = _dlq()
-    assert (_due(NOON), _next(dlq)) == ([dlq], NOON + MINUTE)
+    assert (_due(NOON), _have(dlq, NOON + SECOND)) == ([dlq], NOON + MINUTE)
     assert _due(NOON + MINUTE - SECOND) == []
     assert _due(NOON + MINUTE) == [dlq]
 
 
 def test_an_interval_says_how_often() -> None:
-    dlq = _dlq(interval=IntervalSchedule.objects.create(every=10, period="minutes"))
-    assert (_due(NOON), _next(dlq)) == ([dlq], NOON + 10 * MINUTE)
+    dlq = _dlq(interval=_every(10))
+    assert (_due(NOON), _have(dlq, NOON)) == ([dlq], NOON + 10 * MINUTE)
     assert _due(NOON + 10 * MINUTE - SECOND) == []
-    assert (_due(NOON + 11 * MINUTE), _next(dlq)) == ([dlq], NOON + 21 * MINUTE)
+    assert (_due(NOON + 11 * MINUTE), _have(dlq, NOON + 11 * MINUTE)) == ([dlq], NOON + 21 * MINUTE)
 
 
 def test_a_crontab_says_when_the_first_time_too() -> None:
@@ -51,7 +67,51 @@ def test_a_crontab_says_when_the_first_time_too() -> None:
     night = datetime(2026, 3, 2, 3, 0, 0, tzinfo=UTC)
     assert (_due(NOON), _next(dlq)) == ([], night)
     assert _due(night - SECOND) == []
-    assert (_due(night), _next(dlq)) == ([dlq], night + timedelta(days=1))
+    assert (_due(night), _have(dlq, night + SECOND)) == ([dlq], night + timedelta(days=1))
+
+
+def test_a_turn_that_nobody_had_is_given_again_a_minute_later_until_somebody_has_it() -> None:
+    dlq = _dlq(crontab=CrontabSchedule.objects.create(minute="0", hour="3", timezone="UTC"), next_poll_at=NOON)
+    assert [_due(NOON + n * MINUTE / 2) for n in range(4)] == [[dlq], [], [dlq], []]
+    assert _have(dlq, NOON + 2 * MINUTE) == datetime(2026, 3, 2, 3, 0, 0, tzinfo=UTC)
+    assert _due(NOON + 3 * MINUTE) == []
+
+
+def test_a_turn_that_was_given_twice_to_a_slow_worker_is_had_once() -> None:
+    dlq = _dlq(interval=_every(10))
+    assert (_due(NOON), _due(NOON + MINUTE)) == ([dlq], [dlq])
+    assert (_have(dlq, NOON + MINUTE), _take(dlq, NOON + MINUTE)) == (NOON + 11 * MINUTE, None)
+
+
+def test_a_turn_that_somebody_is_having_is_given_again_a_minute_after_its_time() -> None:
+    dlq = _dlq(interval=_every(10))
+    _due(NOON)
+    turn = _take(dlq, NOON)
+    assert turn is not None
+    schedule.keep(turn, until=NOON + 3 * MINUTE)
+    assert (_take(dlq, NOON), _due(NOON + 4 * MINUTE - SECOND)) == (None, [])
+    assert _due(NOON + 4 * MINUTE) == [dlq]
+
+
+def test_a_turn_is_kept_no_longer_than_until_the_next() -> None:
+    dlq = _dlq(interval=_every(2))
+    _due(NOON)
+    turn = _take(dlq, NOON)
+    assert turn is not None
+    schedule.keep(turn, until=NOON + 3 * MINUTE)
+    assert _next(dlq) == NOON + 2 * MINUTE
+
+
+@pytest.mark.parametrize("due_at", [None, NOON - SECOND])
+def test_who_has_had_a_turn_puts_off_nothing_that_became_due_meanwhile(due_at: datetime | None) -> None:
+    dlq = _dlq(interval=_every(10))
+    _due(NOON)
+    turn = _take(dlq, NOON)
+    assert turn is not None
+    DeadLetterQueue.objects.filter(pk=dlq).update(next_poll_at=due_at)  # another schedule; or letters, and so at once
+    schedule.keep(turn, until=NOON + MINUTE)
+    schedule.had(turn)
+    assert _next(dlq) == due_at
 
 
 def test_a_crontab_goes_by_the_clocks_of_its_own_place() -> None:

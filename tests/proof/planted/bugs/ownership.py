@@ -176,4 +176,14 @@ BUGS: Final = (
             "::test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_after_its_lease"
         ),
     ),
+    Bug(
+        name="a-turn-that-is-given-counts-as-had",
+        breaks="Crash anywhere, recover alone: a dlq whose look is lost waits until its schedule's next time.",
+        file="reprocessing/models/schedule.py",
+        old="                then = min(then, now + AGAIN)\n",
+        new="",
+        caught_by=(
+            "tests/reprocessing/test_tasks.py::test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later"
+        ),
+    ),
 )
