@@ -14,14 +14,19 @@ from reprocessing.models import rows
 # just. A gap is a window, and no less than what a message in flight takes to be visible, and to be counted as such.
 # What was taken is counted from then on; an attempt of unknown end, which was its letter's last, from when it was lost.
 GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
+# A look is of some moment between its question and its answer: of the first, where it has to be late enough, and of the
+# last, where something has to come after it.
+_TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
+# Where no time has to pass between two looks, one is both.
+_FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {_TOLD} END"
 _SETTLED: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT t.id AS target_id, d.drained_through,
            (SELECT max(s.seen_at) FROM redrive_sighting s
-             WHERE s.target_id = t.id AND s.seen_at + {GAP} <= again.seen_at) AS seen_at
+             WHERE s.target_id = t.id AND {_FROM} + {GAP} <= again.seen_at) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
      CROSS JOIN LATERAL (SELECT max(s.seen_at) AS seen_at FROM redrive_sighting s
-                          WHERE s.target_id = t.id AND s.seen_at <= d.drained_through) again
+                          WHERE s.target_id = t.id AND {_TOLD} <= d.drained_through) again
      WHERE d.drained_through IS NOT NULL AND again.seen_at IS NOT NULL AND d.mode <> 'observe'
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
@@ -57,7 +62,8 @@ WITH old AS (
      WHERE t.id = ANY(%(targets)b::bigint[]) AND s.target_id = t.id
        AND s.seen_at < redrive_now() - make_interval(days => 1, secs => t.window)
 )
-INSERT INTO redrive_sighting (target_id, seen_at) SELECT t, %(at)b FROM unnest(%(targets)b::bigint[]) AS t
+INSERT INTO redrive_sighting (target_id, seen_at, took)
+SELECT t, %(at)b, %(took)b::float8 FROM unnest(%(targets)b::bigint[]) AS t
 """
 
 
@@ -97,7 +103,7 @@ def watched() -> list[Watched]:
     return rows.fetch(Watched, _WATCHED, {})
 
 
-def sight(targets: Sequence[int], *, at: object) -> None:
-    """Remember that these targets had nothing visible when they were asked, at `at`; old sightings go."""
+def sight(targets: Sequence[int], *, at: object, took: float) -> None:
+    """Remember that these targets, asked at `at`, said `took` seconds later that nothing is visible; old ones go."""
     if targets:
-        rows.execute(_SIGHT, {"targets": list(targets), "at": at})
+        rows.execute(_SIGHT, {"targets": list(targets), "at": at, "took": took})

@@ -129,10 +129,16 @@ class Target(models.Model):
 
 
 class Sighting(models.Model):
-    """A moment at which a target had nothing visible: whatever was sent well before had been taken by its consumer."""
+    """A moment at which a target had nothing visible: whatever was sent well before had been taken by its consumer.
+
+    Attributes:
+        seen_at: when it was asked.
+        took: seconds until it had answered; the moment is one of these.
+    """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")
     seen_at = models.DateTimeField()
+    took = models.FloatField(default=0.0)
 
     class Meta:
         db_table = "redrive_sighting"

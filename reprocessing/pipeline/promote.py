@@ -57,14 +57,14 @@ def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
 
 
 def _look(some: Sequence[Watched]) -> None:
-    """Note which targets have nothing visible, nor delayed, each at once. The moment counts from before its question.
+    """Note which targets have nothing visible, nor delayed, each at once, from its question to its answer.
 
     Which moment that is, is reckoned from one answer of Postgres; the threads that ask have no connection to it.
     """
     began, since = lanes.clock(), time.monotonic()
 
-    def ask(target: Watched) -> tuple[list[int], timedelta]:
-        after, empty = timedelta(seconds=time.monotonic() - since), list[int]()
+    def ask(target: Watched) -> tuple[list[int], float, float]:
+        asked, empty = time.monotonic(), list[int]()
         try:
             found = depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn))
             if found.visible == 0 and found.delayed == 0:
@@ -73,10 +73,10 @@ def _look(some: Sequence[Watched]) -> None:
             logger.warning("%s", error)
         except Exception:  # one target's fault must leave the others their sightings
             logger.exception("What %s holds is not known.", target.url)
-        return empty, after
+        return empty, asked - since, time.monotonic() - asked
 
-    for empty, after in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
-        evidence.sight(empty, at=began + after)
+    for empty, after, took in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
+        evidence.sight(empty, at=began + timedelta(seconds=after), took=took)
 
 
 def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletable]]) -> None:

@@ -98,6 +98,22 @@ def test_what_failed_is_to_be_counted_as_visible_before_it_is_looked_for(again: 
     assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
 
 
+@pytest.mark.parametrize(
+    ("first", "again", "drained", "ripe"),
+    [
+        (0, 5, 165, 1),
+        (0, 5, 164, 0),  # the capture began while the second answer was on its way
+        (1, 0, 200, 0),  # from the first answer to the second question it is less than a window
+    ],
+)
+def test_a_look_may_be_as_late_as_its_answer(first: float, again: float, drained: float, ripe: int) -> None:
+    bench, taken = _awaiting()
+    for seconds, took in ((60, first), (160, again)):
+        Sighting.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=seconds), took=took)
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=taken + timedelta(seconds=drained))
+    assert len(evidence.ripe(count_lag=LAG, limit=10)) == ripe
+
+
 def test_a_dlq_that_is_only_observed_proves_nothing() -> None:
     bench, taken = _awaiting()
     _see(bench, taken, 60, 160)
@@ -220,8 +236,8 @@ def test_a_sighting_is_noted_though_another_target_does_not_answer_for_long_and_
             raise fault
         return depth_of(address)
 
-    def note(targets: list[int], *, at: datetime) -> None:
-        sight(targets, at=at)
+    def note(targets: list[int], *, at: datetime, took: float) -> None:
+        sight(targets, at=at, took=took)
         noted.set()
 
     monkeypatch.setattr(promote, "depth", depth)
@@ -246,6 +262,7 @@ def test_each_sighting_is_dated_by_its_own_question(monkeypatch: pytest.MonkeyPa
     first.promote()
     seen = {one.target_id: one.seen_at for one in Sighting.objects.all()}
     assert seen[second.target.pk] - seen[first.target.pk] == timedelta(seconds=5)
+    assert set(Sighting.objects.values_list("took", flat=True)) == {5.0}
 
 
 def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:

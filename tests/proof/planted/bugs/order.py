@@ -40,7 +40,7 @@ BUGS: Final = (
     ),
     Bug(
         name="a-plan-that-died-keeps-its-lanes",
-        breaks="Recover alone: a plan that was killed after it adopted keeps letters, and those behind them, for a day.",
+        breaks="Recover alone: a plan that was killed after it adopted keeps letters for a day, and those behind them.",
         file="reprocessing/models/enlistment.py",
         old="(r.state IN ('finished', 'aborted', 'planned') AND r.id <> %(run)b)",
         new="(r.state IN ('finished', 'aborted') AND r.id <> %(run)b)",

@@ -76,8 +76,8 @@ BUGS: Final = (
         name="promoted-without-a-capture-after-the-sighting",
         breaks="Presumed delivered only when the dlq was drained a window after the target was seen consumed.",
         file=_EVIDENCE,
-        old="AND s.seen_at + {GAP} <= again.seen_at) AS seen_at",
-        new="AND s.seen_at <= again.seen_at) AS seen_at",
+        old="AND {_FROM} + {GAP} <= again.seen_at) AS seen_at",
+        new="AND {_FROM} <= again.seen_at) AS seen_at",
         caught_by=f"{_OF_PROMOTE}::test_the_evidence_of_absence",
     ),
     Bug(
@@ -89,10 +89,18 @@ BUGS: Final = (
         caught_by=f"{_OF_PROMOTE}::test_what_failed_is_to_be_counted_as_visible_before_it_is_looked_for",
     ),
     Bug(
+        name="a-look-is-over-with-its-question",
+        breaks="A capture that began before the second answer counts as begun after it.",
+        file=_EVIDENCE,
+        old='_TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"',
+        new='_TOLD: Final[LiteralString] = "s.seen_at"',
+        caught_by=f"{_OF_PROMOTE}::test_a_look_may_be_as_late_as_its_answer",
+    ),
+    Bug(
         name="promoted-by-a-capture-before-the-second-sighting",
         breaks="A letter that lay in its target and was buried after the capture is presumed delivered.",
         file=_EVIDENCE,
-        old="WHERE s.target_id = t.id AND s.seen_at <= d.drained_through) again",
+        old="WHERE s.target_id = t.id AND {_TOLD} <= d.drained_through) again",
         new="WHERE s.target_id = t.id) again",
         caught_by=(
             f"{_OF_PROMOTE}::"
@@ -103,8 +111,8 @@ BUGS: Final = (
         name="promoted-on-one-sighting",
         breaks="A letter that failed and lies in its target since is presumed delivered.",
         file=_EVIDENCE,
-        old="AND s.seen_at + {GAP} <= again.seen_at) AS seen_at",
-        new="AND s.seen_at + {GAP} <= d.drained_through) AS seen_at",
+        old="AND {_FROM} + {GAP} <= again.seen_at) AS seen_at",
+        new="AND {_FROM} + {GAP} <= d.drained_through) AS seen_at",
         caught_by=f"{_OF_PROMOTE}::test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered",
     ),
     Bug(
