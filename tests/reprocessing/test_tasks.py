@@ -197,6 +197,14 @@ def test_a_turn_that_was_had_is_not_given_again_before_the_next(
     assert _given_again(post, clock, DAY) == [([bench.dlq.pk],)]
 
 
+@pytest.mark.parametrize("mode", ["automatic", "manual", "observe"])
+def test_a_capture_that_found_nothing_to_receive_was_the_turn(mode: str, post: Post, clock: Clock) -> None:
+    bench = _daily(mode=mode)
+    tasks.tick()
+    tasks.capture(bench.dlq.pk)
+    assert _given_again(post, clock, DAY / 2) == []
+
+
 def test_a_look_that_sqs_doubles_asks_once(post: Post) -> None:
     bench = _daily()
     tasks.tick()
