@@ -92,8 +92,8 @@ def _make_up_for_changes(lot: _Lot, book: Book) -> None:
 def wake(book: Book) -> int:
     """Ask anew about what rules stopped under another version of the rulebook; how many letters that were.
 
-    Lanes that nothing stops any more are due at once; those behind an open breaker are looked at once, since a rule may
-    quarantine what waits there. Doing it twice, or at the same time as others, is harmless.
+    Lanes that nothing stops any more are due at once; those behind an open breaker, or an unwell target, are looked at
+    once: a rule may quarantine what waits there, or send it elsewhere. Doing it twice, or beside others, is harmless.
     """
     routes.look_again(book.version, rules=bool(book.rules))
     done, above = 0, 0

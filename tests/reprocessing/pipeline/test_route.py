@@ -10,7 +10,19 @@ import pytest
 
 from reprocessing.domain.facts import BODY_LIMIT
 from reprocessing.domain.identity import key_hash
-from reprocessing.models import Breaker, Claim, DeadLetter, Lane, RateClass, Rule, Target, amendments, lanes, routes
+from reprocessing.models import (
+    Breaker,
+    Claim,
+    DeadLetter,
+    HealthCheck,
+    Lane,
+    RateClass,
+    Rule,
+    Target,
+    amendments,
+    lanes,
+    routes,
+)
 from reprocessing.models import rules as rules_of
 from reprocessing.models.lanes import HandedBack
 from reprocessing.pipeline import park, route
@@ -455,6 +467,29 @@ def test_a_lane_behind_an_open_breaker_is_looked_at_once_more_when_rules_have_ch
     Lane.objects.update(breaker=breaker)
     route.wake(Book.load())
     assert bench.lane().breaker == breaker
+
+
+def test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_is_lifted() -> None:
+    bench = Workbench()
+    ways = rule("elsewhere", "divert", target=(other := _target("other")))
+    HealthCheck.objects.create(target=other, kind="http", subject="https://shop.example.com/health")
+    bench.bury("x")
+    bench.ready()
+    assert (bench.replay().taken, bench.lane().breaker) == (0, Breaker.objects.get(target=other))
+    amendments.switch(ways.pk, enabled=False, by="anna", reason="it stays ill")
+    route.wake(Book.load())
+    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
+
+
+def test_a_lane_whose_target_is_not_well_is_left_alone_once_its_head_was_asked() -> None:
+    bench = Workbench()
+    HealthCheck.objects.create(target=bench.target, kind="http", subject="https://shop.example.com/health")
+    rule("never", "hold", "body:kind equals never")
+    bench.bury("x")
+    bench.ready()
+    bench.replay()
+    route.wake(Book.load())
+    assert (bench.lane().breaker, leased()) == (Breaker.objects.get(target=bench.target), [])
 
 
 def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

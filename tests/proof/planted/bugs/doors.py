@@ -133,6 +133,17 @@ BUGS: Final = (
         caught_by="tests/reprocessing/pipeline/test_route.py::test_what_an_older_book_says_is_not_written",
     ),
     Bug(
+        name="a-rule-that-is-lifted-keeps-what-waits-for-an-unwell-target",
+        breaks="What a rule sent to a target that stays unwell waits for it for ever, though the rule is lifted.",
+        file="reprocessing/models/routes.py",
+        old=" OR target_id IN ({UNWELL})",
+        new="",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_route.py"
+            "::test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_is_lifted"
+        ),
+    ),
+    Bug(
         name="a-rule-that-errs-lets-go",
         breaks="A rule that cannot be asked holds the letter: what it would have quarantined is sent.",
         file="reprocessing/models/lanes.py",
