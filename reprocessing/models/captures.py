@@ -53,6 +53,7 @@ UPDATE redrive_dlq
        drained_through = CASE WHEN %(drained)b::bool THEN greatest(drained_through, %(began)b::timestamptz)
                               ELSE drained_through END
  WHERE id = %(dlq)b AND fence = %(fence)b
+RETURNING coalesce((SELECT max(l.id) FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND l.state = 'captured'), 0) AS n
 """
 
 _HELD = "SELECT count(*) AS n FROM redrive_custody WHERE dlq_id = %(dlq)b AND state = 'held'"
@@ -138,8 +139,10 @@ def renew(capturing: Capturing, *, lease: float, dirty: float) -> bool:
     return rows.execute(_RENEW, values) == 1
 
 
-def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> bool:
-    """Give the dlq back; False when it was another's by then, and nothing of this counts.
+def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
+    """Give the dlq back, and tell its newest captured letter by id (0: none): later ones are of later captures.
+
+    None when it was another's by then, and nothing of this counts.
 
     `clean`: all that was received is committed. `drained`: and nothing that the dlq held at the beginning is missing.
     """
@@ -152,7 +155,8 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
         "began": capturing.began_at,
         "trouble": trouble,
     }
-    return rows.execute(_END, values) == 1
+    found = rows.fetch(_Count, _END, values)
+    return found[0].n if found else None
 
 
 def held(dlq: int) -> int:

@@ -51,7 +51,8 @@ SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
 
 _FREE = """
 SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
-    SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL) l
+    SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL
+       AND (%(through)b::bigint IS NULL OR id <= %(through)b::bigint)) l
 """
 
 
@@ -91,9 +92,9 @@ def ahead(run: int) -> list[list[int]]:
     return _cut([row.id for row in rows.fetch(_Id, _NEXT, {"run": run, "limit": AHEAD})])
 
 
-def free(dlq: int) -> Free:
-    """What a standing run could take by now."""
-    return rows.fetch(Free, _FREE, {"dlq": dlq})[0]
+def free(dlq: int, *, through: int | None = None) -> Free:
+    """What a standing run could take by now, up to the letter `through`."""
+    return rows.fetch(Free, _FREE, {"dlq": dlq, "through": through})[0]
 
 
 def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:

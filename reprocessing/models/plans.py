@@ -41,6 +41,7 @@ class Asked:
         named: a person gave it the id; else the dlq's next plan takes its place, until it is started.
         in_waves: one letter goes first, then ten, then a hundred, then all; None: as the dlq says.
         reason: why; empty where nobody asked for one.
+        through: letters up to this id alone, where the dlq has just run dry; None: all there are.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Asked:
     named: bool = True
     in_waves: bool | None = None
     reason: str = ""
+    through: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,10 @@ def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
     return Run.objects.get_or_create(name=asked.name, defaults=made)[0]
 
 
-def select(run: int, *, by: str, reason: str) -> Selected | None:
+def select(run: int, *, by: str, reason: str, through: int | None = None) -> Selected | None:
     """Select the letters of a plan that has none yet, in one transaction; None when it has, or is no plan any more.
 
-    Another plan of the dlq, which nobody gave an id, is given up for it.
+    Another plan of the dlq, which nobody gave an id, is given up for it. `through`: letters up to this id alone.
     """
 
     def work() -> Selected | None:
@@ -124,7 +126,7 @@ def select(run: int, *, by: str, reason: str) -> Selected | None:
         plan = found[0]
         for other in rows.fetch(_Id, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
             give_up(other.id, by=by, reason="The next plan of its dlq took its place.")
-        done = selection.select(plan.dlq_id, run, Selection.read(plan.selection))
+        done = selection.select(plan.dlq_id, run, Selection.read(plan.selection), through=through)
         values = {
             "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
             "reason": reason,

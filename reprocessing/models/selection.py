@@ -111,14 +111,14 @@ RETURNING l.id
 """
 
 
-def select(dlq: int, run: int, wish: Selection) -> Selected:
+def select(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> Selected:
     """Give a run the placed letters that it was asked for and that no other has; they stay captured.
 
     In one transaction of the caller's. One letter is selected only when all captured letters before it in its lane
-    are, too.
+    are, too. `through`: as in `ahead`; None: all there are.
     """
     take_turn(dlq)
-    return rows.fetch(Selected, _SELECT, _values(dlq, run, wish))[0]
+    return rows.fetch(Selected, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
 
 
 def take_turn(dlq: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.db import Error as DatabaseError
@@ -42,6 +42,7 @@ class Captured:
         returns: copies that were letters of ours, come back.
         known: copies that had been received before.
         drained: all that was visible in the dlq when this began is committed (see `listen`).
+        through: its newest letter by then: later ones another capture may have begun to write.
         busy: another capture had the dlq; nothing was done.
         trouble: why receiving ended early.
     """
@@ -51,6 +52,7 @@ class Captured:
     returns: int = 0
     known: int = 0
     drained: bool = False
+    through: int = field(default=0, compare=False)
     busy: bool = False
     trouble: str = ""
 
@@ -127,11 +129,11 @@ class _Capture:
                 heard(self._done)
             if self._waiting and not self._write():
                 return self._done
-        self._done.trouble = listening.trouble
-        clean = not listening.trouble and not self._hides
-        proved = listening.silent and alone
-        ours = captures.end(self._capturing, clean=clean, drained=proved, trouble=listening.trouble)
-        self._done.drained = ours and listening.silent and clean and self._capturing.clean
+        self._done.trouble = trouble = listening.trouble
+        clean = not trouble and not self._hides
+        newest = captures.end(self._capturing, clean=clean, drained=listening.silent and alone, trouble=trouble)
+        self._done.drained = newest is not None and listening.silent and clean and self._capturing.clean
+        self._done.through = newest or 0
         return self._done
 
     def give_back(self) -> None:

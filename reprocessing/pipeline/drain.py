@@ -79,7 +79,8 @@ def prepare(dlq: DeadLetterQueue, asked: Asked) -> Run:
     """
     run = plans.plan(dlq, asked)
     _compare(run, dlq, asked.selection)
-    plans.select(run.pk, by=asked.by, reason=asked.reason or f"{asked.selection} of {dlq.name}")
+    why = asked.reason or f"{asked.selection} of {dlq.name}"
+    plans.select(run.pk, by=asked.by, reason=why, through=asked.through)
     run.refresh_from_db()
     return run
 

@@ -87,15 +87,18 @@ def _letters(
     if not gathered.captured.busy:
         plan.places(dlq)
         if gathered.captured.drained:
-            plan.choose(dlq)
+            plan.choose(dlq, through=gathered.captured.through)
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
-            gathered.enlisted = _enlist(dlq, max(ends, time.monotonic() + _AT_LEAST), stop)
+            gathered.enlisted = _enlist(
+                dlq, gathered.captured.through, max(ends, time.monotonic() + _AT_LEAST), stop
+            )  # fmt: skip
     return gathered
 
 
-def _enlist(dlq: DeadLetterQueue, until: float, stop: Callable[[], bool]) -> Fed | None:
+def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[], bool]) -> Fed | None:
     with suppress(AwsMovesTheMessages):  # it was handed over a moment ago
-        return plan.enlist(dlq, standing_run(dlq), stop=lambda: stop() or time.monotonic() >= until)
+        run = standing_run(dlq)
+        return plan.enlist(dlq, run, through=through, stop=lambda: stop() or time.monotonic() >= until)
     return None
 
 

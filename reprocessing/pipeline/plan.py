@@ -62,11 +62,14 @@ def _named(dlq: DeadLetterQueue, some: Sequence[Unplaced]) -> int:
     return enlistment.name({pk: origin.pk for pk, origin in traced if origin is not None})
 
 
-def choose(dlq: DeadLetterQueue) -> int:
-    """Select the letters of the dlq's plans that wait for them, now that it has run dry; how many plans got theirs."""
+def choose(dlq: DeadLetterQueue, *, through: int) -> int:
+    """Select the letters of the dlq's plans that wait for them, now that it has run dry; how many plans got theirs.
+
+    Letters up to `through`, by id: what came later has not run dry.
+    """
     waiting = plans.unselected(dlq.pk)
     why = "The dlq has run dry."
-    done = [plans.select(one.pk, by=one.asked_by, reason=one.reason or why) for one in waiting]
+    done = [plans.select(one.pk, by=one.asked_by, reason=one.reason or why, through=through) for one in waiting]
     return len([one for one in done if one is not None])
 
 
@@ -84,10 +87,12 @@ def go_on(*, stop: Callable[[], bool], only: int | None = None) -> int:
 
 
 def enlist(
-    dlq: DeadLetterQueue, run: Run, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
-) -> Fed:
+    dlq: DeadLetterQueue, run: Run, *, limit: int | None = None, through: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Fed:  # fmt: skip
     """Put the dlq's placed letters that are in no run onto their lanes, as the run's, in one transaction.
 
+    Those up to `through`, by id: what came later has not run dry, and keeps back what is behind it in its lane.
     What is more than an instalment a standing run takes by instalments, while it runs and its dlq is automatic: one,
     and more until `stop` says so. What it has not taken is in no run. One that goes in waves, and has nothing under
     way, begins with one letter again.
@@ -99,10 +104,10 @@ def enlist(
         rows.whole(partial(_begin_anew, dlq.pk, run.pk))
         if not adoption.adopt(dlq.pk, run.pk, stop=stop):
             return Fed(left=True)
-        found = instalments.free(dlq.pk)
+        found = instalments.free(dlq.pk, through=through)
         if found.n > instalments.SIZE:
             return _by_instalments(dlq.pk, run.pk, found.newest, stop)
-    done = _at_once(dlq, run, limit)
+    done = _at_once(dlq, run, limit, through)
     return Fed(done.letters, done.lanes, done.parked)
 
 
@@ -111,17 +116,17 @@ def _begin_anew(dlq: int, run: int) -> None:
     waves.begin_anew(run)
 
 
-def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None) -> Enlisted:
+def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None, through: int | None) -> Enlisted:
     def work() -> Enlisted:
         native.keep_out(dlq.pk)
-        selection.select(dlq.pk, run.pk, ALL if limit is None else Selection(limit=limit))
+        selection.select(dlq.pk, run.pk, ALL if limit is None else Selection(limit=limit), through=through)
         return enlistment.enlist(dlq.pk, run.pk)
 
     return rows.whole(work)
 
 
 def _by_instalments(dlq: int, run: int, through: int, stop: Callable[[], bool]) -> Fed:
-    """What is captured by now: what comes later has not run dry, and keeps back what is behind it."""
+    """What is captured by now, or was when the dlq had run dry: what comes later keeps back what is behind it."""
     done, before = Fed(), None
     while done != before and (some := instalments.to_take(dlq, run, through=through)):
         before = done

@@ -1,4 +1,4 @@
-"""A letter is given to a lane while its owner asks what comes next there: it is seen, or the lane would sleep for ever."""
+"""A letter is given to a lane while its owner asks what comes next there: it is seen, or would wait for ever."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 
-from reprocessing.models import DeadLetter
+from reprocessing.models import DeadLetter, lanes
 from reprocessing.pipeline import park, replay, take
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -32,7 +31,9 @@ def _behind_a_parked_one(**fields: Any) -> tuple[Workbench, int]:  # noqa: ANN40
 
 
 @contextmanager
-def _stopped(where: object, name: str, first: Callable[[Any], Any]) -> Iterator[tuple[threading.Event, threading.Event]]:
+def _stopped(
+    where: object, name: str, first: Callable[[Any], Any]
+) -> Iterator[tuple[threading.Event, threading.Event]]:
     """The first call of this function that comes to something says so, does `first` to it, and waits to go on."""
     real = getattr(where, name)
     there, go = threading.Event(), threading.Event()
@@ -74,7 +75,7 @@ def test_a_letter_released_while_its_lane_s_head_is_gone_goes() -> None:
 
     def gone(_: object) -> list[object]:
         """Its head was ended by others while it waited for a token: the intent takes none."""
-        DeadLetter.objects.filter(payload__body=b"H").update(state="discarded", finished_at=timezone.now())
+        DeadLetter.objects.filter(payload__body=b"H").update(state="discarded", finished_at=lanes.clock())
         return []
 
     _release_meanwhile(bench, letter, replay, "intend", gone)

@@ -97,7 +97,7 @@ def test_a_capture_that_lost_its_lease_has_nothing_left_of_the_dlq() -> None:
     assert capturing is not None
     assert isinstance(start(bench), Begun)
     assert captures.renew(capturing, lease=60, dirty=1) is False
-    assert captures.end(capturing, clean=True, drained=True) is False
+    assert captures.end(capturing, clean=True, drained=True) is None
 
 
 def test_whoever_is_killed_between_the_claim_and_the_call_leaves_a_dlq_that_comes_back(

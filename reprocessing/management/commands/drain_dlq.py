@@ -111,9 +111,11 @@ class Command(Drainer):
 
     def drain(self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption) -> None:
         """Capture, plan and, when told to, act."""
-        new = self.capture(dlq, interruption, patient=options["confirm"])
+        new, through = self.capture(dlq, interruption, patient=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
-        asked = Asked(name, options["by"], wish, named=bool(options["run"]), in_waves=options["waves"])
+        asked = Asked(
+            name, options["by"], wish, named=bool(options["run"]), in_waves=options["waves"], through=through
+        )  # fmt: skip
         run = drain.prepare(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
         refused = drain_words.too_slow(outlook) if outlook.late else ""
@@ -137,8 +139,10 @@ class Command(Drainer):
             said = "This was a dry run: nothing was sent, parked or discarded."
             self.say(said if outlook.nothing else f"{said} To act:\n{acting(run, options)}")
 
-    def capture(self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool) -> int:
-        """Capture until the dlq has run dry; how many letters were new.
+    def capture(
+        self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
+    ) -> tuple[int, int | None]:  # fmt: skip
+        """Capture until the dlq has run dry; how many letters were new, and its newest one then (None: it has not).
 
         Args:
             dlq: which.
@@ -161,7 +165,7 @@ class Command(Drainer):
             if found.trouble:
                 raise QueueIsOutOfReach(f"{found.trouble} What was captured is kept; run this again to go on.")
             if found.drained or interruption() or not (found.busy or patient):
-                return new
+                return new, found.through if found.drained else None
             refuse_moves(dlq, telling)
             if told:
                 telling.seldom(lambda: waits_for_another(dlq))

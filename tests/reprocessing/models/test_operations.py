@@ -34,7 +34,7 @@ from tests.reprocessing.pipeline.bench import Clock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY = {"by": "ann", "reason": "the shop is up"}
+BY: dict[str, Any] = {"by": "ann", "reason": "the shop is up"}
 
 
 @pytest.fixture

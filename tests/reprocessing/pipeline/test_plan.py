@@ -14,7 +14,7 @@ from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY = {"by": "anna", "reason": "the shop is up"}
+BY: dict[str, Any] = {"by": "anna", "reason": "the shop is up"}
 KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 
 
