@@ -207,7 +207,7 @@ BUGS: Final = (
         name="trouble-proves-as-well",
         breaks="Evidence: what a lost answer put out of sight is forgotten, and the next capture counts as drained.",
         file=_CAPTURE,
-        old="        clean = not listening.trouble and not self._hides\n",
+        old="        clean = not trouble and not self._hides\n",
         new="        clean = not self._hides\n",
         caught_by=f"{_OF_CAPTURE}::test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while",
     ),
