@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +21,12 @@ _kept: dict[str, int] = {}
 
 #: A table of more bytes is made anew: some hundred letters.
 _LARGE = 1_000_000
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are objects that last; to look for garbage among them again and again takes a while."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
