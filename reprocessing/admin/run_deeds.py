@@ -116,8 +116,6 @@ def _pause(run: Run, given: Mapping[str, Any], by: str) -> bool:
 
 
 def _resume(run: Run, given: Mapping[str, Any], by: str) -> bool:
-    with suppress(QueueIsOutOfReach):
-        hand_over.look(run.dlq)  # nor what it has moved since the run was interrupted
     return operations.resume(run.pk, by=by, reason=given["reason"]) is not None
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
-from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.management.draining import command, stop_of
 from reprocessing.management.operating import Operator, letters
 from reprocessing.models import Run, operations
 from reprocessing.models.operations import Moved
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import hand_over
 
 
 class Command(Operator):
@@ -25,8 +22,6 @@ class Command(Operator):
     out_of = (RunState.PAUSED,)
 
     def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
-        with suppress(QueueIsOutOfReach):
-            hand_over.look(run.dlq)  # what AWS has moved since the run was interrupted is not sent, but parked
         return operations.resume(run.pk, by=options["by"], reason=options["reason"])
 
     def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:

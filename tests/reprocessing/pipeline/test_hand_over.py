@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
 from reprocessing import sqs
-from reprocessing.admin import run_deeds
 from reprocessing.domain.verdict import Unknown
 from reprocessing.models import (
     Custody,
@@ -460,20 +457,3 @@ def test_a_letter_of_an_interrupted_run_that_aws_moved_goes_on_when_it_comes_bac
     bench.enlist()
     bench.replay(seconds=1)
     assert [one["Body"] for one in bench.delivered()] == ["a"]
-
-
-def by_command(run: Run) -> None:
-    call_command("resume_run", run.name, by="anna", reason="go on", confirm=True, stdout=StringIO())
-
-
-def at_the_desk(run: Run) -> None:
-    assert run_deeds._resume(run, {"reason": "go on"}, "anna")
-
-
-@pytest.mark.parametrize("resumes", [by_command, at_the_desk])
-def test_who_has_a_run_go_on_asks_aws_first_what_it_has_moved(clock: Clock, resumes: Callable[[Run], None]) -> None:
-    bench, run = interrupted(clock, "a", "b")
-    begin_outside(bench)
-    let_it_end_unseen(bench)
-    resumes(run)
-    assert ends(bench) == [("parked", "moved_by_aws", "idle")] * 2
