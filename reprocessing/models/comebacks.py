@@ -7,51 +7,33 @@ captured. Two such messages are told apart by nothing; each letter goes on once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Final, LiteralString
 
-from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import lanes, rows
+from reprocessing.models import rows
 from reprocessing.models.arrival import NewLetter
-from reprocessing.models.settlement import Closing, close
-
-#: Lanes that are moved in one transaction.
-_GROUP: Final = 500
 
 # In the words of the index that holds these alone.
 _MOVED: Final[LiteralString] = "(l.objection = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
 _AS_NEW: Final[LiteralString] = (
-    "state = 'captured', reason = '', objection = '', detail = '', planned = false, finished_at = NULL, run_id = NULL, "
-    "lane_id = NULL"
+    "state = 'captured', reason = '', objection = '', detail = '', planned = false, finished_at = NULL, run_id = NULL"
 )
 
-# A copy that is out of sight AWS cannot have moved.
-_IN_SIGHT: Final[LiteralString] = """
-c.dlq_id = %(dlq)b AND c.state = 'held' AND c.visible_until <= redrive_now()
-AND (%(until)b::timestamptz IS NULL OR c.visible_until < %(until)b::timestamptz)
-"""
-
 # Their messages are AWS's from here on: should a run take these letters, a person decides; see `arrival` for those
-# that come back.
-_LET_GO = f"""
+# that come back. A copy that is out of sight AWS cannot have moved.
+_LET_GO = """
 WITH let_go AS (
     UPDATE redrive_letter l SET planned = true, objection = 'moved_by_aws', detail = ''
       FROM redrive_custody c
-     WHERE {_IN_SIGHT} AND l.id = c.letter_id AND l.state = 'captured'
+     WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND c.visible_until <= redrive_now()
+       AND (%(until)b::timestamptz IS NULL OR c.visible_until < %(until)b::timestamptz)
+       AND l.id = c.letter_id AND l.state = 'captured'
     RETURNING l.id
 )
 SELECT count(*) AS n FROM let_go
-"""  # noqa: S608  # the inserted text is a constant
-
-_WAITING = f"""
-SELECT l.id AS letter_id, l.lane_id FROM redrive_custody c JOIN redrive_letter l ON l.id = c.letter_id
- WHERE {_IN_SIGHT} AND l.state = 'waiting'
-   AND (%(lanes)b::bigint[] IS NULL OR l.lane_id = ANY(%(lanes)b::bigint[]))
- ORDER BY l.lane_id LIMIT %(limit)b
-"""  # noqa: S608  # the inserted text is a constant
+"""
 
 _EXPECTED = f"SELECT EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND {_MOVED}) AS is_so"  # noqa: S608
 
@@ -117,37 +99,6 @@ def let_go(dlq: int, *, until: datetime | None = None) -> int:
     `until`: but for copies that were hidden until then or longer, since AWS was done by that time.
     """
     return rows.fetch(_Count, _LET_GO, {"dlq": dlq, "until": until})[0].n
-
-
-@dataclass(frozen=True, slots=True)
-class _Waits:
-    letter_id: int
-    lane_id: int
-
-
-def recall(dlq: int, *, until: datetime | None = None) -> int:
-    """Letters that wait in their lanes, whose copies are in sight, are parked: AWS may have moved them; how many.
-
-    As `let_go`, in transactions of its own: whoever locks lanes first may wait for the row of their dlq. What is under
-    way is not touched; of a leased lane the letter is parked, and its owner finds that out before it sends anything.
-    """
-    values = {"dlq": dlq, "until": until, "lanes": None, "limit": _GROUP}
-    done = 0
-    while found := rows.fetch(_Waits, _WAITING, values):
-        parked = rows.whole(partial(_park, values, sorted({one.lane_id for one in found})))
-        done += parked
-        if not parked:
-            break
-    return done
-
-
-def _park(values: Mapping[str, object], ids: list[int]) -> int:
-    free = [None] * len(ids)
-    lanes.lock(ids, free)
-    found = rows.fetch(_Waits, _WAITING, {**values, "lanes": ids})
-    close([Closing(one.letter_id, LetterState.PARKED, ParkedReason.MOVED_BY_AWS) for one in found])
-    lanes.advance(ids, free)
-    return len(found)
 
 
 def are_expected(dlq: int) -> bool:

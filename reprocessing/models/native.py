@@ -94,17 +94,13 @@ SELECT 'changed', id, %(by)b::text, %(said)b::text,
        jsonb_build_object('native_redrive', false) FROM ended
 """
 
-_OURS: Final[LiteralString] = """
-SELECT native_after AS after FROM redrive_dlq
- WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true)
-"""
 # Behind whoever enlists letters of it: these are on their way by then, or let go.
-_STILL_OURS = f"{_OURS} FOR UPDATE"
-
-_SEEN = """
-UPDATE redrive_dlq SET native_after = %(through)b::timestamptz
- WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true)
+_OURS = """
+SELECT native_after AS after FROM redrive_dlq
+ WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true) FOR UPDATE
 """
+
+_SEEN = "UPDATE redrive_dlq SET native_after = %(through)b::timestamptz WHERE id = %(dlq)b"
 
 _CANCELLED = """
 INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
@@ -175,8 +171,7 @@ def ended(
         one: AWS's redrive that has ended.
         said: what became of it; a failure is trouble.
         through: when the newest task that AWS lists had begun, by AWS's clock; None: it lists none, or none is new.
-        moved: letters whose copies are in sight by now may be moved, and are let go; those that wait, of a run that was
-            interrupted, are parked before the dlq is ours again: until then nothing of it is sent.
+        moved: letters whose copies are in sight by now may be moved, and are let go.
         failed: it did.
     """
     trouble = f"{TROUBLE}failed. {said} What it did not move is in the dlq still." if failed else ""
@@ -188,39 +183,29 @@ def ended(
             comebacks.let_go(one.dlq_id)
         return done
 
-    known = of(one.dlq_id)
-    if moved and known is not None and known.at == one.at:
-        comebacks.recall(one.dlq_id)
     return rows.whole(work)
 
 
 def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     """Tasks out of a dlq that was thought ours have ended: letters that may be moved are let go, once; how many.
 
-    Those that wait in their lanes are parked.
-
     Args:
         dlq: its id.
         through: when the newest of these tasks had begun, by AWS's clock.
         moved: when the newest had begun that moved anything; None: none did.
     """
-    values = {"dlq": dlq, "through": through}
-
-    def since(question: LiteralString) -> datetime | None:
-        """Until when copies that were out of sight were not moved, where that is news."""
-        found = rows.fetch(_Known, question, values)
-        if not found or moved is None or (found[0].after is not None and moved <= found[0].after):
-            return None
-        return moved + LONGEST
 
     def work() -> int:
-        until = since(_STILL_OURS)
-        rows.execute(_SEEN, values)
-        return 0 if until is None else comebacks.let_go(dlq, until=until)
+        found = rows.fetch(_Known, _OURS, {"dlq": dlq, "through": through})
+        if not found:
+            return 0
+        known = found[0].after
+        rows.execute(_SEEN, {"dlq": dlq, "through": through})
+        if moved is None or (known is not None and moved <= known):
+            return 0
+        return comebacks.let_go(dlq, until=moved + LONGEST)
 
-    until = since(_OURS)
-    parked = 0 if until is None else comebacks.recall(dlq, until=until)
-    return parked + rows.whole(work)
+    return rows.whole(work)
 
 
 def stands(one: Native, why: str) -> None:

@@ -17,7 +17,6 @@ from reprocessing.models import (
     DeadLetterQueue,
     Lane,
     Review,
-    Run,
     captures,
     comebacks,
     lanes,
@@ -27,7 +26,6 @@ from reprocessing.models import (
     stops,
 )
 from reprocessing.models.handover import Standing
-from reprocessing.models.intent import intend
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.plans import Asked
 from reprocessing.models.settlement import Deletable
@@ -385,75 +383,3 @@ def test_the_schema_keeps_a_dlq_aws_s_or_ours(broken: str) -> None:
     DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="anna", native_reason="a bulk")
     with pytest.raises(IntegrityError), transaction.atomic():
         rows.execute(f"UPDATE redrive_dlq SET {broken} WHERE id = %(dlq)b", {"dlq": bench.dlq.pk})
-
-
-def interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
-    """A run that was paused before it sent anything, whose copies have come to sight again, in SQS as here."""
-    bench = mine()
-    captured_and_in_sight(bench, clock, *bodies)
-    run = bench.enlist()
-    operations.pause(run.pk, by="anna", reason="wait")
-    return bench, run
-
-
-def goes_on(bench: Workbench, run: Run) -> list[str]:
-    """What the origin gets when the run goes on."""
-    operations.resume(run.pk, by="anna", reason="go on")
-    bench.replay(seconds=1)
-    return [one["Body"] for one in bench.delivered()]
-
-
-def ends(bench: Workbench) -> list[tuple[str, str, str]]:
-    found = DeadLetter.objects.filter(dlq=bench.dlq).order_by("id")
-    return [(one.state, one.reason, one.lane.phase if one.lane else "") for one in found]
-
-
-@pytest.mark.parametrize("seen", [True, False])
-def test_what_aws_moved_while_a_run_was_interrupted_is_not_sent_when_that_goes_on(clock: Clock, seen: bool) -> None:
-    bench, run = interrupted(clock, "a", "b")
-    begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    if seen:
-        hand_over.look(bench.dlq)
-    let_it_end(bench)
-    assert (bench.left(), len(bench.delivered()), is_aws_s(bench)) == (0, 2, False)
-    assert ends(bench) == [("parked", "moved_by_aws", "idle")] * 2
-    assert goes_on(bench, run) == []
-
-
-def test_the_owner_of_a_lane_finds_out_that_its_head_was_moved_before_it_sends(clock: Clock) -> None:
-    bench, run = interrupted(clock, "a", "b")
-    operations.resume(run.pk, by="anna", reason="go on")
-    (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
-    (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
-    begin_outside(bench)
-    let_it_end(bench)
-    assert sorted(ends(bench)) == [("parked", "moved_by_aws", "idle"), ("parked", "moved_by_aws", "leased")]
-    assert intend([head.lane_id], [head.fence], [head.letter_id or 0], margin=0, hold=60) == []
-    (after,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
-    assert (after.phase, after.letter_id) == ("idle", None)
-
-
-def test_of_an_interrupted_run_what_was_out_of_sight_goes_on() -> None:
-    bench = mine()
-    bench.bury("a")
-    run = bench.ready()
-    operations.pause(run.pk, by="anna", reason="wait")
-    bench.bury("b")
-    begin_outside(bench)
-    let_it_end(bench)
-    assert (ends(bench), [one["Body"] for one in bench.delivered()]) == ([("waiting", "", "ready")], ["b"])
-    assert goes_on(bench, run) == ["a"]
-
-
-def test_a_letter_of_an_interrupted_run_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> None:
-    bench, _ = interrupted(clock, "a")
-    begin_outside(bench)
-    let_it_end(bench)
-    (moved,) = bench.delivered()
-    clock.restore()
-    DeadLetter.objects.update(captured_at=bench.letter().died_at)
-    bench.come_back({"MessageAttributes": {}, **moved})
-    assert (bench.capture().captured.known, ends(bench)) == (1, [("captured", "", "")])
-    bench.enlist()
-    bench.replay(seconds=1)
-    assert [one["Body"] for one in bench.delivered()] == ["a"]
