@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [("reprocessing", "0018_an_edit_is_no_failure")]
     operations = [
-        migrations.AddField(model_name="sighting", name="took", field=models.FloatField(default=0.0)),
+        migrations.AddField(model_name="sighting", name="took", field=models.FloatField(db_default=0.0)),
         migrations.AddIndex(
             model_name="deadletter",
             index=models.Index(

@@ -29,7 +29,8 @@ SELECT l.id, l.lane_id FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.
 
 # As whoever pays an instalment: the run first, then lanes in the order of their ids.
 _HEIR = """
-SELECT id FROM redrive_run WHERE id = %(run)b AND (state = 'planned' OR kind = 'standing') FOR SHARE
+SELECT id FROM redrive_run
+ WHERE id = %(run)b AND (state = 'planned' OR (state = 'running' AND kind = 'standing')) FOR SHARE
 """
 
 _LOCK = "SELECT id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]) ORDER BY id FOR UPDATE"

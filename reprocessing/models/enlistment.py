@@ -143,8 +143,10 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
 
-#: Of a run r: what it has on lanes, the next one takes. A plan has something there if its start died after it adopted.
-LEAVES: Final[LiteralString] = "(r.state IN ('finished', 'aborted', 'planned') AND r.id <> %(run)b)"
+#: Of a run r: what it has on lanes, the next one takes. A plan has something there if its start died after it adopted;
+#: whoever does not run leaves it there, since that start may yet come to its end.
+LEAVES: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
+    r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
 _LOCK_LANES = f"""
 SELECT count(*) AS n FROM (
@@ -197,10 +199,12 @@ WITH enlisted AS (
      WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
        AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
     RETURNING l.lane_id, l.sequence, l.message_id
+), firsts AS MATERIALIZED (
+    SELECT DISTINCT ON (lane_id) lane_id, sequence, message_id FROM enlisted ORDER BY lane_id, sequence, message_id
 )
-SELECT count(*) AS n, coalesce(array_agg(DISTINCT e.lane_id) FILTER (WHERE n.phase IN ('ready', 'held')
+SELECT (SELECT count(*) FROM enlisted) AS n, coalesce(array_agg(e.lane_id) FILTER (WHERE n.phase IN ('ready', 'held')
            AND (e.sequence, e.message_id) < (h.sequence, h.message_id)), '{{}}') AS ahead
-  FROM enlisted e JOIN redrive_lane n ON n.id = e.lane_id
+  FROM firsts e JOIN redrive_lane n ON n.id = e.lane_id
   LEFT JOIN LATERAL (
         SELECT w.sequence, w.message_id FROM redrive_letter w
          WHERE w.lane_id = e.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND NOT w.lets_pass

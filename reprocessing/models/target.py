@@ -138,7 +138,7 @@ class Sighting(models.Model):
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")
     seen_at = models.DateTimeField()
-    took = models.FloatField(default=0.0)
+    took = models.FloatField(db_default=0.0)
 
     class Meta:
         db_table = "redrive_sighting"

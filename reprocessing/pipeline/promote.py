@@ -6,7 +6,6 @@ Presumed delivered is what was sent well before its target was seen consumed, tw
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
@@ -17,6 +16,7 @@ from reprocessing.models import acknowledgement, evidence, hold, lanes, rows
 from reprocessing.models.evidence import Ripe, Watched
 from reprocessing.models.settlement import Deletable, presume
 from reprocessing.pipeline import clear, hear, tell
+from reprocessing.pipeline.keep import unslept
 from reprocessing.sqs import QueueAddress, depth
 from reprocessing.sqs.parallel import as_they_end
 
@@ -61,10 +61,11 @@ def _look(some: Sequence[Watched]) -> None:
 
     Which moment that is, is reckoned from one answer of Postgres; the threads that ask have no connection to it.
     """
-    began, since = lanes.clock(), time.monotonic()
+    clock = unslept()
+    before, began, since = clock(), lanes.clock(), clock()
 
     def ask(target: Watched) -> tuple[list[int], float, float]:
-        asked, empty = time.monotonic(), list[int]()
+        asked, empty = clock(), list[int]()
         try:
             found = depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn))
             if found.visible == 0 and found.delayed == 0:
@@ -73,7 +74,7 @@ def _look(some: Sequence[Watched]) -> None:
             logger.warning("%s", error)
         except Exception:  # one target's fault must leave the others their sightings
             logger.exception("What %s holds is not known.", target.url)
-        return empty, asked - since, time.monotonic() - asked
+        return empty, asked - since, clock() - asked + since - before
 
     for empty, after, took in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
         evidence.sight(empty, at=began + timedelta(seconds=after), took=took)

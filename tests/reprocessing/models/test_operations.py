@@ -278,6 +278,22 @@ def test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next(stock: St
     assert len(of(following)) == 2
 
 
+def test_a_run_that_is_paused_takes_nothing_from_a_plan_that_is_being_started(stock: Stock) -> None:
+    operations.abort(started(stock), **BY, stop_dlq=False)
+    being_started = planned(stock)
+    adoption.adopt(stock.dlq.pk, being_started.pk)
+    standing = Run.objects.create(
+        name="standing", dlq=stock.dlq, kind="standing", state="paused", asked_by="beat", started_at=NOW,
+        stopped_by="ann", why="the consumer is broken",
+    )  # fmt: skip
+    adoption.adopt(stock.dlq.pk, standing.pk)
+    rows.whole(lambda: enlistment.enlist(stock.dlq.pk, standing.pk))
+    assert (len(of(being_started)), len(of(standing))) == (2, 0)
+    Run.objects.filter(pk=standing.pk).update(state="running", stopped_by="", why="")
+    adoption.adopt(stock.dlq.pk, standing.pk)
+    assert (len(of(being_started)), len(of(standing))) == (0, 2)
+
+
 def test_two_plans_take_nothing_from_each_other_before_one_of_them_begins(stock: Stock) -> None:
     operations.abort(started(stock), **BY, stop_dlq=False)
     first, second = planned(stock), planned(stock)

@@ -255,14 +255,32 @@ def test_each_sighting_is_dated_by_its_own_question(monkeypatch: pytest.MonkeyPa
         now += 5
         return depth_of(address)
 
-    for module in (promote, parallel):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(promote, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(promote, "_THREADS", 1)
     monkeypatch.setattr(promote, "depth", depth)
     first.promote()
     seen = {one.target_id: one.seen_at for one in Sighting.objects.all()}
     assert seen[second.target.pk] - seen[first.target.pk] == timedelta(seconds=5)
     assert set(Sighting.objects.values_list("took", flat=True)) == {5.0}
+
+
+def test_a_look_before_which_the_machine_slept_may_be_as_early_as_before_it_slept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench, _ = _awaiting()
+    bench.delivered()
+    now, clock = 100.0, lanes.clock
+
+    def slept() -> datetime:
+        nonlocal now
+        now += 3_600
+        return clock()
+
+    monkeypatch.setattr(promote, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(lanes, "clock", slept)
+    bench.promote()
+    assert Sighting.objects.get().took == 3_600
 
 
 def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,8 +293,8 @@ def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(mo
         asked.append(address.url)
         raise QueueIsOutOfReach("no answer")
 
-    for module in (promote, parallel):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(promote, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(promote, "_THREADS", 1)
     monkeypatch.setattr(promote, "depth", depth)
     first.promote()

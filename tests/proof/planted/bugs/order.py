@@ -42,8 +42,8 @@ BUGS: Final = (
         name="a-plan-that-died-keeps-its-lanes",
         breaks="Recover alone: a plan that was killed after it adopted keeps letters for a day, and those behind them.",
         file="reprocessing/models/enlistment.py",
-        old="(r.state IN ('finished', 'aborted', 'planned') AND r.id <> %(run)b)",
-        new="(r.state IN ('finished', 'aborted') AND r.id <> %(run)b)",
+        old="(SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running'",
+        new="false",
         caught_by=(
             "tests/reprocessing/models/test_operations.py"
             "::test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next"
