@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from tests.proof.simulation.interrupt import Interrupt
+
 #: Seconds that any sleep takes: less is lost beside a date.
 LEAST: Final = 0.0001
+#: Seconds that a thread has for its end, which is at once but for a machine that is very busy.
+_PATIENCE: Final = 60.0
 #: A world that moves so often without coming to its end goes round in circles.
 MOST_STEPS: Final = 60_000
 
@@ -50,6 +54,7 @@ class Actor:
         self.blocked: Callable[[], bool] | None = None  # whether it still stands before a lock
         self.doomed = self.over = False
         self.mortal = True  # faults strike it
+        self.is_out = False  # it has the turn, and did not give it back
         self.frozen_at_the_wire = False
         self._go = _closed()
         self._part: Callable[[], None] | None = None
@@ -63,8 +68,10 @@ class Actor:
 
     def move(self) -> None:
         """Until it yields. Called by the stage."""
+        self.is_out = True
         self._go.release()
-        self.stage.back.acquire()
+        self.stage.back.acquire()  # whatever is raised from here leaves it out, and the stage of no more use
+        self.is_out = False
 
     def leave(self) -> None:
         """Let others move: this thread goes on when it is chosen again."""
@@ -74,10 +81,16 @@ class Actor:
             raise Crash
 
     def dismiss(self) -> None:
-        """End the thread."""
+        """End the thread; one that is in the middle of its part ends with the process."""
+        if self.is_out or not self.over:
+            return
         self._part = None
         self._go.release()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
+
+    def is_alive(self) -> bool:
+        """Whether its thread has not ended."""
+        return self._thread.is_alive()
 
     def _live(self) -> None:
         mine.actor = self
@@ -115,6 +128,7 @@ class Stage:
         struck: faults that fired, by their names.
         tale: what happened, step by step.
         bury: closes the connection of the actor whose thread asks.
+        interrupt: what is raised between two moves, and never inside one.
     """
 
     dice: Random = field(default_factory=Random)
@@ -129,6 +143,7 @@ class Stage:
     longest_freeze: float = 20.0
     back: threading.Lock = field(default_factory=_closed)
     actors: list[Actor] = field(default_factory=list)
+    interrupt: Interrupt = field(default_factory=Interrupt)
 
     def begin(self, seed: int, odds: Odds, now: float) -> None:
         """A new world."""
@@ -149,10 +164,22 @@ class Stage:
             if self.steps > MOST_STEPS:
                 raise WorldIsStuck(f"after {self.steps:,} steps it is not over")
             chosen.move()
+            self.interrupt.let_through()
             if self.trouble is not None:
                 raise self.trouble
             if self.locks_were_freed:
                 self.free()
+
+    def clear(self) -> None:
+        """Everybody leaves; whoever is in the middle of something is killed.
+
+        Where a move was broken off nobody moves any more: two would at a time.
+        """
+        self.odds, self.trouble = Odds(), None
+        for actor in self.actors:
+            while not actor.over and not any(one.is_out for one in self.actors):
+                actor.doomed = True
+                actor.move()
 
     def free(self) -> None:
         """Whoever stood before a lock that is free by now goes on as far as it gets; its thread is chosen later."""

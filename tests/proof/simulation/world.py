@@ -79,7 +79,15 @@ class Theatre:
                     actor.dismiss()
 
     def play(self, plot: Plot) -> Ending:
-        """One world; the tables are empty afterwards."""
+        """One world; the tables are empty afterwards.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed; everybody has left the stage.
+        """
+        with self.stage.interrupt:
+            return self._played(plot)
+
+    def _played(self, plot: Plot) -> Ending:
         self.stage.begin(plot.seed, plot.odds, BEGIN)
         self.near.begin(plot.seed)
         self.rates.begin()
@@ -175,13 +183,8 @@ class Theatre:
             self.stage.actors.append(actor)
 
     def _dismiss(self, cast: Cast) -> None:
-        """Everybody leaves; whoever was in the middle of something is killed."""
         cast.ended = True
-        self.stage.odds, self.stage.trouble = Odds(), None
-        for actor in self.stage.actors:
-            while not actor.over:
-                actor.doomed = True
-                actor.move()
+        self.stage.clear()
 
     def _judged(self, cast: Cast, broken: list[str], healed: float) -> Ending:
         plot, stage = cast.plot, self.stage
