@@ -6,7 +6,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from tests.proof.ledger import Entry, Ledger
+from tests.proof.ledger import Entry, Ledger, LedgerIsShut
 
 _FAILURES_SHOWN = 20
 
@@ -37,5 +37,7 @@ def _layer(layer: str, its: list[Entry]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(told(Ledger().entries())))  # noqa: T201  it is asked
-    sys.exit(0)
+    try:
+        print("\n".join(told(Ledger().entries())))  # noqa: T201  it is asked
+    except LedgerIsShut as shut:
+        sys.exit(str(shut))

@@ -1,16 +1,28 @@
-"""What was proved so far: one line of JSON an entry, so that a kill costs one entry and two may write at once."""
+"""What was proved so far: one line of JSON an entry, so that two may write at once.
+
+A kill costs what was being tried: one case, or with payloads the lot that travels together.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
 HOME: Final = Path(__file__).resolve().parents[2] / ".proof"
+#: Layers whose cases are numbers, and how many figures one has at the most.
+NUMBERED: Final = frozenset({"simulation", "machine"})
+_FIGURES: Final = 18
+
+
+class LedgerIsShut(Exception):
+    """What is proved cannot be written down, or not be read: what, where, and what to do, in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,34 +47,38 @@ class Entry:
 
 
 class Ledger:
-    """A file of entries. A torn last line, which a kill may leave, is no entry."""
+    """A file of entries. What is none is passed over: a torn line, which a kill may leave, or one of other types.
+
+    Raises:
+        LedgerIsShut: from whatever writes or reads, where the file or its folder does not let it.
+    """
 
     def __init__(self, file: Path = HOME / "ledger.jsonl") -> None:
         self._file = file
         self.noted = 0  #: by this process
 
+    def open_up(self) -> None:
+        """See to it that entries can be written and read, as it will be done; nothing is written yet."""
+        self._append(b"")
+        list(self.entries())
+
     def note(self, layer: str, name: str, *, passed: bool, why: str = "", **figures: float) -> None:
         """Add an entry, in one write."""
         self.noted += 1
-        self._file.parent.mkdir(parents=True, exist_ok=True)
         at = datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251  a diary
         told = {"layer": layer, "name": name, "passed": passed, "why": why, "figures": figures, "at": at}
-        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            os.write(descriptor, b"\n" + json.dumps(told).encode() + b"\n")  # whatever a torn line before it
-        finally:
-            os.close(descriptor)
+        self._append(b"\n" + json.dumps(told).encode() + b"\n")  # whatever a torn line before it
 
     def entries(self, layer: str | None = None) -> Iterator[Entry]:
         """All entries, or those of one layer, oldest first."""
-        if not self._file.exists():
-            return
-        for line in self._file.read_bytes().splitlines():
+        with _told(self._file, "read"):
             try:
-                entry = Entry(**json.loads(line))
-            except (ValueError, TypeError):
-                continue
-            if layer in {None, entry.layer}:
+                lines = self._file.read_bytes().splitlines()
+            except FileNotFoundError:
+                return
+        for line in lines:
+            entry = _entry(line)
+            if entry and layer in {None, entry.layer}:
                 yield entry
 
     def tried(self, layer: str) -> dict[str, int]:
@@ -76,3 +92,54 @@ class Ledger:
         """Those cases of a layer that did not pass when they were tried last."""
         latest = {entry.name: entry.passed for entry in self.entries(layer)}
         return [name for name, passed in latest.items() if not passed]
+
+    def turns(self, layer: str, names: Iterable[str]) -> dict[str, int]:
+        """These cases in the order in which they are to be tried, each with its turn; cases of one turn are equal.
+
+        Turn 0 have those that did not pass when they were tried last; the others one more than they have passed.
+        """
+        tried, failing = self.tried(layer), set(self.failing(layer))
+        found = {name: 0 if name in failing else 1 + tried.get(name, 0) for name in names}
+        return dict(sorted(found.items(), key=itemgetter(1)))
+
+    def _append(self, line: bytes) -> None:
+        with _told(self._file, "written"):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(descriptor, line)
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def _told(file: Path, done: str) -> Iterator[None]:
+    """What the system refuses, in a sentence for whoever can mend it."""
+    try:
+        yield
+    except OSError as error:
+        at = error.filename or file
+        if isinstance(error, PermissionError):
+            cure = f"let this user write and read it and its folder (chmod u+rwX {file.parent} {file})"
+        elif isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
+            cure = "move what is there away: the ledger is a file in a folder of its own"
+        else:
+            cure = "see to that"
+        raise LedgerIsShut(
+            f"The ledger of what is proved, {file}, cannot be {done}: {at}: {error.strerror}; {cure}."
+        ) from error
+
+
+def _entry(line: bytes) -> Entry | None:
+    """What the line says, if it is an entry."""
+    try:
+        entry = Entry(**json.loads(line))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    texts = all(isinstance(one, str) for one in (entry.layer, entry.name, entry.why, entry.at))
+    if not (texts and isinstance(entry.passed, bool) and isinstance(entry.figures, dict)):
+        return None
+    if not all(isinstance(one, int | float) for one in entry.figures.values()):
+        return None
+    is_number = entry.name.isdecimal() and len(entry.name) <= _FIGURES
+    return entry if is_number or entry.layer not in NUMBERED else None
