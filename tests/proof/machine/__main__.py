@@ -1,4 +1,4 @@
-"""Play one chunk of examples again: python -m tests.proof.machine SEED."""
+"""Play one chunk of examples again: python -m tests.proof.machine CHUNK."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
-        sys.exit("Usage: .venv/bin/python -m tests.proof.machine SEED, where SEED is a whole number.")
+        sys.exit("Usage: .venv/bin/python -m tests.proof.machine CHUNK, where CHUNK is a whole number.")
     os.environ["PROVE_SEED"] = sys.argv[1]
     here = str(Path(__file__).parent)
     sys.exit(pytest.main([here, "-m", "prove", "-k", "one_chunk_again", "-s", "-q", "--timeout", "0"]))

@@ -105,7 +105,7 @@ def test_chunks_that_nobody_has_played(ground: Ground, ledger: Ledger, is_time: 
 
 
 @pytest.mark.prove
-@pytest.mark.skipif("PROVE_SEED" not in os.environ, reason=".venv/bin/python -m tests.proof.machine SEED asks for it")
+@pytest.mark.skipif("PROVE_SEED" not in os.environ, reason=".venv/bin/python -m tests.proof.machine CHUNK asks for it")
 def test_one_chunk_again(ground: Ground) -> None:
     tale = _play(ground, int(os.environ["PROVE_SEED"]), Counter())
     assert not tale, tale
