@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator
 from time import monotonic
 
 import pytest
 
-from tests.proof.ledger import HOME, Ledger
+from tests.proof.asked import misnamed, refused
+from tests.proof.ledger import Ledger
 from tests.reprocessing.pipeline.bench import clock
 
 __all__ = ["clock"]
 
-_MINUTES = os.environ.get("PROVE_MINUTES", "10")
+_LONG = re.compile(r"(?<!not )\bprove\b")
 
 
-def pytest_configure() -> None:
-    """Nothing begins whose end is not known, or whose result nobody could write down."""
-    try:
-        endless = not 0 < float(_MINUTES) < float("inf")
-    except ValueError:
-        endless = True
-    if endless:
-        raise pytest.UsageError(f"MINUTES is {_MINUTES!r}: how many minutes each test may take, such as 10 or 0.5.")
-    if HOME.exists() and not os.access(HOME, os.R_OK | os.W_OK | os.X_OK):
-        raise pytest.UsageError(f"{HOME} cannot be written to: what is proved is kept there.")
-    if HOME.exists() and not HOME.is_dir():
-        raise pytest.UsageError(f"{HOME} is no folder: what is proved is kept in one of this name.")
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing of the long form begins whose end is not known, whose case there is not, or that nobody can write down.
+
+    `make prove` asks the same before there are servers.
+    """
+    if _LONG.search(config.getoption("markexpr")) and (why := refused(os.environ) or misnamed(os.environ)):
+        raise pytest.UsageError(why)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,6 +45,16 @@ def ledger() -> Ledger:
 
 @pytest.fixture
 def is_time() -> Callable[[], bool]:
-    """Whether there is time for another case: PROVE_MINUTES of each test, 10 unless they are told."""
-    end = monotonic() + 60 * float(_MINUTES)
-    return lambda: monotonic() < end
+    """Whether there is time for another case: PROVE_MINUTES of each test, 10 unless they are told.
+
+    Time begins when it is first asked, so one case is always begun; whatever is begun is ended.
+    """
+    ends: list[float] = []
+
+    def asked() -> bool:
+        if not ends:
+            ends.append(monotonic() + 60 * float(os.environ.get("PROVE_MINUTES", "10")))
+            return True
+        return monotonic() < ends[0]
+
+    return asked

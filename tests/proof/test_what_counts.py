@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from errno import EACCES
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +15,11 @@ from typing import Any
 import pytest
 
 from tests.proof import conftest
-from tests.proof.ledger import Ledger
+from tests.proof.asked import misnamed, refused
+from tests.proof.dependencies.outages import is_felt
+from tests.proof.ledger import Entry, Ledger
+from tests.proof.names import LAYERS
+from tests.proof.simulation.test_simulation import _seeds
 
 
 def test_a_test_of_the_long_form_that_tried_nothing_fails(tmp_path: Path) -> None:
@@ -24,26 +34,155 @@ def test_a_test_of_the_long_form_that_tried_nothing_fails(tmp_path: Path) -> Non
             calling.send(None)
 
 
+def test_time_begins_when_it_is_first_asked(is_time: Callable[[], bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was done before, one case is begun."""
+    now = [1_000_000.0]
+    monkeypatch.setattr(conftest, "monotonic", lambda: now[0])
+    monkeypatch.setenv("PROVE_MINUTES", "2")
+    seen = []
+    for seconds in (5_000, 119, 2):
+        now[0] += seconds
+        seen.append(is_time())
+    assert seen == [True, True, False]
+
+
 @pytest.mark.parametrize("minutes", ["x", "", "0", "-1", "nan", "inf"])
-def test_a_time_without_end_and_none_at_all_are_refused(minutes: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conftest, "_MINUTES", minutes)
-    with pytest.raises(pytest.UsageError, match="how many minutes"):
-        conftest.pytest_configure()
+def test_a_time_without_end_and_none_at_all_are_refused(minutes: str, tmp_path: Path) -> None:
+    assert refused({"PROVE_MINUTES": minutes}, ledger=_kept(tmp_path)) == (
+        f"MINUTES is {minutes!r}: how many minutes each test may take, such as 10 or 0.5."
+    )
 
 
-def test_a_ledger_that_cannot_be_written_is_told_before_anything_is_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["PROVE_SEED", "PROVE_SEEDS", "PROVE_REPETITION", "PROVE_BOOTHS"])
+def test_a_number_that_is_none_is_refused(name: str, tmp_path: Path) -> None:
+    assert refused({name: "abc"}, ledger=_kept(tmp_path)) == f"{name} is 'abc': it is a whole number, such as 3."
+    assert refused({name: "3"}, ledger=_kept(tmp_path)) == ""
+
+
+def test_a_layer_that_is_none_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    assert refused({}, "nonsense", _kept(tmp_path)) == (
+        "LAYER is 'nonsense'; there are: simulation, machine, failpoints, dependencies, planted, poison."
+    )
+    assert [refused({}, one, _kept(tmp_path)) for one in ("", *LAYERS, "poison/test_screens.py")] == [""] * 8
+    assert refused({}, "poison/nonsense", _kept(tmp_path)) != ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "asked", "like"),
+    [
+        ("PROVE_CASE", "redis is stoped", "'redis is stopped'"),
+        ("PROVE_CELL", "leased, heads not asked: kill-9", "'lanes leased, heads not asked: kill -9'"),
+        ("POISON", "screens/nothing of this name at all", ""),
+        ("POISON", "scr", ""),
+        ("PROVE_CASE", "", ""),
+    ],
+)
+def test_a_case_that_there_is_not_is_refused_with_what_is_like_it_and_where_all_are(
+    variable: str, asked: str, like: str
 ) -> None:
-    file = tmp_path / "ledger"
-    file.touch(mode=0o700)
-    monkeypatch.setattr(conftest, "HOME", file)
-    with pytest.raises(pytest.UsageError, match="is no folder"):
-        conftest.pytest_configure()
+    said = misnamed({variable: asked})
+    layer = {"PROVE_CASE": "dependencies", "PROVE_CELL": "failpoints", "POISON": "poison"}[variable]
+    assert said.startswith(f"{variable} is {asked!r}, and names no case; it is ")
+    assert said.endswith(f"All names: .venv/bin/python -m tests.proof.names {layer}")
+    assert like in said
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"PROVE_CASE": "redis is stopped"},
+        {"PROVE_CASE": "all in turn for ten minutes"},
+        {"PROVE_CELL": "kill -9"},
+        {"POISON": "fifo/first"},
+        {"POISON": "screens/"},
+        {"POISON": ""},
+    ],
+)
+def test_a_case_that_there_is_is_not_refused(asked: dict[str, str]) -> None:
+    assert misnamed(asked) == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_refused"), [("prove", True), ("not soak and not prove", False), ("", False)]
+)
+def test_only_who_asks_for_the_long_form_is_refused(
+    expression: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROVE_MINUTES", "x")
+    config: Any = SimpleNamespace(getoption={"markexpr": expression}.get)
+    refusal = pytest.raises(pytest.UsageError, match="how many")
+    outcome: AbstractContextManager[object] = refusal if is_refused else nullcontext()
+    with outcome:
+        conftest.pytest_configure(config)
+
+
+def test_a_ledger_that_is_shut_is_told_in_a_sentence_before_anything_is_tried(tmp_path: Path) -> None:
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    file.touch()
+    folder.mkdir()
+    said = [refused({}, ledger=Ledger(one)) for one in (file / "ledger.jsonl", folder)]
+    cure = "move what is there away: the ledger is a file in a folder of its own."
+    assert said == [
+        f"The ledger of what is proved, {file}/ledger.jsonl, cannot be written: {file}: File exists; {cure}",
+        f"The ledger of what is proved, {folder}, cannot be written: {folder}: Is a directory; {cure}",
+    ]
+
+
+@pytest.mark.parametrize(("call", "done"), [("mkdir", "written"), ("open", "written"), ("read_bytes", "read")])
+def test_a_ledger_that_somebody_else_owns_is_told_with_its_cure(
+    call: str, done: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the system says it to whoever is not root."""
+    file = tmp_path / "ledger.jsonl"
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(EACCES, "Permission denied", str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os if call == "open" else Path, call, denied)
+        said = refused({}, ledger=Ledger(file))
+    assert said == (
+        f"The ledger of what is proved, {file}, cannot be {done}: {file}: Permission denied; "
+        f"let this user write and read it and its folder (chmod u+rwX {tmp_path} {file})."
+    )
+
+
+def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
+    ledger = _kept(tmp_path)
+    whole = {"layer": "simulation", "name": "7", "passed": True, "why": "", "figures": {"steps": 2.0}, "at": "then"}
+    wrong = {"name": ["7"], "passed": "yes", "figures": {"x": "1"}, "why": None, "at": 1, "layer": 3, "more": 1}
+    lines = [*({**whole, name: value} for name, value in wrong.items()), {**whole, "name": "seven"}, 7, [], whole]
+    text = "\n".join(map(json.dumps, lines))
+    (tmp_path / "ledger.jsonl").write_text(f'{text}\n{{"layer": "simul')
+    assert list(ledger.entries()) == [Entry(**whole)]  # type: ignore[arg-type]  # as it was written
+
+
+def test_what_failed_last_comes_first_and_then_what_passed_least_often(tmp_path: Path) -> None:
+    ledger = _kept(tmp_path)
+    for name, passed in (("a", True), ("a", True), ("b", True), ("c", False), ("d", True), ("d", True), ("d", False)):
+        ledger.note("layer", name, passed=passed)
+    assert list(ledger.turns("layer", "abcde").items()) == [("c", 0), ("d", 0), ("e", 1), ("b", 2), ("a", 3)]
+
+
+def test_seeds_that_failed_last_are_played_before_those_that_nobody_has_played(tmp_path: Path) -> None:
+    ledger = _kept(tmp_path)
+    for name, passed in (("0", True), ("3", False), ("6", True), ("6", False), ("1", False), ("9", True)):
+        ledger.note("simulation", name, passed=passed)
+    assert list(islice(_seeds(ledger, 0), 4)) == [3, 6, 12, 15]
+
+
+def test_a_fault_that_reports_nothing_was_not_felt() -> None:
+    assert [is_felt(seen) for seen in ({}, {"a": 0}, {"a": 1, "b": 0}, {"a": 1})] == [False, False, False, True]
 
 
 def test_what_failed_last_is_known_until_it_passes(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = _kept(tmp_path)
     for name, passed in (("a", True), ("b", False), ("c", False), ("a", False), ("c", True)):
         ledger.note("layer", name, passed=passed)
     ledger.note("other", "d", passed=False)
     assert ledger.failing("layer") == ["a", "b"]
+
+
+def _kept(folder: Path) -> Ledger:
+    return Ledger(folder / "ledger.jsonl")

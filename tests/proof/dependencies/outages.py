@@ -27,6 +27,11 @@ _AT_WORK = "SELECT id FROM redrive_lane WHERE phase = 'leased' ORDER BY id LIMIT
 ON_THE_WIRE = 0.75  # seconds: the life of a token, and what a request takes to be counted
 
 
+def is_felt(seen: Fired) -> bool:
+    """Whether all that was armed was felt; of what reports nothing nobody knows."""
+    return bool(seen) and all(seen.values())
+
+
 def postgres_is_restarted(world: World) -> Fired:
     """Immediately: no connection is closed, and the log is replayed at the start."""
     lost = 0

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle as cycled
 from itertools import islice, product
-from operator import itemgetter
 from time import monotonic
 
 import pytest
 
 from tests.conftest import empty
+from tests.proof import names
 from tests.proof.ledger import Ledger
+from tests.proof.names import SCREENS
 from tests.proof.poison import cycle
 from tests.proof.poison.corpus import CORPUS, Payload
 from tests.proof.poison.cycle import Cycle
@@ -24,9 +25,7 @@ from tests.reprocessing.pipeline.targets.kinds import World
 pytestmark = [pytest.mark.prove, pytest.mark.django_db(transaction=True)]
 
 LAYER = "poison"
-#: How the names of those cases begin that are looked at on screens.
-SCREENS = "screens/"
-PLACES = {"first": 0, "middle": 4, "last": 9}
+PLACES = dict(zip(names.PLACES, (0, 4, 9), strict=True))
 #: Payloads that die together, three in a batch among seven mates, and bytes of them.
 TOGETHER, BYTES = 99, 12 << 20
 _THROUGH_THE_GATEWAY = ("http", "lambda", "topic", "bus")
@@ -34,11 +33,12 @@ _THROUGH_THE_GATEWAY = ("http", "lambda", "topic", "bus")
 
 @dataclass(frozen=True)
 class Case:
-    """One payload at one place of a batch, to one station."""
+    """One payload at one place of a batch, to one station; with those of its shift it travels."""
 
     station: Station
     place: str
     payload: Payload
+    shift: int
 
     @property
     def name(self) -> str:
@@ -89,21 +89,25 @@ def _noted(ledger: Ledger, one: Cycle, lot: Sequence[Case]) -> list[str]:
 
 
 def _least_proved(ledger: Ledger) -> Iterator[list[Case]]:
-    """Lots of cases of one station, what was proved least often first; POISON names a case, or how several begin."""
-    tried, wanted = ledger.tried(LAYER), os.environ.get("POISON", "")
-    lots = []
-    for turn, station in product(range(len(PLACES)), STATIONS.values()):
-        cases = [
-            Case(station, place, payload)
-            for payload, place in zip(CORPUS.values(), islice(cycled(PLACES), turn, None), strict=False)
-        ]
-        by_times: dict[int, list[Case]] = {}
-        for one in cases:
-            if one.name.startswith(wanted):
-                by_times.setdefault(tried.get(one.name, 0), []).append(one)
-        lots += [(times, lot) for times, some in by_times.items() for lot in _lots(some)]
-    for _, lot in sorted(lots, key=itemgetter(0)):
-        yield lot
+    """Lots of cases of one station: what failed last comes first, then what was proved least often.
+
+    POISON names a case, or how several begin.
+    """
+    wanted = os.environ.get("POISON", "")
+    cases = {one.name: one for one in _cases() if one.name.startswith(wanted)}
+    together: dict[tuple[int, int, str], list[Case]] = {}
+    for name, turn in ledger.turns(LAYER, cases).items():
+        one = cases[name]
+        together.setdefault((turn, one.shift, one.station.name), []).append(one)
+    for some in together.values():
+        yield from _lots(some)
+
+
+def _cases() -> Iterator[Case]:
+    """All, in the order in which nobody has tried them yet: each payload is soon somewhere, to every station."""
+    for shift, station in product(range(len(PLACES)), STATIONS.values()):
+        placed = zip(CORPUS.values(), islice(cycled(PLACES), shift, None), strict=False)
+        yield from (Case(station, place, payload, shift) for payload, place in placed)
 
 
 def _lots(some: Sequence[Case]) -> Iterator[list[Case]]:

@@ -22,10 +22,11 @@ from reprocessing.admin.reading import visible
 from reprocessing.models import DeadLetter, Rule, lanes, rules
 from reprocessing.pipeline import preview
 from tests.proof.ledger import Ledger
+from tests.proof.names import SCREENS
 from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.corpus import Payload as Odd
 from tests.proof.poison.secrecy import quoted, values_of
-from tests.proof.poison.test_everywhere import LAYER, SCREENS
+from tests.proof.poison.test_everywhere import LAYER
 from tests.reprocessing.admin.lot import LOOKS, person, token
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
@@ -85,9 +86,9 @@ def _again(name: str) -> str:
 
 
 def _lots(ledger: Ledger) -> Iterator[list[Odd]]:
-    tried, wanted = ledger.tried(LAYER), os.environ.get("POISON", SCREENS)
-    some = [one for one in CORPUS.values() if f"{SCREENS}{one.name}".startswith(wanted)]
-    left = iter(sorted(some, key=lambda one: tried.get(f"{SCREENS}{one.name}", 0)))
+    wanted = os.environ.get("POISON", SCREENS)
+    some = {name: one for one in CORPUS.values() if (name := f"{SCREENS}{one.name}").startswith(wanted)}
+    left = (some[name] for name in ledger.turns(LAYER, some))
     while lot := list(islice(left, TOGETHER)):
         yield lot
 
