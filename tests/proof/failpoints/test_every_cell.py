@@ -1,4 +1,4 @@
-"""Every point with every fault, again and again, those first that were proved least often."""
+"""Every point with every fault, again and again: what failed last comes first, then what was proved least often."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _trials(ledger: Ledger) -> Iterator[tuple[str, int]]:
         yield from ((one.name, int(os.environ.get("PROVE_REPETITION", "0"))) for one in CELLS if asked in one.name)
         return
     passed = ledger.tried(LAYER)
-    cells = sorted((one.name for one in CELLS), key=lambda name: passed.get(name, 0))
+    cells = list(ledger.turns(LAYER, (one.name for one in CELLS)))
     for first in range(0, len(cells), FEW):
         for time in range(TIMES):
             yield from ((cell, passed.get(cell, 0) + time) for cell in cells[first : first + FEW])

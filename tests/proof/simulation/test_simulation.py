@@ -78,9 +78,9 @@ def _say(text: str) -> None:
 
 
 def _seeds(ledger: Ledger, stream: int) -> Iterator[int]:
-    """Those of a stream that never passed, and then those that nobody has played, without end."""
-    tried = {int(name): often for name, often in ledger.tried(LAYER).items() if int(name) % STREAMS == stream}
-    yield from sorted(seed for seed, often in tried.items() if not often)
+    """Those of a stream that failed when they were played last, and then those that nobody has played, without end."""
+    tried = [seed for name in ledger.tried(LAYER) if (seed := int(name)) % STREAMS == stream]
+    yield from sorted(seed for name in ledger.failing(LAYER) if (seed := int(name)) % STREAMS == stream)
     yield from count(max(tried, default=stream - STREAMS) + STREAMS, STREAMS)
 
 
@@ -93,7 +93,7 @@ def _why(ending: Ending) -> str:
 def test_seeds_that_nobody_has_played(
     theatre: Theatre, stream: int, ledger: Ledger, is_time: Callable[[], bool]
 ) -> None:
-    """From where the ledger ends; each stream of them may have a process of its own: ARGS="-n 3"."""
+    """Those that failed last, and then from where the ledger ends; ARGS="-n 3": each stream has its own process."""
     most = int(os.environ.get("PROVE_SEEDS", "1000000")) // STREAMS
     bad, told = 0, monotonic()
     for done, seed in enumerate(islice(_seeds(ledger, stream), most), 1):
