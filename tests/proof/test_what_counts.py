@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from errno import EACCES
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +44,15 @@ def test_time_begins_when_it_is_first_asked(is_time: Callable[[], bool], monkeyp
         now[0] += seconds
         seen.append(is_time())
     assert seen == [True, True, False]
+
+
+def test_one_case_is_begun_however_little_time_there_is(
+    is_time: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = count()
+    monkeypatch.setattr(conftest, "monotonic", lambda: float(next(seconds)))
+    monkeypatch.setenv("PROVE_MINUTES", "0.001")
+    assert [is_time(), is_time()] == [True, False]
 
 
 @pytest.mark.parametrize("minutes", ["x", "", "0", "-1", "nan", "inf"])
