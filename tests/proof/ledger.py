@@ -119,7 +119,9 @@ def _told(file: Path, done: str) -> Iterator[None]:
         yield
     except OSError as error:
         at = error.filename or file
-        if isinstance(error, PermissionError):
+        if isinstance(error, PermissionError) and str(at) == str(file.parent):  # it is not there yet
+            cure = f"let this user write to {file.parent.parent}"
+        elif isinstance(error, PermissionError):
             cure = f"let this user write and read it and its folder (chmod u+rwX {file.parent} {file})"
         elif isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
             cure = "move what is there away: the ledger is a file in a folder of its own"

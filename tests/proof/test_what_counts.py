@@ -138,7 +138,7 @@ def test_a_ledger_that_is_shut_is_told_in_a_sentence_before_anything_is_tried(tm
     ]
 
 
-@pytest.mark.parametrize(("call", "done"), [("mkdir", "written"), ("open", "written"), ("read_bytes", "read")])
+@pytest.mark.parametrize(("call", "done"), [("open", "written"), ("read_bytes", "read")])
 def test_a_ledger_that_somebody_else_owns_is_told_with_its_cure(
     call: str, done: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +154,23 @@ def test_a_ledger_that_somebody_else_owns_is_told_with_its_cure(
     assert said == (
         f"The ledger of what is proved, {file}, cannot be {done}: {file}: Permission denied; "
         f"let this user write and read it and its folder (chmod u+rwX {tmp_path} {file})."
+    )
+
+
+def test_a_ledger_for_which_there_is_no_folder_and_can_be_none_is_told_with_its_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".proof"
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(EACCES, "Permission denied", str(folder))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", denied)
+        said = refused({}, ledger=_kept(folder))
+    assert said == (
+        f"The ledger of what is proved, {folder}/ledger.jsonl, cannot be written: {folder}: Permission denied; "
+        f"let this user write to {tmp_path}."
     )
 
 
