@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 HOME: Final = Path(__file__).resolve().parents[2] / ".proof"
 #: Layers whose cases are numbers, and how many figures one has at the most.
@@ -138,10 +138,11 @@ def _entry(line: bytes) -> Entry | None:
         entry = Entry(**json.loads(line))
     except (ValueError, TypeError, RecursionError):
         return None
-    texts = all(isinstance(one, str) for one in (entry.layer, entry.name, entry.why, entry.at))
-    if not (texts and isinstance(entry.passed, bool) and isinstance(entry.figures, dict)):
+    said: Any = entry  # a line may say anything
+    texts = all(isinstance(one, str) for one in (said.layer, said.name, said.why, said.at))
+    if not (texts and isinstance(said.passed, bool) and isinstance(said.figures, dict)):
         return None
-    if not all(isinstance(one, int | float) for one in entry.figures.values()):
+    if not all(isinstance(one, int | float) for one in said.figures.values()):
         return None
     is_number = entry.name.isdecimal() and len(entry.name) <= _FIGURES
     return entry if is_number or entry.layer not in NUMBERED else None
