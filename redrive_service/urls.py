@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import path
+from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
 from reprocessing.reports import reports
@@ -17,4 +19,6 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("reports", reports),
+    # What a browser asks for beside any answer that is no page, a board's JSON, say.
+    path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("reprocessing/icon.svg"))),
 ]

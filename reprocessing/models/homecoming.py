@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, DENIED, LEFT_BEHIND
+from reprocessing.models.aftermath import AFTERMATH, DENIED, LEFT_BEHIND, OUTLASTS
 from reprocessing.models.settlement import Deletable
 
 # Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
-# its consumer has said before that it failed.
+# its consumer has said before that it failed. Where an earlier attempt of it ended unknown, its copy may come back yet:
+# the key stays held so long, and whoever finds that no attempt is left sees to the lane.
 _RETURN = f"""
 WITH back AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(attempts)b::bigint[], %(letters)b::bigint[],
@@ -30,6 +31,17 @@ WITH back AS (
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
     RETURNING a.letter_id, a.no, b.due, b.spent, {DENIED} AS denied
+), unsure AS (
+    SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => t.window))) AS until,
+           bool_or({OUTLASTS}) AS outlasts
+      FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
+     WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND NOT u.id = ANY(%(attempts)b::bigint[])
+       AND u.outcome = 'unknown' AND u.returned_at IS NULL
+       AND coalesce(u.deadline, u.closed_at + make_interval(secs => t.window)) > redrive_now()
+     GROUP BY u.letter_id
+), judged AS (
+    SELECT c.letter_id, c.no, c.due, c.denied, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS spent
+      FROM closed c LEFT JOIN unsure u USING (letter_id)
 ), moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
@@ -43,13 +55,14 @@ WITH back AS (
                          THEN 'it came back to the dlq after its last attempt' ELSE '' END,
            finished_at = CASE WHEN l.state IN ('parked', 'discarded') THEN l.finished_at
                               WHEN c.spent THEN redrive_now() END
-      FROM closed c
+      FROM judged c
      WHERE l.id = c.letter_id AND NOT c.denied
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = l.id AND later.no > c.no
                           AND later.outcome IS DISTINCT FROM 'not_sent')
        AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
-              CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, NULL::timestamptz AS until
+              CASE WHEN l.state = 'discarded' THEN 'discarded'
+                   WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
 ), {LEFT_BEHIND}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant

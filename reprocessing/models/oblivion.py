@@ -10,7 +10,8 @@ from django.db import transaction
 from reprocessing.models import rows
 
 # Not before a copy could no longer turn up: the dlq's retention and a day after the last of them was gone. One that
-# nobody could delete is gone by itself then, counted from when it came to sight again.
+# nobody could delete is gone by itself then, counted from when it came to sight again. Nor while an attempt of it is
+# open, which may hold a lane: that, and all behind it, would wait for its end for ever.
 _CHOOSE = """
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.state IN ('delivered', 'duplicate', 'discarded')
@@ -19,6 +20,7 @@ SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
                     AND coalesce(c.gone_at, c.visible_until)
                         > redrive_now() - make_interval(secs => d.retention) - interval '1 day')
    AND NOT EXISTS (SELECT FROM redrive_letter t WHERE t.duplicate_of_id = l.id)
+   AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
  ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
 """
 

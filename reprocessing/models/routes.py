@@ -28,6 +28,7 @@ class Asked:
         origin: ARN of the queue it died in; empty if nobody knows.
         home: the target of its origin, where it goes when no rule says otherwise.
         objection: why it is parked before it is anybody's turn to ask about it; else empty.
+        target_id: where it goes as things stand; claims: it has a key by which it is sent there once.
         released: a person released it; size: bytes of its body.
         body: empty when it was not asked for, or is larger than rules read.
     """
@@ -39,6 +40,8 @@ class Asked:
     state: str
     origin: str
     home: int | None
+    target_id: int | None
+    claims: bool
     route: str
     rule_id: int | None
     route_version: int
@@ -77,8 +80,8 @@ class Decided:
 # By chunks of bounded bytes; what rules do not read stays where it is. They read what will be sent.
 _COLUMNS: Final[LiteralString] = """
 SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS origin,
-       o.target_id AS home, l.route, l.rule_id, l.route_version, l.objection,
-       l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
+       o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id, l.route_version,
+       l.objection, l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
        coalesce(v.attributes, p.attributes) AS attributes, p.system,
        CASE WHEN %(bodies)b::bool AND octet_length(coalesce(v.body, p.body)) <= %(limit)b::int
             THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
@@ -289,11 +292,9 @@ def stopped(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
 
 
 def look_again(version: int, *, rules: bool) -> None:
-    """Due lanes behind what lets nothing go are leased once more where the head is to be asked anew.
+    """Due lanes behind what lets nothing go are leased once more where the head is to be asked anew by this version.
 
-    Args:
-        version: the rulebook's.
-        rules: some hold; else only heads that were asked before are to be asked.
+    `rules`: some hold; else only heads that were asked before are to be asked.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

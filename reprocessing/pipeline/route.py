@@ -52,12 +52,21 @@ class _Lot:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What is to be done about one letter, and what is said of its lane while it is stopped."""
+    """What is to be done about one letter, and what is said of its lane while it is stopped.
+
+    `leaves`: it goes elsewhere than before, where it has a key that is free then.
+    """
 
     decided: Decided
     closing: Closing | None = None
     why: str = ""
     trouble: str = ""
+    leaves: bool = False
+
+    @property
+    def is_final(self) -> bool:
+        """Where it was, nothing of it may be left."""
+        return self.closing is not None or self.leaves
 
 
 def heads(standings: Sequence[Standing], book: Book, *, lease: float) -> Turned:
@@ -65,8 +74,9 @@ def heads(standings: Sequence[Standing], book: Book, *, lease: float) -> Turned:
 
     Those that go keep their lanes leased, with target, rate class and rule as decided; those that a rule holds, delays
     or could not be asked about leave them; quarantined and discarded ones make room for the next head, which is to be
-    asked in its turn. One that is to end, and of which a copy may come back yet, rests until it cannot, and is asked
-    about again then. What the book of an older version says is not written: such a head is to be asked again.
+    asked in its turn. One that is to end, or to go elsewhere with its key, and of which a copy may come back yet, rests
+    until it cannot, and is asked about again then. What the book of an older version says is not written: such a head
+    is to be asked again.
 
     Raises:
         django.db.Error: Postgres failed; nothing of it is done.
@@ -142,11 +152,11 @@ def _route(lot: _Lot, book: Book, *, lease: float) -> Turned:
 
 
 def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -> set[int]:
-    """Letters that are to end here, once no copy of them can come back: they are asked about again then."""
+    """Letters that are to end or to leave, once no copy of them can come back: they are asked about again then."""
     ending = [
         letter
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
-        if lane in mine and letter in answers and answers[letter].closing is not None
+        if lane in mine and letter in answers and answers[letter].is_final
     ]
     return put_off(ending, owned=lot.owned) if ending else set()
 
@@ -157,9 +167,16 @@ def _answers(lot: _Lot, book: Book) -> dict[int, _Answer]:
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)
     while left and (loaded := routes.load(left, bodies=bodies)):
-        answers |= {one.letter_id: _answer(one, book.ask(one)) for one in loaded}
+        answers |= {one.letter_id: _whole(one, _answer(one, book.ask(one))) for one in loaded}
         left = [one for one in left if one > loaded[-1].letter_id]
     return answers
+
+
+def _whole(letter: Asked, answer: _Answer) -> _Answer:
+    """With what follows for where the letter was to go until now."""
+    decided = answer.decided
+    moves = decided.target_id not in {None, letter.target_id} and not decided.keeps_place
+    return replace(answer, leaves=letter.claims and moves)
 
 
 def _answer(letter: Asked, routed: Routed) -> _Answer:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.staticfiles import finders
 from django.test import Client
 
 from reprocessing.models import Breaker, Review, stops
@@ -75,3 +76,9 @@ def test_who_is_not_logged_in_is_not_told_where_it_is(client: Client, settings: 
 def test_moments_are_told_in_seconds_of_utc(root: Client) -> None:
     Review.objects.create(act="noted", by="ann", reason="why", at=datetime(2026, 2, 1, 15, 4, 5, tzinfo=UTC))
     assert "2026-02-01 15:04:05 UTC" in root.get("/admin/reprocessing/review/").content.decode()
+
+
+def test_a_browser_that_asks_for_an_icon_where_no_page_names_one_is_shown_ours(client: Client) -> None:
+    answer = client.get("/favicon.ico")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/static/reprocessing/icon.svg")
+    assert finders.find("reprocessing/icon.svg") is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from botocore.exceptions import ClientError
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -156,13 +157,19 @@ class Machine(Deeds):
 
     @rule(one=consumes(taken))
     def process(self, one: dict[str, Any]) -> None:
-        """It is well with one; when the message is another receive's by then, this changes nothing."""
+        """It is well with one; when the message is another receive's by then, or its time is over, nothing changes."""
         before = one["MessageId"] in self.ground.lies_in(self.ground.origin_url)
-        self.ground.perform(
-            lambda: self.ground.near.delete_message(QueueUrl=self.ground.origin_url, ReceiptHandle=one["ReceiptHandle"])
-        )
+        self.ground.perform(lambda: self._acknowledge(one["ReceiptHandle"]))
         if before and one["MessageId"] not in self.ground.lies_in(self.ground.origin_url):
             self._watch.consumed.add(one["MessageId"])
+
+    def _acknowledge(self, handle: str) -> None:
+        """A FIFO queue refuses a handle whose time is over: its consumer is given the message again."""
+        try:
+            self.ground.near.delete_message(QueueUrl=self.ground.origin_url, ReceiptHandle=handle)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "InvalidParameterValue":
+                raise
 
     @precondition(lambda self: self._lies_at_the_origin())
     @rule()

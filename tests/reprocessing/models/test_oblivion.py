@@ -145,6 +145,20 @@ def test_a_letter_outlives_its_duplicates(clock: Clock) -> None:
     assert not _is_there(letter)
 
 
+def test_a_letter_that_may_come_back_yet_is_not_forgotten_while_its_lane_waits_for_that(clock: Clock) -> None:
+    """A person discarded it while the end of its last attempt was unknown."""
+    stock = Stock()
+    letter = _finished(stock, state="discarded", lane=stock.lane)
+    attempt = Attempt.objects.create(
+        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
+        opened_at=lanes.clock(), holds_lane=True, deadline=lanes.clock(),
+    )  # fmt: skip
+    clock.advance(HISTORY + 1)
+    assert (_forget(), _is_there(letter)) == (0, True)
+    Attempt.objects.filter(pk=attempt.pk).update(closed_at=lanes.clock(), outcome="unknown", holds_lane=False)
+    assert (_forget(), _is_there(letter)) == (1, False)
+
+
 def test_a_key_s_lane_stays_and_a_lane_of_one_letter_goes_with_it(clock: Clock) -> None:
     stock = Stock()
     single = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"s" * 32, single=True)

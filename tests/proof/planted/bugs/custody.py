@@ -152,6 +152,17 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="forgotten-while-its-lane-waits-for-it",
+        breaks="A letter whose last attempt is open is purged, and its lane waits for it for ever.",
+        file="reprocessing/models/oblivion.py",
+        old="WHERE a.letter_id = l.id AND a.closed_at IS NULL)",
+        new="WHERE a.letter_id = l.id AND false)",
+        caught_by=(
+            "tests/reprocessing/models/test_oblivion.py"
+            "::test_a_letter_that_may_come_back_yet_is_not_forgotten_while_its_lane_waits_for_that"
+        ),
+    ),
+    Bug(
         name="drained-after-one-empty-poll",
         breaks="A dlq has run dry when every receiver heard nothing three times: one false-empty answer is believed.",
         file="reprocessing/pipeline/listen.py",

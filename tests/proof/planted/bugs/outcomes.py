@@ -210,4 +210,15 @@ BUGS: Final = (
             "::test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back"
         ),
     ),
+    Bug(
+        name="a-key-is-free-where-a-copy-may-lie",
+        breaks="A rule sends a letter elsewhere, and its key is free in the target that a copy of it may lie in.",
+        file="reprocessing/pipeline/route.py",
+        old="        return self.closing is not None or self.leaves\n",
+        new="        return self.closing is not None\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
+            "::test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back"
+        ),
+    ),
 )

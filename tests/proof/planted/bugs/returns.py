@@ -10,6 +10,7 @@ _HOMECOMING: Final = "reprocessing/models/homecoming.py"
 _ARRIVAL: Final = "reprocessing/models/arrival.py"
 _OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
 _OF_GATHER: Final = "tests/reprocessing/pipeline/test_gather.py"
+_UNKNOWN: Final = "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
 _SUPERSEDED: Final = f"{_OF_CAPTURE}::test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing"
 
 BUGS: Final = (
@@ -71,9 +72,25 @@ BUGS: Final = (
         name="a-return-keeps-its-key",
         breaks="A key is free after a return: the letter's twins are closed as duplicates of what failed.",
         file=_HOMECOMING,
-        old="CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim",
-        new="NULL AS claim",
+        old="THEN 'held' ELSE 'free' END AS claim",
+        new="THEN 'held' END AS claim",
         caught_by=f"{_OF_CAPTURE}::test_a_return_frees_the_key_of_its_letter",
+    ),
+    Bug(
+        name="a-return-frees-the-key-of-a-copy-nobody-heard-of",
+        breaks="While a copy of an earlier attempt may lie in the target, the key is held, and the next letter waits.",
+        file=_HOMECOMING,
+        old="AND u.outcome = 'unknown' AND u.returned_at IS NULL",
+        new="AND u.outcome = 'unknown' AND u.returned_at IS NOT NULL",
+        caught_by=f"{_UNKNOWN}::test_a_later_one_that_comes_back_keeps_the_key",
+    ),
+    Bug(
+        name="a-last-return-ends-a-letter-of-which-a-copy-may-be-about",
+        breaks="The letter that came back after its last attempt keeps its lane while an earlier copy may come back.",
+        file=_HOMECOMING,
+        old="c.spent AND NOT coalesce(u.outlasts, false) AS spent",
+        new="c.spent AS spent",
+        caught_by=f"{_UNKNOWN}::test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back",
     ),
     Bug(
         name="a-return-overrules-a-person",

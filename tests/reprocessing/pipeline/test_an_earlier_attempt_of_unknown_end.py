@@ -1,0 +1,112 @@
+"""An earlier attempt ended unknown: whatever becomes of a later one, a copy of the letter may lie in the target yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.verdict import Outcome, Unknown
+from reprocessing.models import Claim, Target
+from reprocessing.models.intent import Intended
+from reprocessing.models.settlement import PUT_OFF
+from reprocessing.pipeline import deliver
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.rulings import rule
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REST, WINDOW = 30, 100
+
+
+def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Workbench:
+    """Two letters of one key, of which the first went out unheard, and is due again."""
+    bench = Workbench(
+        fields={
+            "ordering_key": "attribute:key", "sequence": "attribute:n", "idempotency_key": "attribute:event",
+            "max_attempts": 2, "backoff_base": REST, "backoff_cap": REST, "backoff_jitter": "none", **fields,
+        }
+    )  # fmt: skip
+    bench.judge_by_absence(window=WINDOW, advance=advance)
+    for n in ("1", "2"):
+        bench.bury(n, key="k", n=n, event=f"e{n}")
+    bench.ready()
+    post = deliver.letters
+
+    def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
+        post(intended, *rest, **options)
+        return {one.attempt_id: Unknown("the reply was lost") for one in intended}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deliver, "letters", deaf)
+        bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == ["1"]
+    clock.advance(REST)
+    return bench
+
+
+def _once_more(bench: Workbench) -> dict[str, Any]:
+    """What the second attempt sent, and was heard of; it came back."""
+    bench.replay(seconds=1)
+    sent = bench.delivered()[0]
+    bench.come_back(sent)
+    bench.capture()
+    return sent
+
+
+def _first(bench: Workbench) -> str:
+    letter = bench.letter(payload__body=b"1")
+    return f"{letter.state} {letter.reason}".strip()
+
+
+def _key(bench: Workbench) -> str:
+    return Claim.objects.get(letter=bench.letter(payload__body=b"1")).state
+
+
+def test_a_later_one_that_comes_back_keeps_the_key(clock: Clock) -> None:
+    bench = _unheard(clock, max_attempts=3)
+    _once_more(bench)
+    assert (bench.history(), _first(bench), _key(bench)) == ([(1, "unknown", 0), (2, "returned", 0)], "waiting", "held")
+
+
+def test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back(clock: Clock) -> None:
+    bench = _unheard(clock)
+    _once_more(bench)
+    clock.advance(REST)
+    bench.replay(seconds=1)
+    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
+    clock.advance(WINDOW)
+    bench.replay(seconds=1)
+    assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
+    assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:
+    bench = _unheard(clock)
+    bench.replay(seconds=1)
+    second = bench.delivered()[0]
+    marked = second["MessageAttributes"]["RedriveId"]
+    first = {"RedriveId": {**marked, "StringValue": marked["StringValue"].rpartition(":")[0] + ":1"}}
+    for attributes in (first, {}):
+        bench.come_back({**second, "MessageAttributes": {**second["MessageAttributes"], **attributes}})
+    bench.capture()
+    assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
+
+
+def test_where_the_next_may_go_at_once_the_letter_is_parked_at_once(clock: Clock) -> None:
+    bench = _unheard(clock, advance="accepted")
+    _once_more(bench)
+    assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
+
+
+def test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back(clock: Clock) -> None:
+    """Its key would be free where a copy of it may lie."""
+    bench = _unheard(clock, max_attempts=3)
+    other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
+    rule("elsewhere", "divert", "attribute:n equals 1", target=other)
+    bench.replay(seconds=1)
+    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered(url)) == ("waiting", "held", PUT_OFF, [])
+    clock.advance(WINDOW)
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered(url)] == ["1"]
