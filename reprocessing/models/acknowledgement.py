@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, LEFT_BEHIND
+from reprocessing.models.aftermath import AFTERMATH, JUDGED, LEFT_BEHIND
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.reports import LATELY, SAID
 from reprocessing.models.rule import BACKOFF
@@ -42,23 +42,23 @@ WITH asked AS (
            closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
            ill = CASE WHEN a.outcome = 'unknown' THEN a.ill ELSE w.failed END
       FROM word w WHERE a.id = w.id
-    RETURNING a.letter_id, w.was, w.failed, w.due, w.spent
-), moved AS (
+    RETURNING a.id, a.letter_id, w.was, w.failed, w.due, w.spent
+), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + c.failed::int, lets_pass = false, presumed = false,
            state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state IN ('waiting', 'parked', 'discarded')
-                        THEN l.state WHEN c.spent THEN 'parked' ELSE 'waiting' END,
+                        THEN l.state WHEN c.ends THEN 'parked' ELSE 'waiting' END,
            due_at = CASE WHEN NOT c.failed OR l.state IN ('parked', 'discarded') THEN NULL
                          WHEN l.state = 'waiting' THEN l.due_at
-                         WHEN NOT c.spent THEN redrive_now() + make_interval(secs => c.due) END,
+                         WHEN NOT c.ends THEN redrive_now() + make_interval(secs => c.due) END,
            reason = CASE WHEN NOT c.failed OR l.state IN ('waiting', 'discarded') THEN ''
-                         WHEN l.state = 'parked' THEN l.reason WHEN c.spent THEN 'attempts_spent' ELSE '' END,
+                         WHEN l.state = 'parked' THEN l.reason WHEN c.ends THEN 'attempts_spent' ELSE '' END,
            detail = CASE WHEN NOT c.failed THEN '' WHEN l.state IN ('waiting', 'parked', 'discarded') THEN l.detail
-                         WHEN c.spent THEN 'its consumer says that it failed, in its last attempt' ELSE '' END,
+                         WHEN c.ends THEN 'its consumer says that it failed, in its last attempt' ELSE '' END,
            finished_at = CASE WHEN l.state = 'delivered' AND NOT c.failed OR l.state IN ('parked', 'discarded')
                                    AND c.failed THEN l.finished_at
-                              WHEN NOT c.failed OR (c.spent AND l.state <> 'waiting') THEN redrive_now() END
-      FROM closed c
+                              WHEN NOT c.failed OR (c.ends AND l.state <> 'waiting') THEN redrive_now() END
+      FROM judged c
      WHERE l.id = c.letter_id
        AND CASE WHEN l.state IN ('sending', 'awaiting', 'delivered') THEN true
                 WHEN c.failed THEN l.state IN ('waiting', 'parked', 'discarded')
@@ -66,8 +66,8 @@ WITH asked AS (
                                           OR (coalesce(c.was, 'unknown') = 'unknown' AND l.reason = 'attempts_spent')
                 ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.forgiven < l.attempts END
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
-              CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END
-              AS claim, NULL::timestamptz AS until
+              CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
+                   WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
 ), {LEFT_BEHIND}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # as above

@@ -39,6 +39,23 @@ left_behind AS (
 #: unknown, and the next letter of the lane waits for that.
 OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
 
+# To be put behind a `closed` of: id, letter_id, spent. Of each letter, until when a copy of another attempt, which
+# ended unknown, may come back (its key stays held so long), and whether it `ends`: where its lane waits for such a
+# copy, whoever finds that no attempt is left sees to it. Asked of each by itself: a planner without statistics would
+# read all attempts.
+JUDGED: Final[LiteralString] = f"""
+judged AS (
+    SELECT c.*, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS ends
+      FROM closed c CROSS JOIN LATERAL (
+            SELECT max(coalesce(a.deadline, a.closed_at + make_interval(secs => t.window))) AS until,
+                   bool_or({OUTLASTS}) AS outlasts
+              FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
+             WHERE a.letter_id = c.letter_id AND a.id NOT IN (SELECT id FROM closed)
+               AND a.outcome = 'unknown' AND a.returned_at IS NULL
+               AND coalesce(a.deadline, a.closed_at + make_interval(secs => t.window)) > redrive_now()) u
+)
+"""  # noqa: S608  # the inserted text is a constant
+
 #: Of an attempt a: its consumer said that it failed, while it was open or after it had been closed as something else.
 DENIED: Final[LiteralString] = """
 coalesce(a.outcome = 'failed' OR (a.ill AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent')), false)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, DENIED, LEFT_BEHIND, OUTLASTS
+from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND
 from reprocessing.models.settlement import Deletable
 
 # Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
-# its consumer has said before that it failed. Where an earlier attempt of it ended unknown, its copy may come back yet:
-# the key stays held so long, and whoever finds that no attempt is left sees to the lane.
+# its consumer has said before that it failed.
 _RETURN = f"""
 WITH back AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(attempts)b::bigint[], %(letters)b::bigint[],
@@ -30,31 +29,20 @@ WITH back AS (
            sent_message_id = coalesce(a.sent_message_id, b.message_id)
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
-    RETURNING a.letter_id, a.no, b.due, b.spent, {DENIED} AS denied
-), unsure AS (
-    SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => t.window))) AS until,
-           bool_or({OUTLASTS}) AS outlasts
-      FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
-     WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND NOT u.id = ANY(%(attempts)b::bigint[])
-       AND u.outcome = 'unknown' AND u.returned_at IS NULL
-       AND coalesce(u.deadline, u.closed_at + make_interval(secs => t.window)) > redrive_now()
-     GROUP BY u.letter_id
-), judged AS (
-    SELECT c.letter_id, c.no, c.due, c.denied, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS spent
-      FROM closed c LEFT JOIN unsure u USING (letter_id)
-), moved AS (
+    RETURNING a.id, a.letter_id, a.no, b.due, b.spent, {DENIED} AS denied
+), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
            state = CASE WHEN l.state IN ('parked', 'discarded') THEN l.state
-                        WHEN c.spent THEN 'parked' ELSE 'waiting' END,
-           due_at = CASE WHEN l.state IN ('parked', 'discarded') OR c.spent THEN NULL
+                        WHEN c.ends THEN 'parked' ELSE 'waiting' END,
+           due_at = CASE WHEN l.state IN ('parked', 'discarded') OR c.ends THEN NULL
                          ELSE redrive_now() + make_interval(secs => c.due) END,
-           reason = CASE WHEN l.state = 'parked' THEN l.reason WHEN l.state = 'discarded' OR NOT c.spent THEN ''
+           reason = CASE WHEN l.state = 'parked' THEN l.reason WHEN l.state = 'discarded' OR NOT c.ends THEN ''
                          ELSE 'attempts_spent' END,
-           detail = CASE WHEN l.state IN ('parked', 'discarded') THEN l.detail WHEN c.spent
+           detail = CASE WHEN l.state IN ('parked', 'discarded') THEN l.detail WHEN c.ends
                          THEN 'it came back to the dlq after its last attempt' ELSE '' END,
            finished_at = CASE WHEN l.state IN ('parked', 'discarded') THEN l.finished_at
-                              WHEN c.spent THEN redrive_now() END
+                              WHEN c.ends THEN redrive_now() END
       FROM judged c
      WHERE l.id = c.letter_id AND NOT c.denied
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = l.id AND later.no > c.no

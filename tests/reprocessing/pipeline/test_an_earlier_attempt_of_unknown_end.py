@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from reprocessing.domain.verdict import Outcome, Unknown
-from reprocessing.models import Claim, Target
+from reprocessing.models import Claim, Target, reporters
 from reprocessing.models.intent import Intended
 from reprocessing.models.settlement import PUT_OFF
 from reprocessing.pipeline import deliver
@@ -46,13 +47,37 @@ def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Wor
     return bench
 
 
-def _once_more(bench: Workbench) -> dict[str, Any]:
-    """What the second attempt sent, and was heard of; it came back."""
-    bench.replay(seconds=1)
-    sent = bench.delivered()[0]
+def _returns(bench: Workbench, sent: dict[str, Any]) -> None:
     bench.come_back(sent)
     bench.capture()
-    return sent
+
+
+def _is_denied(bench: Workbench, sent: dict[str, Any]) -> None:
+    """Its consumer says that it failed."""
+    token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
+    said = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"], "verdict": "failed"}
+    answer = Client(headers={"Authorization": f"Bearer {token}"}).post(
+        "/reports", {"reports": [said]}, content_type="application/json"
+    )
+    assert answer.json() == {"accepted": 1, "repeated": 0, "refused": []}
+
+
+Failure = Callable[[Workbench, dict[str, Any]], None]
+
+
+@pytest.fixture(params=[_returns, _is_denied], ids=["returns", "is denied"])
+def fails(request: pytest.FixtureRequest) -> Failure:
+    found: Failure = request.param
+    return found
+
+
+_ENDS = {_returns: "returned", _is_denied: "failed"}
+
+
+def _once_more(bench: Workbench, fails: Failure) -> None:
+    """Its second attempt goes out, is heard of, and fails."""
+    bench.replay(seconds=1)
+    fails(bench, bench.delivered()[0])
 
 
 def _first(bench: Workbench) -> str:
@@ -64,15 +89,18 @@ def _key(bench: Workbench) -> str:
     return Claim.objects.get(letter=bench.letter(payload__body=b"1")).state
 
 
-def test_a_later_one_that_comes_back_keeps_the_key(clock: Clock) -> None:
+def test_a_later_one_that_fails_keeps_the_key(clock: Clock, fails: Failure) -> None:
     bench = _unheard(clock, max_attempts=3)
-    _once_more(bench)
-    assert (bench.history(), _first(bench), _key(bench)) == ([(1, "unknown", 0), (2, "returned", 0)], "waiting", "held")
+    _once_more(bench, fails)
+    ends = [outcome for _, outcome, _ in bench.history()]
+    assert (ends, _first(bench), _key(bench)) == (["unknown", _ENDS[fails]], "waiting", "held")
 
 
-def test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back(clock: Clock) -> None:
+def test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back(
+    clock: Clock, fails: Failure
+) -> None:
     bench = _unheard(clock)
-    _once_more(bench)
+    _once_more(bench, fails)
     clock.advance(REST)
     bench.replay(seconds=1)
     assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
@@ -94,9 +122,9 @@ def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
-def test_where_the_next_may_go_at_once_the_letter_is_parked_at_once(clock: Clock) -> None:
+def test_where_the_next_may_go_at_once_the_letter_is_parked_at_once(clock: Clock, fails: Failure) -> None:
     bench = _unheard(clock, advance="accepted")
-    _once_more(bench)
+    _once_more(bench, fails)
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
