@@ -106,8 +106,6 @@ def _aborts(run: Run) -> tuple[str, ...]:
 
 
 def _start(run: Run, given: Mapping[str, Any], by: str) -> bool:
-    with suppress(QueueIsOutOfReach):
-        hand_over.look(run.dlq)  # what AWS has moved since it was planned is not sent, but parked
     return run.selected is not None and operations.start(run, by=by, reason=given["reason"]) is not None
 
 
@@ -219,8 +217,8 @@ def _selected(run: Run) -> str:
 
 def _act(key: int, deed: Deed, given: Mapping[str, Any], by: str) -> Done | NotDone:
     found = _found(key)
-    if deed.act is _start and operations.stamp(found) == given["seen"]:
-        adoption.adopt(found.dlq_id, key)  # before the one transaction of the deed
+    if operations.stamp(found) == given["seen"]:
+        _prepare(found, deed)
     done = operations.as_seen(key, given["seen"], partial(_do, deed, given, by))
     run = _found(key)
     if done:
@@ -231,6 +229,16 @@ def _act(key: int, deed: Deed, given: Mapping[str, Any], by: str) -> Done | NotD
     if run.state in deed.out_of and (idle := impossible(run, deed)):
         return NotDone(f"{run.name} was not {deed.did}. {idle}")
     return NotDone(f"{run.name} is another than you saw. {standing(run)}")
+
+
+def _prepare(run: Run, deed: Deed) -> None:
+    """What comes before the one transaction of the deed: what AWS has moved meanwhile is not sent, but parked."""
+    if deed.act is _start:
+        with suppress(QueueIsOutOfReach):
+            hand_over.look(run.dlq)
+        adoption.adopt(run.dlq_id, run.pk)
+    elif deed.act is _resume:
+        hand_over.look_first(run.dlq_id)
 
 
 def _do(deed: Deed, given: Mapping[str, Any], by: str, run: Run) -> bool | None:

@@ -18,6 +18,7 @@ from reprocessing.admin.reading import visible
 from reprocessing.domain.errors import BackupIsUnreconciled
 from reprocessing.models import DeadLetterQueue, Lane, stops
 from reprocessing.models.stops import Stop
+from reprocessing.pipeline import hand_over
 
 _LONGEST: Final = 60
 _ALL: Final = "everything"
@@ -41,6 +42,7 @@ class Kind:
         stopped, stop, resume: what `stops` says and does.
         goes_on: what the end of a stop means.
         it: what a button calls it.
+        dlq: whose letters go on, by its id; None: those of all.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Kind:
     resume: Callable[..., Stop | None]
     goes_on: str = _GO_ON
     it: str = "it"
+    dlq: Callable[[int], int | None] = int
 
     def back(self, key: int) -> str:
         """The page that it belongs to."""
@@ -93,6 +96,7 @@ KINDS: Final = {
             "No letter of this ordering key is sent any more, by any worker; what is on the wire at that moment is "
             "settled. All other lanes go on.",
             _lane, stops.stopped_lane, stops.stop_lane, stops.resume_lane,
+            dlq=lambda key: Lane.objects.get(pk=key).dlq_id,
         ),
         Kind(
             _ALL, "reprocessing.stop_sends",
@@ -100,6 +104,7 @@ KINDS: Final = {
             "moment is settled; letters stay where they are; captures go on.",
             lambda _: _ALL, lambda _: stops.stopped(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_GO_ON} A dlq that was stopped by itself stays stopped.", _ALL,
+            lambda _: None,
         ),
     )
 }  # fmt: skip
@@ -148,6 +153,7 @@ def _act(key: int, kind: Kind, act: Act, given: Mapping[str, Any], by: str) -> D
         if stop.new:
             return Done(there, f"{name} is stopped: nothing of it is sent until somebody lets it go on.")
         return NotDone(f'{stop.by} has stopped it already ("{stop.reason}"). That stop holds.')
+    hand_over.look_first(kind.dlq(key))
     try:
         gone = kind.resume(key, by=by, reason=reason, seen=_moment(given["seen"]))
     except BackupIsUnreconciled as error:

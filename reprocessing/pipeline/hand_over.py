@@ -14,7 +14,7 @@ from typing import Final, assert_never
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.verdict import NotSent, Refused, Unknown
-from reprocessing.models import DeadLetterQueue, handover, lanes, native
+from reprocessing.models import DeadLetterQueue, handover, lanes, native, recall
 from reprocessing.models.handover import Standing, Wish
 from reprocessing.models.native import Native
 from reprocessing.sqs import Begun, Move, begin_move, cancel_move, move_tasks
@@ -154,15 +154,32 @@ def is_aws_s(dlq: DeadLetterQueue) -> bool:
     Without the right to ask, what somebody has AWS do outside of this service is not seen.
     """
     if native.is_time_to_ask(dlq.pk, every=EVERY):
-        try:
-            look(dlq)
-        except QueueIsOutOfReach as error:
-            logger.info("Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error)
+        _ask(dlq)
     return native.of(dlq.pk) is not None
 
 
+def look_first(dlq: int | None) -> None:
+    """Before letters of a dlq, or of all, go on that were kept from it: what AWS has moved of them stays where it is.
+
+    Where AWS does not tell, they go on: whoever may not ask it could let nothing go on otherwise.
+    """
+    for one in DeadLetterQueue.objects.filter(pk__in=recall.exposed(dlq)).order_by("pk"):
+        _ask(one)
+
+
+def _ask(dlq: DeadLetterQueue) -> None:
+    try:
+        look(dlq)
+    except QueueIsOutOfReach as error:
+        logger.info("Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error)
+
+
 def sweep() -> None:
-    """Look what became of what AWS was asked; for whoever asked may be gone."""
+    """Look what became of what AWS was asked; for whoever asked may be gone.
+
+    And, once in a while, whether somebody else has it move what waits to be sent: of a dlq that nobody captures, no
+    capture asks.
+    """
     for one in native.under_way():
         dlq = DeadLetterQueue.objects.get(pk=one.dlq_id)
         try:
@@ -171,6 +188,9 @@ def sweep() -> None:
         except QueueIsOutOfReach as error:
             native.stands(one, str(error))
             logger.warning("What became of AWS's own redrive of %s is not known: %s", dlq.name, error)
+    for dlq in DeadLetterQueue.objects.filter(pk__in=recall.exposed()).order_by("pk"):
+        if native.is_time_to_ask(dlq.pk, every=EVERY):
+            _ask(dlq)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reprocessing.models import DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, rows
 from reprocessing.models.handover import Standing
-from reprocessing.pipeline import hand_over
+from reprocessing.models.settlement import Deletable
+from reprocessing.pipeline import hand_over, plan
 from reprocessing.pipeline.hand_over import Open, Refusal
 from reprocessing.sqs import Begun
 from tests.conditions import eventually
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 
 def mine(**fields: object) -> Workbench:
@@ -53,3 +54,15 @@ def let_it_end(bench: Workbench) -> None:
 def is_aws_s(bench: Workbench) -> bool:
     """Whether the row says so."""
     return DeadLetterQueue.objects.get(pk=bench.dlq.pk).native_at is not None
+
+
+def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
+    """Letters of a dry run, whose copies have come to sight again, in SQS as here."""
+    for body in bodies:
+        bench.bury(body)
+    bench.capture()
+    plan.places(bench.dlq)
+    held = "SELECT dlq_id, message_id, handle FROM redrive_custody WHERE dlq_id = %(dlq)b"
+    for copy in rows.fetch(Deletable, held, {"dlq": bench.dlq.pk}):
+        bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
+    clock.advance(bench.conf.receive_visibility + 1)

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from reprocessing.management.commands.stop_redrive import add_which, in_words, naming, standing, which
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
 from reprocessing.models import DeadLetterQueue, stops
+from reprocessing.pipeline import hand_over
 
 
 class Command(Console):
@@ -32,6 +33,7 @@ class Command(Console):
             stops.refuse_while_held()
         was = stops.stopped(key)
         if options["confirm"]:
+            hand_over.look_first(key)
             was = stops.resume(key, by=options["by"], reason=options["reason"])
         still = still_stopped(dlq)
         if options["json"]:

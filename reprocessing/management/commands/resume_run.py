@@ -9,6 +9,7 @@ from reprocessing.management.operating import Operator, letters
 from reprocessing.models import Run, operations
 from reprocessing.models.operations import Moved
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline import hand_over
 
 
 class Command(Operator):
@@ -22,6 +23,7 @@ class Command(Operator):
     out_of = (RunState.PAUSED,)
 
     def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
+        hand_over.look_first(run.dlq_id)
         return operations.resume(run.pk, by=options["by"], reason=options["reason"])
 
     def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:

@@ -28,12 +28,20 @@ from reprocessing.models import (
 from reprocessing.models.handover import Standing
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.plans import Asked
-from reprocessing.models.settlement import Deletable
-from reprocessing.pipeline import hand_over, plan, recover
+from reprocessing.pipeline import hand_over, recover
 from reprocessing.pipeline.drain import prepare
 from reprocessing.pipeline.hand_over import Cancelling, Open, Over, Refusal
 from reprocessing.sqs import Begun
-from tests.race.native import begin_outside, is_aws_s, let_it_end, let_it_end_unseen, mine, start, tasks
+from tests.race.native import (
+    begin_outside,
+    captured_and_in_sight,
+    is_aws_s,
+    let_it_end,
+    let_it_end_unseen,
+    mine,
+    start,
+    tasks,
+)
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -207,17 +215,6 @@ def test_cancelling_what_is_over_says_what_became_of_it() -> None:
     let_it_end(bench)
     done = hand_over.cancel(bench.dlq, by="anna", reason="a mistake")
     assert done == Over("AWS says COMPLETED: 1 messages moved.")
-
-
-def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
-    """Letters of a dry run, whose copies have come to sight again, in SQS as here."""
-    for body in bodies:
-        bench.bury(body)
-    bench.capture()
-    plan.places(bench.dlq)
-    for copy in rows.fetch(Deletable, "SELECT dlq_id, message_id, handle FROM redrive_custody", {}):
-        bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
-    clock.advance(bench.conf.receive_visibility + 1)
 
 
 def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> None:

@@ -152,6 +152,28 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="what-aws-moved-of-an-interrupted-run-is-sent-once-more",
+        breaks="No duplicates: letters of a paused run, which somebody's AWS redrive moved, go when it is resumed.",
+        file="reprocessing/models/native.py",
+        old="        if is_news and recall.is_needed(dlq, until=until):\n",
+        new="        if False:\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_recall.py"
+            "::test_what_aws_moved_while_a_run_was_interrupted_is_not_sent_when_that_goes_on"
+        ),
+    ),
+    Bug(
+        name="called-back-from-beside-a-copy",
+        breaks="One at a time: a letter of which a copy may lie in its target leaves its lane, and the next one goes.",
+        file="reprocessing/models/recall.py",
+        old="a.outcome = 'unknown' AND a.returned_at IS NULL",
+        new="false",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_recall.py"
+            "::test_a_letter_of_which_a_copy_may_lie_in_its_target_too_keeps_its_lane"
+        ),
+    ),
+    Bug(
         name="forgotten-while-its-lane-waits-for-it",
         breaks="A letter whose last attempt is open is purged, and its lane waits for it for ever.",
         file="reprocessing/models/oblivion.py",
