@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import connection
 
 from reprocessing.conf import Conf
-from reprocessing.domain.verdict import Outcome, Refused
+from reprocessing.domain.verdict import Outcome, Refused, Unknown
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target, lanes
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, gather, plan, promote, replay
@@ -182,6 +182,18 @@ class Workbench:
             patch.setattr(replay.Slice, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
             with pytest.raises(Killed):
                 self.replay()
+
+    def replay_unheard(self) -> None:
+        """A turn whose letters go out, and whose replies are lost."""
+        post = deliver.letters
+
+        def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
+            post(intended, *rest, **options)
+            return {one.attempt_id: Unknown("the reply was lost") for one in intended}
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(deliver, "letters", deaf)
+            self.replay(seconds=1)
 
     @contextmanager
     def meanwhile(self, happens: Callable[[], object]) -> Iterator[None]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from reprocessing.domain.verdict import Outcome, Unknown
 from reprocessing.models import Claim, Target, reporters
-from reprocessing.models.intent import Intended
 from reprocessing.models.settlement import PUT_OFF
-from reprocessing.pipeline import deliver
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -33,15 +30,7 @@ def _unheard(clock: Clock, *, advance: str = "settled", **fields: object) -> Wor
     for n in ("1", "2"):
         bench.bury(n, key="k", n=n, event=f"e{n}")
     bench.ready()
-    post = deliver.letters
-
-    def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
-        post(intended, *rest, **options)
-        return {one.attempt_id: Unknown("the reply was lost") for one in intended}
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", deaf)
-        bench.replay(seconds=1)
+    bench.replay_unheard()
     assert [one["Body"] for one in bench.delivered()] == ["1"]
     clock.advance(REST)
     return bench
@@ -71,7 +60,7 @@ def fails(request: pytest.FixtureRequest) -> Failure:
     return found
 
 
-_ENDS = {_returns: "returned", _is_denied: "failed"}
+_ENDS: dict[Failure, str] = {_returns: "returned", _is_denied: "failed"}
 
 
 def _once_more(bench: Workbench, fails: Failure) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from reprocessing.domain.envelope import unpack
-from reprocessing.domain.verdict import Outcome, Unknown
 from reprocessing.models import (
     Attempt,
     Claim,
@@ -22,9 +21,8 @@ from reprocessing.models import (
     hearings,
     lanes,
 )
-from reprocessing.models.intent import Intended
 from reprocessing.models.settlement import PUT_OFF
-from reprocessing.pipeline import deliver, edit, park, recover, route
+from reprocessing.pipeline import edit, park, recover, route
 from reprocessing.pipeline.edit import Alteration, Seen
 from reprocessing.pipeline.replay import Report
 from reprocessing.pipeline.route import Book
@@ -40,16 +38,7 @@ End = Callable[[Workbench, Clock], None]
 
 
 def _unheard(bench: Workbench, _: Clock) -> None:
-    """The letter goes out, and the reply is lost."""
-    post = deliver.letters
-
-    def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
-        post(intended, *rest, **options)
-        return {one.attempt_id: Unknown("the reply was lost") for one in intended}
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", deaf)
-        bench.replay(seconds=1)
+    bench.replay_unheard()
 
 
 def _killed(bench: Workbench, clock: Clock) -> None:

@@ -123,9 +123,9 @@ def test_what_was_out_of_sight_goes_on() -> None:
 def test_a_letter_of_which_a_copy_may_lie_in_its_target_too_keeps_its_lane(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
     Target.objects.filter(pk=bench.target.pk).update(window=1_000)
-    letter, now = bench.letter(), lanes.clock()
+    now = lanes.clock()
     Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=bench.target, run=run, no=1, epoch=0, fence=1, opened_at=now,
+        letter=bench.letter(), lane=bench.lane(), target=bench.target, run=run, no=1, epoch=0, fence=1, opened_at=now,
         holds_lane=False, outcome="unknown", closed_at=now,
     )  # fmt: skip
     begin_outside(bench)
