@@ -81,6 +81,8 @@ ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
  WHERE m.value <= excluded.value - %(every)b::float8
 """
 
+_IS_OVER = "UPDATE redrive_metric SET value = 0 WHERE name = %(what)b::text AND place = 0 AND part = 'turn'"
+
 # When CloudWatch has last taken anything, in seconds since 1970.
 _NOTE_ASKED = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
@@ -124,6 +126,11 @@ def take_back(some: list[Sum]) -> None:
 def is_due(what: str, *, every: float) -> bool:
     """Whether it was not done for so many seconds; who is told yes is to do it."""
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
+
+
+def is_over(what: str) -> None:
+    """It was done: from now on it is due."""
+    rows.execute(_IS_OVER, {"what": what})
 
 
 def note_asked(at: datetime) -> None:

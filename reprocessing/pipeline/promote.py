@@ -12,7 +12,7 @@ from typing import Final
 
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import acknowledgement, evidence, hold, lanes, rows
+from reprocessing.models import acknowledgement, evidence, hold, lanes, metrics, rows
 from reprocessing.models.evidence import Ripe, Watched
 from reprocessing.models.settlement import Deletable, presume
 from reprocessing.pipeline import clear, hear, tell
@@ -27,19 +27,22 @@ _GROUP = 500
 #: region out of reach each takes as long as SQS may to answer.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
+#: Seconds after which the look of a worker that died is another's.
+_LOOK_ENDS: Final = 30.0
 
 
 def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     """Look at the targets that letters wait for, and promote what the evidence allows; how many letters.
 
     The dice say in which order they are looked at: where there is no time for all of them, none is always the last.
+    While somebody else looks, what was seen by now is enough.
     Before that, reports are heard that came before their attempts were known, with `dice` for the backoff of what
     failed, too; after it, letters are parked whose consumers were to answer by now, and where nothing else can be
     seen; and lanes go on whose letter was parked after a last attempt of unknown end, once that can come back no more.
     While everything is held after a restore, that nothing came back is no evidence: it may have, and be forgotten.
     """
     hear.again(dice=dice)
-    _look(sorted(evidence.watched(), key=lambda _: dice()))
+    _look_in_turn(dice)
     if hold.standing() is not None:
         return 0
     promoted = 0
@@ -54,6 +57,16 @@ def letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     while found := [*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgement.outlasted(limit=_GROUP)]:
         _close(found, acknowledgement.give_up)
     return promoted
+
+
+def _look_in_turn(dice: Callable[[], float]) -> None:
+    """One at a time, fleet-wide: every two seconds another is begun, and of a region out of reach each takes twenty."""
+    if not metrics.is_due("look", every=_LOOK_ENDS):
+        return
+    try:
+        _look(sorted(evidence.watched(), key=lambda _: dice()))
+    finally:
+        metrics.is_over("look")
 
 
 def _look(some: Sequence[Watched]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError, connection
 
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import Attempt, Claim, Custody, DeadLetterQueue, Target, evidence, lanes
+from reprocessing.models import Attempt, Claim, Custody, DeadLetterQueue, Target, evidence, lanes, metrics
 from reprocessing.models.target import Sighting
 from reprocessing.pipeline import promote
 from reprocessing.sqs import Depth, QueueAddress, parallel
@@ -299,6 +299,24 @@ def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(mo
     monkeypatch.setattr(promote, "depth", depth)
     first.promote()
     assert asked == [first.target.url]
+
+
+def test_one_at_a_time_looks_and_the_others_promote_by_what_it_has_seen(clock: Clock) -> None:
+    """Of a region out of reach a look takes twenty seconds; another is begun every two."""
+    bench, taken = _awaiting()
+    assert metrics.is_due("look", every=30.0)  # somebody else's
+    _see(bench, taken, LAG, LAG + WINDOW)
+    DeadLetterQueue.objects.update(drained_through=taken + timedelta(seconds=LAG + WINDOW))
+    clock.advance(29)
+    assert (bench.promote(), Sighting.objects.count()) == (1, 2)
+    Sighting.objects.all().delete()
+    bench.bury("another", idem="another")
+    bench.ready()
+    bench.replay()
+    bench.delivered()
+    assert (bench.promote(), Sighting.objects.count()) == (0, 0)
+    clock.advance(2)  # whoever looked has died
+    assert [(bench.promote(), Sighting.objects.count()) for _ in range(2)] == [(0, 1), (0, 2)]
 
 
 def test_the_dice_say_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
