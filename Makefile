@@ -20,7 +20,7 @@ setup: $(VENV)/installed  ## the virtual environment
 test: setup  ## every promise, on real servers
 	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
-soak: setup  ## the promises that take minutes to test; WHICH="and not long" as in CI. Nothing to run (5) is no failure
+soak: setup  ## browsers, processes, faults and floods; WHICH="and not long" as in CI. Nothing to run (5) is no failure
 	$(BIN)/python -m pytest -n 3 --dist loadfile -m "soak and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
 	$(BIN)/python -m pytest -m "soak and alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
 

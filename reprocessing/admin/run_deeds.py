@@ -247,4 +247,7 @@ def _do(deed: Deed, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
 
 def _then(run: Run, deed: Deed) -> str:
     """What else has to be known."""
-    return stops.in_words(run.dlq) if deed.name == "resume" else ""
+    if deed.name != "resume":
+        return ""
+    moved = native.of(run.dlq_id)
+    return stops.in_words(run.dlq) or (native.in_words(moved) if moved else "")

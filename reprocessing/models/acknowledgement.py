@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, JUDGED, LEFT_BEHIND
+from reprocessing.models.aftermath import AFTERMATH, JUDGED, LEFT_BEHIND, STAYS
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.reports import LATELY, SAID
 from reprocessing.models.rule import BACKOFF
@@ -42,21 +42,20 @@ WITH asked AS (
            closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
            ill = CASE WHEN a.outcome = 'unknown' THEN a.ill ELSE w.failed END
       FROM word w WHERE a.id = w.id
-    RETURNING a.id, a.letter_id, w.was, w.failed, w.due, w.spent
+    RETURNING a.id, a.letter_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + c.failed::int, lets_pass = false, presumed = false,
-           state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state IN ('waiting', 'parked', 'discarded')
-                        THEN l.state WHEN c.ends THEN 'parked' ELSE 'waiting' END,
-           due_at = CASE WHEN NOT c.failed OR l.state IN ('parked', 'discarded') THEN NULL
+           state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'waiting' OR {STAYS} THEN l.state
+                        WHEN c.ends THEN 'parked' ELSE 'waiting' END,
+           due_at = CASE WHEN NOT c.failed OR {STAYS} THEN NULL
                          WHEN l.state = 'waiting' THEN l.due_at
                          WHEN NOT c.ends THEN redrive_now() + make_interval(secs => c.due) END,
-           reason = CASE WHEN NOT c.failed OR l.state IN ('waiting', 'discarded') THEN ''
-                         WHEN l.state = 'parked' THEN l.reason WHEN c.ends THEN 'attempts_spent' ELSE '' END,
-           detail = CASE WHEN NOT c.failed THEN '' WHEN l.state IN ('waiting', 'parked', 'discarded') THEN l.detail
+           reason = CASE WHEN NOT c.failed OR l.state = 'waiting' THEN '' WHEN {STAYS} THEN l.reason
+                         WHEN c.ends THEN 'attempts_spent' ELSE '' END,
+           detail = CASE WHEN NOT c.failed THEN '' WHEN l.state = 'waiting' OR {STAYS} THEN l.detail
                          WHEN c.ends THEN 'its consumer says that it failed, in its last attempt' ELSE '' END,
-           finished_at = CASE WHEN l.state = 'delivered' AND NOT c.failed OR l.state IN ('parked', 'discarded')
-                                   AND c.failed THEN l.finished_at
+           finished_at = CASE WHEN l.state = 'delivered' AND NOT c.failed OR {STAYS} AND c.failed THEN l.finished_at
                               WHEN NOT c.failed OR (c.ends AND l.state <> 'waiting') THEN redrive_now() END
       FROM judged c
      WHERE l.id = c.letter_id

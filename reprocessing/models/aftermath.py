@@ -39,13 +39,15 @@ left_behind AS (
 #: unknown, and the next letter of the lane waits for that.
 OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
 
-# To be put behind a `closed` of: id, letter_id, spent. Of each letter, until when a copy of another attempt, which
-# ended unknown, may come back (its key stays held so long), and whether it `ends`: where its lane waits for such a
-# copy, whoever finds that no attempt is left sees to it. Asked of each by itself: a planner without statistics would
-# read all attempts.
+# To be put behind a `closed` of: id, letter_id, spent, was_open. Of each letter, until when a copy of another attempt,
+# which ended unknown, may come back (its key stays held so long), and whether it `ends`: where its lane waits for such
+# a copy, whoever finds that no attempt is left sees to it; so does it where the letter was parked, its last attempt
+# open, which held lane and key: it `reopens`. Asked of each by itself: a planner without statistics would read all
+# attempts.
 JUDGED: Final[LiteralString] = f"""
 judged AS (
-    SELECT c.*, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS ends
+    SELECT c.*, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS ends,
+           c.was_open AND coalesce(u.outlasts, false) AS reopens
       FROM closed c CROSS JOIN LATERAL (
             SELECT max(coalesce(a.deadline, a.closed_at + make_interval(secs => t.window))) AS until,
                    bool_or({OUTLASTS}) AS outlasts
@@ -55,6 +57,9 @@ judged AS (
                AND coalesce(a.deadline, a.closed_at + make_interval(secs => t.window)) > redrive_now()) u
 )
 """  # noqa: S608  # the inserted text is a constant
+
+#: Of a letter l and its `judged` c: it is a person's to decide about, or decided.
+STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"
 
 #: Of an attempt a: its consumer said that it failed, while it was open or after it had been closed as something else.
 DENIED: Final[LiteralString] = """

@@ -15,22 +15,48 @@ from typing import Final, LiteralString
 from reprocessing.models import rows
 from reprocessing.models.arrival import NewLetter
 
+# What runs have to send, and a copy in sight: by indexes alone, whatever a dlq holds.
+_EXPOSED = """
+SELECT d.id FROM redrive_dlq d
+ WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.native_at IS NULL
+   AND EXISTS (SELECT FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id AND l.state = 'waiting'
+                WHERE r.dlq_id = d.id AND r.state IN ('running', 'paused'))
+   AND EXISTS (SELECT FROM redrive_custody c
+                WHERE c.dlq_id = d.id AND c.state = 'held' AND c.visible_until <= redrive_now())
+ ORDER BY d.id
+"""
+
+# Letters that wait on their lanes until somebody has looked whether AWS moved their messages.
+_SOUGHT = """
+SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
+                WHERE d.id = %(dlq)b AND d.let_go_at IS NOT NULL AND coalesce(d.drained_through < d.let_go_at, true)
+                  AND l.objection = 'moved_by_aws' AND l.state IN ('waiting', 'sending', 'awaiting')) AS is_so
+"""
+
 # In the words of the index that holds these alone.
 _MOVED: Final[LiteralString] = "(l.objection = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
-_AS_NEW: Final[LiteralString] = (
-    "state = 'captured', reason = '', objection = '', detail = '', planned = false, finished_at = NULL, run_id = NULL"
-)
+# What is on its lane goes on there, as it was.
+_AS_IT_WAS: Final[LiteralString] = """
+state = CASE WHEN l.state = 'parked' THEN 'captured' ELSE l.state END, reason = '', objection = '', detail = '',
+planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
+run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
+lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
+"""
+_OPEN: Final[LiteralString] = "l.state IN ('captured', 'parked', 'waiting', 'sending', 'awaiting')"
 
-# Their messages are AWS's from here on: should a run take these letters, a person decides; see `arrival` for those
-# that come back. A copy that is out of sight AWS cannot have moved.
+# Their messages are AWS's from here on: should a run take these letters, or be about to send them, a person decides;
+# see `arrival` for those that come back. A copy that is out of sight AWS cannot have moved. What is on the wire, or
+# awaited, would be sent again only should it fail.
 _LET_GO = """
 WITH let_go AS (
     UPDATE redrive_letter l SET planned = true, objection = 'moved_by_aws', detail = ''
       FROM redrive_custody c
      WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND c.visible_until <= redrive_now()
        AND (%(until)b::timestamptz IS NULL OR c.visible_until < %(until)b::timestamptz)
-       AND l.id = c.letter_id AND l.state = 'captured'
+       AND l.id = c.letter_id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
     RETURNING l.id
+), noted AS (
+    UPDATE redrive_dlq SET let_go_at = redrive_now() WHERE id = %(dlq)b AND EXISTS (SELECT FROM let_go)
 )
 SELECT count(*) AS n FROM let_go
 """
@@ -38,10 +64,10 @@ SELECT count(*) AS n FROM let_go
 _EXPECTED = f"SELECT EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND {_MOVED}) AS is_so"  # noqa: S608
 
 _STAYED = f"""
-UPDATE redrive_letter l SET {_AS_NEW}
+UPDATE redrive_letter l SET {_AS_IT_WAS}
   FROM redrive_custody c
  WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY(%(ids)b::text[]) AND l.id = c.letter_id AND l.dlq_id = %(dlq)b
-   AND {_MOVED} AND l.state IN ('captured', 'parked')
+   AND {_MOVED} AND {_OPEN}
 """  # noqa: S608  # the inserted texts are constants
 
 _CAME_BACK = f"""
@@ -55,14 +81,14 @@ WITH seen AS (
            row_number() OVER (PARTITION BY l.body_hash, p.attributes, l.origin_id ORDER BY l.died_at, l.id) AS n
       FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
      WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND l.body_hash = ANY(%(hashes)b::bytea[])
-       AND l.state IN ('captured', 'parked')
+       AND {_OPEN}
 ), met AS (
     SELECT s.message_id, s.handle, s.expires_at, m.id AS letter_id
       FROM seen s JOIN moved m USING (body_hash, attributes, n)
      WHERE m.origin_id IS NOT DISTINCT FROM s.origin_id AND s.died_at > m.captured_at
 ), back AS (
-    UPDATE redrive_letter l SET {_AS_NEW}, expires_at = m.expires_at
-      FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND l.state IN ('captured', 'parked')
+    UPDATE redrive_letter l SET {_AS_IT_WAS}, expires_at = m.expires_at
+      FROM met m WHERE l.id = m.letter_id AND {_MOVED} AND {_OPEN}
     RETURNING l.id
 ), former AS (
     UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
@@ -93,8 +119,23 @@ class _Back:
     message_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Dlq:
+    id: int
+
+
+def exposed(dlq: int | None = None) -> list[int]:
+    """The dlqs, or this one, that are ours, and whose letters' copies AWS could move while these wait to be sent."""
+    return [one.id for one in rows.fetch(_Dlq, _EXPOSED, {"dlq": dlq})]
+
+
+def are_sought(dlq: int) -> bool:
+    """Whether letters wait for a capture of this dlq, which tells whether AWS has moved their messages."""
+    return rows.fetch(_Answer, _SOUGHT, {"dlq": dlq})[0].is_so
+
+
 def let_go(dlq: int, *, until: datetime | None = None) -> int:
-    """Letters in no lane, whose copies are in sight, are AWS's to move, or moved; how many.
+    """Letters that are not finished, whose copies are in sight, are AWS's to move, or moved; how many.
 
     `until`: but for copies that were hidden until then or longer, since AWS was done by that time.
     """
@@ -107,7 +148,7 @@ def are_expected(dlq: int) -> bool:
 
 
 def stayed(dlq: int, ids: Sequence[str]) -> int:
-    """Messages that AWS did not move after all: their letters stand as when they were captured; how many."""
+    """Messages that AWS did not move after all: their letters stand as they were captured, or enlisted; how many."""
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids)})
 
 

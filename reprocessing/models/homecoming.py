@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND
+from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND, STAYS
 from reprocessing.models.settlement import Deletable
 
 # Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
@@ -29,19 +29,19 @@ WITH back AS (
            sent_message_id = coalesce(a.sent_message_id, b.message_id)
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
-    RETURNING a.id, a.letter_id, a.no, b.due, b.spent, {DENIED} AS denied
+    RETURNING a.id, a.letter_id, a.no, b.due, b.spent, a.outcome = 'returned' AS was_open, {DENIED} AS denied
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
-           state = CASE WHEN l.state IN ('parked', 'discarded') THEN l.state
+           state = CASE WHEN {STAYS} THEN l.state
                         WHEN c.ends THEN 'parked' ELSE 'waiting' END,
-           due_at = CASE WHEN l.state IN ('parked', 'discarded') OR c.ends THEN NULL
+           due_at = CASE WHEN {STAYS} OR c.ends THEN NULL
                          ELSE redrive_now() + make_interval(secs => c.due) END,
-           reason = CASE WHEN l.state = 'parked' THEN l.reason WHEN l.state = 'discarded' OR NOT c.ends THEN ''
+           reason = CASE WHEN {STAYS} THEN l.reason WHEN NOT c.ends THEN ''
                          ELSE 'attempts_spent' END,
-           detail = CASE WHEN l.state IN ('parked', 'discarded') THEN l.detail WHEN c.ends
+           detail = CASE WHEN {STAYS} THEN l.detail WHEN c.ends
                          THEN 'it came back to the dlq after its last attempt' ELSE '' END,
-           finished_at = CASE WHEN l.state IN ('parked', 'discarded') THEN l.finished_at
+           finished_at = CASE WHEN {STAYS} THEN l.finished_at
                               WHEN c.ends THEN redrive_now() END
       FROM judged c
      WHERE l.id = c.letter_id AND NOT c.denied

@@ -106,7 +106,7 @@ def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:
 
 
 def pay(run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Enlist one instalment, in a transaction; None: the run does not run, or somebody else is at it."""
+    """Enlist one instalment, in a transaction; None: the run does not run, its dlq is AWS's, or somebody is at it."""
     return rows.whole(partial(_pay, run, letters))
 
 
@@ -139,4 +139,6 @@ def _pay(run: int, letters: Sequence[int]) -> Enlisted | None:
     if not rows.fetch(_Turn, _TURN, {"run": run})[0].mine:
         return None
     found = rows.fetch(Owing, _LOCK, {"run": run})
-    return enlistment.enlist(found[0].dlq_id, run, letters=letters) if found else None
+    if not found or native.of(found[0].dlq_id) is not None:
+        return None
+    return enlistment.enlist(found[0].dlq_id, run, letters=letters)

@@ -32,7 +32,7 @@ WITH mine AS (
      ORDER BY n.id FOR UPDATE OF n
 ), wanted AS (
     SELECT m.fence, m.lease_left, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
-     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id
+     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id AND l.objection <> 'moved_by_aws'
        AND l.id = (SELECT h.id FROM redrive_letter h
                     WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.lets_pass
                     ORDER BY h.sequence, h.message_id LIMIT 1)

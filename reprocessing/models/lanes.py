@@ -25,7 +25,8 @@ class Standing:
     """Where a lane stands after its NEXT, and the facts about its head that the gate decides by.
 
     `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `rule_id`, `route_version`: which
-    rule decided about the head, and when; `breaker_id`: whose outcomes it will count among.
+    rule decided about the head, and when; `breaker_id`: whose outcomes it will count among. `gone`: AWS may have moved
+    its message, and who looked since has not seen it, or nobody has looked; None: it did not.
     """
 
     lane_id: int
@@ -45,6 +46,7 @@ class Standing:
     claim_state: str | None
     claim_letter: int | None
     claim_same_body: bool | None
+    gone: bool | None = None
     breaker_id: int | None = None
     rate_class_id: int | None = None
     rule_id: int | None = None
@@ -105,17 +107,16 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE OF n
 """
 
-# The head decides the lane; what may not go now is not kept,
-# unless rules are still to be asked about it. While any letter of it is with the target, or may be, and holds it,
-# it awaits that one's outcome: a head may have come back, or been released, in the meantime. With `fence` NULL the
-# caller is no owner, and a leased lane is left to whoever is.
+# The head decides the lane; what may not go now is not kept, unless rules are still to be asked about it. While any
+# letter of it is with the target, or may be, and holds it, it awaits that one's outcome: a head may have come back, or
+# been released, in the meantime. With `fence` NULL the caller is no owner, and a leased lane is left to whoever is.
 _NEXT = f"""
 WITH mine AS (
-    SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[])
-           AS m(lane_id, fence, passed)
+    SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
 ), head AS (
     SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
            c.state AS claim_state, c.letter_id AS claim_letter, c.body_hash = h.body_hash AS claim_same_body,
+           CASE WHEN h.objection = 'moved_by_aws' THEN coalesce(d.drained_through >= d.let_go_at, false) END AS gone,
            (d.parked_head = 'hold' AND EXISTS (
                 SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
            OR coalesce(h.route IN ('hold', 'erred') AND h.route_version = coalesce(book.version, 0), false) AS held,
@@ -131,7 +132,7 @@ WITH mine AS (
             SELECT l.id, l.state, l.due_at, l.run_id, l.sequence, l.dlq_id, l.target_id,
                    l.attempts - l.forgiven AS attempts, l.body_hash,
                    l.attempts + l.not_sent = l.earlier AS never_sent, l.released_by IS NOT NULL AS released,
-                   l.idempotency_key, l.message_id, l.rate_class_id, l.rule_id, l.route, l.route_version
+                   l.idempotency_key, l.message_id, l.rate_class_id, l.rule_id, l.route, l.route_version, l.objection
               FROM redrive_letter l
              WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
              ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
@@ -163,7 +164,7 @@ WITH mine AS (
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
        head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
        head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
-       head.breaker_id, head.rate_class_id, head.rule_id, head.route_version
+       head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version
   FROM moved JOIN head USING (lane_id)
   LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
         AND cu.message_id = head.message_id
@@ -182,8 +183,7 @@ UPDATE redrive_lane n
    SET phase = 'ready', owner = '', due_at = redrive_now() + make_interval(secs => m.secs), why = m.why,
        breaker_id = m.breaker_id
   FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(after)b::float8[], %(whys)b::text[],
-              %(breakers)b::bigint[])
-       AS m(lane_id, fence, secs, why, breaker_id)
+              %(breakers)b::bigint[]) AS m(lane_id, fence, secs, why, breaker_id)
  WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
 """
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final, LiteralString
 
 from reprocessing.domain.errors import AwsMovesTheMessages
-from reprocessing.models import comebacks, recall, rows
+from reprocessing.models import comebacks, rows
 from reprocessing.models.waves import THE_SERVICE
 
 #: Who is named where AWS was asked by somebody whom this service does not know.
@@ -20,8 +20,6 @@ SOMEBODY: Final = "somebody outside"
 TROUBLE: Final[LiteralString] = "AWS's own redrive "
 #: How long AWS works on one at the most (AWS: Amazon SQS dead-letter queue redrive, quotas: 36 hours), and an hour.
 LONGEST: Final = timedelta(hours=37)
-#: How often letters are called back that were put on their way while others were.
-_ROUNDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ SELECT 'changed', id, %(by)b::text, %(said)b::text,
        jsonb_build_object('native_redrive', false) FROM ended
 """
 
-# Behind whoever enlists letters of it: these wait to be sent by then, or are let go.
+# Behind whoever enlists letters of it: these are on their way by then, or let go.
 _OURS = """
 SELECT native_after AS after FROM redrive_dlq
  WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true) FOR UPDATE
@@ -173,8 +171,7 @@ def ended(
         one: AWS's redrive that has ended.
         said: what became of it; a failure is trouble.
         through: when the newest task that AWS lists had begun, by AWS's clock; None: it lists none, or none is new.
-        moved: letters whose copies are in sight by now may be moved, and are let go; those that wait to be sent are
-            called back before the dlq is ours again, and nothing of it is sent until then.
+        moved: letters whose copies are in sight by now may be moved, and are let go.
         failed: it did.
     """
     trouble = f"{TROUBLE}failed. {said} What it did not move is in the dlq still." if failed else ""
@@ -186,42 +183,29 @@ def ended(
             comebacks.let_go(one.dlq_id)
         return done
 
-    known = of(one.dlq_id) if moved else None
-    if known is not None and known.at == one.at:
-        recall.letters(one.dlq_id)
     return rows.whole(work)
 
 
 def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     """Tasks out of a dlq that was thought ours have ended: letters that may be moved are let go, once; how many.
 
-    Those that wait to be sent are called back first. Where letters are put on their way all the time, the next look
-    goes on with it.
-
     Args:
         dlq: its id.
         through: when the newest of these tasks had begun, by AWS's clock.
         moved: when the newest had begun that moved anything; None: none did.
     """
-    until = None if moved is None else moved + LONGEST
 
-    def work() -> int | None:
+    def work() -> int:
         found = rows.fetch(_Known, _OURS, {"dlq": dlq, "through": through})
         if not found:
             return 0
         known = found[0].after
-        is_news = moved is not None and (known is None or moved > known)
-        if is_news and recall.is_needed(dlq, until=until):
-            return None
         rows.execute(_SEEN, {"dlq": dlq, "through": through})
-        return comebacks.let_go(dlq, until=until) if is_news else 0
+        if moved is None or (known is not None and moved <= known):
+            return 0
+        return comebacks.let_go(dlq, until=moved + LONGEST)
 
-    called = 0
-    for _ in range(_ROUNDS):
-        if (let_go := rows.whole(work)) is not None:
-            return called + let_go
-        called += recall.letters(dlq, until=until)
-    return called
+    return rows.whole(work)
 
 
 def stands(one: Native, why: str) -> None:

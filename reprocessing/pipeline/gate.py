@@ -19,6 +19,9 @@ from reprocessing.models.settlement import Closing
 TWIN_UNDER_WAY = timedelta(seconds=2)
 #: A lane whose breaker, or target, lets nothing go is not leased until it does: it need not be told when.
 AS_SOON_AS_IT_OPENS = timedelta(0)
+#: How soon a lane asks again whether a capture has seen its head's message, which AWS may have moved.
+A_CAPTURE_TELLS = timedelta(seconds=5)
+MAYBE_MOVED = "AWS may have moved its message: the next capture tells"
 #: How soon a lane asks again whose head's breaker was not found.
 UNKNOWN_BREAKER = timedelta(seconds=10)
 #: How soon a lane asks again while its target has as many unsettled letters as it may have.
@@ -80,8 +83,8 @@ def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool
     """The verdict over a lane's head.
 
     Whether its run is still wanted, and nothing stopped, was decided when it was looked up, and is again with the
-    intent. Here: target well? breaker closed, or a canary's place free? already delivered? attempts left? in order?
-    room at the target?
+    intent. Here: its message moved by AWS? target well? breaker closed, or a canary's place free? already delivered?
+    attempts left? in order? room at the target?
 
     Args:
         standing: the lane with its head.
@@ -89,7 +92,7 @@ def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool
         room: letters that its target may still have unsettled.
         canary_out: another head goes as the breaker's canary.
     """
-    early = _held_back(brake, canary_out=canary_out) or _twin(standing)
+    early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
     if early is not None:
         return early
     if (standing.attempts or 0) >= (standing.max_attempts or 1):
@@ -102,6 +105,12 @@ def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool
     if room <= 0:
         return Wait(TARGET_IS_FULL, "its target has as many unsettled letters as it may have")
     return Go()
+
+
+def _moved(standing: Standing) -> Park | Wait | None:
+    if standing.gone is None:
+        return None
+    return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(A_CAPTURE_TELLS, MAYBE_MOVED)
 
 
 def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:

@@ -19,6 +19,7 @@ from reprocessing.models import (
     DeadLetterQueue,
     Run,
     captures,
+    comebacks,
     hold,
     lanes,
     plans,
@@ -180,7 +181,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     """Whether letters await its evidence, or wait for it to be known as drained: a plan's, or the standing run's."""
     if hold.standing() is not None:
         return True
-    if _plan_waits(dlq):
+    if _plan_waits(dlq) or comebacks.are_sought(dlq.pk):
         return True
     if Attempt.objects.filter(OUTCOME_IS_OPEN, target__watched_by=dlq).exists():
         return True

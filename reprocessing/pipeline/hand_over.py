@@ -8,16 +8,17 @@ answer is lost, leaves a dlq that nobody of ours touches, until a look at AWS's 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.verdict import NotSent, Refused, Unknown
-from reprocessing.models import DeadLetterQueue, handover, lanes, native, recall
+from reprocessing.models import DeadLetterQueue, comebacks, handover, lanes, native
 from reprocessing.models.handover import Standing, Wish
 from reprocessing.models.native import Native
 from reprocessing.sqs import Begun, Move, begin_move, cancel_move, move_tasks
+from reprocessing.sqs.parallel import as_they_end
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,9 @@ SOON: Final = 20.0
 GRACE: Final = 60.0
 #: Seconds between two questions, whether somebody else has AWS move messages of a dlq that is to be captured.
 EVERY: Final = 60.0
+#: Dlqs about which AWS is asked at the same time, and seconds after which about no other one.
+_THREADS: Final = 16
+_LOOKS_FOR: Final = 5.0
 #: What AWS says of one that failed (AWS: ListMessageMoveTasks, Status).
 _FAILED: Final = "FAILED"
 
@@ -154,24 +158,36 @@ def is_aws_s(dlq: DeadLetterQueue) -> bool:
     Without the right to ask, what somebody has AWS do outside of this service is not seen.
     """
     if native.is_time_to_ask(dlq.pk, every=EVERY):
-        _ask(dlq)
+        _note(*_listed(dlq))
     return native.of(dlq.pk) is not None
 
 
 def look_first(dlq: int | None) -> None:
     """Before letters of a dlq, or of all, go on that were kept from it: what AWS has moved of them stays where it is.
 
-    Where AWS does not tell, they go on: whoever may not ask it could let nothing go on otherwise.
+    Where AWS does not tell, or not in time, they go on: whoever may not ask it could let nothing go on otherwise.
     """
-    for one in DeadLetterQueue.objects.filter(pk__in=recall.exposed(dlq)).order_by("pk"):
-        _ask(one)
+    _look_at(comebacks.exposed(dlq))
 
 
-def _ask(dlq: DeadLetterQueue) -> None:
+def _look_at(dlqs: Collection[int]) -> None:
+    """Side by side, each answer written down as it comes: one region out of reach keeps no other dlq from its look."""
+    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("pk"))
+    for dlq, listed in as_they_end(_listed, some, _THREADS, within=_LOOKS_FOR):
+        _note(dlq, listed)
+
+
+def _note(dlq: DeadLetterQueue, listed: list[Move] | None) -> None:
+    if listed is not None:
+        _resolve(dlq, listed)
+
+
+def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | None]:
     try:
-        look(dlq)
+        return dlq, move_tasks(dlq.arn, dlq.role_arn)
     except QueueIsOutOfReach as error:
         logger.info("Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error)
+        return dlq, None
 
 
 def sweep() -> None:
@@ -188,9 +204,7 @@ def sweep() -> None:
         except QueueIsOutOfReach as error:
             native.stands(one, str(error))
             logger.warning("What became of AWS's own redrive of %s is not known: %s", dlq.name, error)
-    for dlq in DeadLetterQueue.objects.filter(pk__in=recall.exposed()).order_by("pk"):
-        if native.is_time_to_ask(dlq.pk, every=EVERY):
-            _ask(dlq)
+    _look_at([one for one in comebacks.exposed() if native.is_time_to_ask(one, every=EVERY)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from tests.broker.local_sqs import LocalSqs
 from tests.broker.workers import START, Worker
 from tests.conditions import eventually
 
+pytestmark = pytest.mark.soak
+
 RECOVERED = 45.0  # seconds after the last fault: what the service promises
 POOLS = ("prefork", "threads")
 

@@ -10,7 +10,7 @@ from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, VIEWER, Opening
 from tests.reprocessing.admin.lot import dlq, parked
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 EVERY = 5.0  # seconds between two looks of the board
 

@@ -9,7 +9,7 @@ from tests.browser.conftest import ADMINISTRATOR, Opening
 from tests.reprocessing.admin.hostile import SHORT, TOGETHER, write_everywhere
 from tests.reprocessing.admin.opened import KINDS, addresses, furnished
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 #: How much wider than the window a page is, and what sticks out of it; a box may scroll inside of itself.
 TOO_WIDE = """() => {

@@ -9,7 +9,7 @@ from reprocessing.pipeline import sort, work
 from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.lot import dlq, parked
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 EVERY = 2.0  # seconds between two looks of an operation's page
 LETTERS = 12

@@ -9,7 +9,7 @@ from tests.browser.chromium import PHONE
 from tests.browser.conftest import EDITOR, OPERATOR, Opening
 from tests.reprocessing.admin.lot import dlq, parked
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 CARD = "4111-1111-1111-1111"
 BODY = b'{"card": "%b", "total": 1}' % CARD.encode()

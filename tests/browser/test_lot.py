@@ -10,7 +10,7 @@ from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.lot import dlq, parked
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 LOT = "/admin/reprocessing/parkedletter/"
 
 EVERY = 2.0  # seconds between two looks of an operation's page

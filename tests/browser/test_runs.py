@@ -12,7 +12,7 @@ from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.lot import dlq
 from tests.reprocessing.commands.stock import add_letter
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 EVERY = 3.0  # seconds between two looks of a run's page
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.soak
+
 PROJECT = Path(__file__).parents[2]
 PROGRAMS = Path(sys.executable).parent
 

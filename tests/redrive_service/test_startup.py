@@ -171,6 +171,8 @@ for number in map(int, sys.argv[1:]):
     os.close(number)
     setattr(sys, ("stdin", "stdout", "stderr")[number], None)  # as Python does at its start
 import manage
+
+pytestmark = pytest.mark.soak
 manage.open_what_is_closed()
 print("said")
 print("wrong", file=sys.stderr)

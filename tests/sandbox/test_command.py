@@ -203,6 +203,8 @@ import os, sys
 from redrive_service.sandbox import settings
 os.kill(os.getpid(), {number:d})
 from django.core.management import execute_from_command_line
+
+pytestmark = pytest.mark.soak
 execute_from_command_line(["manage.py", "sandbox", "--folder", sys.argv[1]])
 """
     environment: dict[str, Any] = {**os.environ, "DJANGO_SETTINGS_MODULE": "redrive_service.sandbox.settings"}

@@ -28,6 +28,8 @@ from tests.conditions import eventually
 from tests.sandbox.launching import MANAGE, Environment, processes_of, refusal, sandbox
 from tests.sandbox.test_guard import PROMISED
 
+pytestmark = pytest.mark.soak
+
 
 def queue_client(environment: Environment) -> SQSClient:
     return boto3.client(

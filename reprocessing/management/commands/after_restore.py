@@ -15,7 +15,7 @@ from reprocessing.management.drain_words import counted
 from reprocessing.management.draining import Telling
 from reprocessing.models import doubts, hold, lanes
 from reprocessing.models.doubt import Word
-from reprocessing.pipeline import reconcile, watch
+from reprocessing.pipeline import hand_over, reconcile, watch
 
 
 class Command(Console):
@@ -144,6 +144,7 @@ class Command(Console):
         """Let everything go on."""
         found = hold.standing()
         if options["confirm"]:
+            hand_over.look_first(None)
             found = hold.end(by=options["by"], reason=options["reason"], early=options["early"])
         elif found:
             hold.refuse_release(early=options["early"])

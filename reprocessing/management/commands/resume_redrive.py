@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from reprocessing.management.commands.stop_redrive import add_which, in_words, naming, standing, which
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.models import DeadLetterQueue, stops
+from reprocessing.models import DeadLetterQueue, native, stops
 from reprocessing.pipeline import hand_over
 
 
@@ -60,10 +60,11 @@ def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
         return [f"{name} is stopped by itself: {_resume(name)}" for name in names]
-    halt = stops.stopped(None)
+    halt, moved = stops.stopped(None), native.of(dlq.pk)
+    aws_s = [native.in_words(moved)] if moved else []
     if halt and halt.restored:
-        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report"]
-    return [f"Everything is stopped {in_words(halt)}: {_resume('--all')}"] if halt else []
+        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report", *aws_s]
+    return [f"Everything is stopped {in_words(halt)}: {_resume('--all')}", *aws_s] if halt else aws_s
 
 
 def _resume(which: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from reprocessing.management.draining import command, stop_of
 from reprocessing.management.operating import Operator, letters
-from reprocessing.models import Run, operations
+from reprocessing.models import Run, native, operations
 from reprocessing.models.operations import Moved
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import hand_over
@@ -34,5 +34,5 @@ class Command(Operator):
         said.append(f"{run.name} is resumed{begins}. Workers replay it, where worker and beat run.")
         if run.kind != RunKind.STANDING:
             said.append(f"Here it goes on with: {command('rerun', run.name, '--confirm')}")
-        stopped = stop_of(run.dlq)
-        return [*said, stopped] if stopped else said
+        moved = native.of(run.dlq_id)
+        return [*said, *filter(None, [stop_of(run.dlq), native.in_words(moved) if moved else ""])]

@@ -10,7 +10,7 @@ from reprocessing.models import DeadLetter, Review, roles
 from tests.reprocessing.admin.lot import dlq, parked
 from tests.reprocessing.admin.test_matrix import DEEDS, EDITOR
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 
 def editor(*, careful: bool = False) -> Client:

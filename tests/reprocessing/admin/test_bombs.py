@@ -17,7 +17,7 @@ from reprocessing.models import Rule, rules
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 from tests.reprocessing.commands.stock import add_letter
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 RULES = "/admin/reprocessing/rule/add/"
 LOT = "/admin/reprocessing/parkedletter/"

@@ -16,7 +16,7 @@ from reprocessing.models.letter import ParkedLetter
 from tests.reprocessing.admin.hostile import SHORT, TEXTS, TOGETHER, places, write_everywhere
 from tests.reprocessing.admin.opened import KINDS, furnished, pages
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 #: Attributes whose values may be what somebody wrote, and those that lead somewhere.
 SAID = {"value", "title", "alt", "placeholder", "content", "datetime", "aria-label", "for", "id", "name"}

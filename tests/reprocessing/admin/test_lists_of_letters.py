@@ -10,7 +10,7 @@ from reprocessing.models import DeadLetter, Origin
 from reprocessing.models.lanes import clock
 from tests.reprocessing.admin.lot import dlq, person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 
 def _letters(origin: Origin, many: int, *, state: str, first: DeadLetter | None = None) -> None:

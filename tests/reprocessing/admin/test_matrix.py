@@ -18,7 +18,7 @@ from reprocessing.models.letter import ParkedLetter
 from tests.reprocessing.admin.lot import dlq, parked
 from tests.reprocessing.admin.stock import operated, rows_of_everything, schedules
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 NOBODY, STAFF = "not logged in", "of no role"
 VIEWER, OPERATOR, EDITOR, ADMINISTRATOR = ROLES = [one.group for one in roles.ROLES]

@@ -10,6 +10,7 @@ from django.test import Client
 
 from reprocessing.models import Claim, Target, reporters
 from reprocessing.models.settlement import PUT_OFF
+from reprocessing.pipeline import park
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -97,6 +98,28 @@ def test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_b
     bench.replay(seconds=1)
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
     assert [one["Body"] for one in bench.delivered()] == ["2"]
+
+
+def test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_other(clock: Clock, fails: Failure) -> None:
+    """It was parked with its last attempt open, which held its lane and its key."""
+    bench = _unheard(clock)
+    bench.replay_unheard()
+    assert (_first(bench), _key(bench), bench.lane().phase) == ("parked attempts_spent", "held", "awaiting")
+    fails(bench, bench.delivered()[0])
+    clock.advance(REST)
+    bench.replay(seconds=1)
+    assert (_first(bench), _key(bench), bench.lane().why, bench.delivered()) == ("waiting", "held", PUT_OFF, [])
+    clock.advance(WINDOW)
+    bench.replay(seconds=1)
+    assert (_first(bench), [one["Body"] for one in bench.delivered()]) == ("parked attempts_spent", ["2"])
+
+
+def test_what_a_person_decided_stays_so_when_one_of_them_fails(clock: Clock, fails: Failure) -> None:
+    bench = _unheard(clock)
+    bench.replay_unheard()
+    park.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
+    fails(bench, bench.delivered()[0])
+    assert (_first(bench), _key(bench)) == ("discarded", "discarded")
 
 
 def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:

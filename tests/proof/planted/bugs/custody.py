@@ -154,23 +154,33 @@ BUGS: Final = (
     Bug(
         name="what-aws-moved-of-an-interrupted-run-is-sent-once-more",
         breaks="No duplicates: letters of a paused run, which somebody's AWS redrive moved, go when it is resumed.",
-        file="reprocessing/models/native.py",
-        old="        if is_news and recall.is_needed(dlq, until=until):\n",
-        new="        if False:\n",
+        file="reprocessing/models/comebacks.py",
+        old="AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')\n",
+        new="AND l.state = 'captured'\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_recall.py"
-            "::test_what_aws_moved_while_a_run_was_interrupted_is_not_sent_when_that_goes_on"
+            "tests/reprocessing/pipeline/test_moved_meanwhile.py"
+            "::test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has_looked"
         ),
     ),
     Bug(
-        name="called-back-from-beside-a-copy",
-        breaks="One at a time: a letter of which a copy may lie in its target leaves its lane, and the next one goes.",
-        file="reprocessing/models/recall.py",
-        old="a.outcome = 'unknown' AND a.returned_at IS NULL",
-        new="false",
+        name="committed-to-what-aws-has-just-moved",
+        breaks="No duplicates: a head that was judged before the look at AWS is sent after it.",
+        file="reprocessing/models/intent.py",
+        old=" AND l.objection <> 'moved_by_aws'\n",
+        new="\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_recall.py"
-            "::test_a_letter_of_which_a_copy_may_lie_in_its_target_too_keeps_its_lane"
+            "tests/reprocessing/pipeline/test_moved_meanwhile.py::test_what_is_committed_to_a_moment_later_is_not_sent"
+        ),
+    ),
+    Bug(
+        name="parked-before-a-capture-has-looked",
+        breaks="What AWS did not move goes on once it is seen: it is parked as moved before anybody has looked.",
+        file="reprocessing/pipeline/gate.py",
+        old="return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(A_CAPTURE_TELLS, MAYBE_MOVED)\n",
+        new="return Park(ParkedReason.MOVED_BY_AWS)\n",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_moved_meanwhile.py"
+            "::test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has_looked"
         ),
     ),
     Bug(

@@ -85,6 +85,14 @@ BUGS: Final = (
         caught_by=f"{_UNKNOWN}::test_a_later_one_that_fails_keeps_the_key",
     ),
     Bug(
+        name="a-parked-letter-forgets-its-other-copy",
+        breaks="A parked letter whose last attempt fails late keeps its lane while an earlier copy may come back.",
+        file="reprocessing/models/aftermath.py",
+        old="c.was_open AND coalesce(u.outlasts, false) AS reopens",
+        new="false AS reopens",
+        caught_by=f"{_UNKNOWN}::test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_other",
+    ),
+    Bug(
         name="a-last-return-ends-a-letter-of-which-a-copy-may-be-about",
         breaks="The letter that came back after its last attempt keeps its lane while an earlier copy may come back.",
         file="reprocessing/models/aftermath.py",
@@ -96,7 +104,7 @@ BUGS: Final = (
         name="a-return-overrules-a-person",
         breaks="What a person is to decide, or has decided, stays: a return takes the letter out of the parking lot.",
         file=_HOMECOMING,
-        old="           state = CASE WHEN l.state IN ('parked', 'discarded') THEN l.state\n",
+        old="           state = CASE WHEN {STAYS} THEN l.state\n",
         new="           state = CASE WHEN false THEN l.state\n",
         caught_by=(
             f"{_OF_CAPTURE}::test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_comes_back"

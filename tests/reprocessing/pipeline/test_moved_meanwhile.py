@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection, transaction
 from django.test import Client
 
 from reprocessing.models import (
-    Attempt,
     Custody,
     DeadLetter,
     DeadLetterQueue,
     Lane,
     Run,
-    Target,
+    comebacks,
+    instalments,
     lanes,
     operations,
-    recall,
     stops,
 )
 from reprocessing.models.intent import intend
-from reprocessing.pipeline import hand_over
+from reprocessing.pipeline import gate, hand_over
+from tests.conditions import eventually
 from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine
 from tests.reprocessing.admin.lot import person, post
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MOVED = ("captured", "moved_by_aws")
+MAYBE = ("waiting", "moved_by_aws")
 
 
 def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
@@ -53,58 +55,111 @@ def _sent(bench: Workbench) -> list[str]:
     return sorted(one["Body"] for one in bench.delivered())
 
 
+def _goes_on(bench: Workbench, run: Run) -> list[str]:
+    """What the origin gets when the run goes on."""
+    operations.resume(run.pk, by="anna", reason="go on")
+    return _sent(bench)
+
+
 @pytest.mark.parametrize("seen", [True, False], ids=["seen at work", "unseen"])
-def test_what_aws_moved_while_a_run_was_interrupted_is_not_sent_when_that_goes_on(clock: Clock, seen: bool) -> None:
+def test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has_looked(
+    clock: Clock, seen: bool
+) -> None:
     bench, run = _interrupted(clock, "a", "b")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     if seen:
         hand_over.look(bench.dlq)
     let_it_end(bench)
     assert (bench.left(), len(bench.delivered())) == (0, 2)
-    assert _ends(bench) == [MOVED] * 2
-    operations.resume(run.pk, by="anna", reason="go on")
+    assert (_ends(bench), _goes_on(bench, run)) == ([MAYBE] * 2, [])
+    assert set(Lane.objects.values_list("phase", "why")) == {("ready", gate.MAYBE_MOVED)}
+    clock.advance(gate.A_CAPTURE_TELLS.total_seconds())
+    bench.capture()  # though it is nobody's turn: letters wait for it
     assert _sent(bench) == []
+    assert set(DeadLetter.objects.values_list("state", "reason", "run")) == {("parked", "moved_by_aws", run.pk)}
 
 
-def test_what_aws_did_not_move_is_there_for_the_next_run(clock: Clock) -> None:
-    """Of what it moved, a person decides."""
-    bench, _ = _interrupted(clock, "a", "b")
+def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
+    bench, run = _interrupted(clock, "a", "b")
+    comebacks.let_go(bench.dlq.pk)
     (kept,) = DeadLetter.objects.filter(payload__body=b"b").values_list("message_id", flat=True)
-    recall.letters(bench.dlq.pk)
-    assert (_ends(bench), bench.left()) == ([MOVED] * 2, 2)
-    (copy,) = [one for one in bench.sqs.receive_message(QueueUrl=bench.dlq_url)["Messages"] if one["MessageId"] != kept]
-    bench.sqs.delete_message(QueueUrl=bench.dlq_url, ReceiptHandle=copy["ReceiptHandle"])
-    bench.ready()
-    assert _sent(bench) == ["b"]
-    assert (bench.letter(payload__body=b"a").reason, bench.letter(payload__body=b"b").state) == (
-        "moved_by_aws", "delivered",
-    )  # fmt: skip
+    copies = bench.sqs.receive_message(QueueUrl=bench.dlq_url, MaxNumberOfMessages=10)["Messages"]
+    for one in copies:
+        asked = {"QueueUrl": bench.dlq_url, "ReceiptHandle": one["ReceiptHandle"]}
+        if one["MessageId"] == kept:
+            bench.sqs.change_message_visibility(**asked, VisibilityTimeout=0)
+        else:
+            bench.sqs.delete_message(**asked)
+    clock.advance(1)
+    bench.capture()
+    assert (_ends(bench), _goes_on(bench, run)) == ([MAYBE, ("waiting", "")], ["b"])
+    assert bench.states() == {"a": "parked", "b": "delivered"}
 
 
-def test_a_letter_that_was_called_back_goes_on_when_it_comes_back(clock: Clock) -> None:
-    bench, _ = _interrupted(clock, "a")
+def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
+    bench, run = _interrupted(clock, "a")
     begin_outside(bench)
     let_it_end(bench)
     (moved,) = bench.delivered()
+    DeadLetter.objects.update(captured_at=bench.letter().died_at)
+    bench.come_back({"MessageAttributes": {}, **moved})
+    assert (bench.capture().captured.known, _ends(bench)) == (1, [("waiting", "")])
+    assert (_goes_on(bench, run), DeadLetter.objects.count()) == (["a"], 1)
+
+
+def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock: Clock) -> None:
+    bench, run = _interrupted(clock, "a")
+    begin_outside(bench)
+    let_it_end(bench)
+    (moved,) = bench.delivered()
+    clock.advance(1)
+    bench.capture()
+    _goes_on(bench, run)
+    assert bench.letter().reason == "moved_by_aws"
     clock.restore()
     DeadLetter.objects.update(captured_at=bench.letter().died_at)
     bench.come_back({"MessageAttributes": {}, **moved})
-    assert (bench.capture().captured.known, bench.letter().objection) == (1, "")
-    bench.enlist()
-    assert (_sent(bench), Lane.objects.count()) == (["a"], 1)
+    bench.ready()
+    assert _sent(bench) == ["a"]
 
 
-def test_the_owner_of_a_lane_finds_out_that_its_head_was_moved_before_it_sends(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a", "b")
+def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
+    """Whoever has judged the head finds out with the intent."""
+    bench, run = _interrupted(clock, "a")
     operations.resume(run.pk, by="anna", reason="go on")
     (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
     (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
-    begin_outside(bench)
-    let_it_end(bench)
-    assert (_ends(bench), sorted(Lane.objects.values_list("phase", flat=True))) == ([MOVED] * 2, ["idle", "leased"])
+    assert head.gone is None
+    comebacks.let_go(bench.dlq.pk)
     assert intend([head.lane_id], [head.fence], [head.letter_id or 0], margin=0, hold=60) == []
-    (after,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
-    assert (after.phase, after.letter_id) == ("idle", None)
+
+
+def test_what_was_on_its_way_meanwhile_is_not_sent_once_more_when_it_fails(clock: Clock) -> None:
+    bench, run = _interrupted(clock, "a")
+    operations.resume(run.pk, by="anna", reason="go on")
+    bench.judge_by_absence(window=1_000)
+    assert _sent(bench) == ["a"]
+    comebacks.let_go(bench.dlq.pk)
+    assert _ends(bench) == [("awaiting", "moved_by_aws")]
+    sent = bench.arrivals()[-1]
+    bench.sqs.receive_message(QueueUrl=bench.dlq_url)  # what AWS has moved is not in sight
+    bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody="a", MessageAttributes={
+        "RedriveId": {"DataType": "String", "StringValue": sent["attributes"]["RedriveId"]},
+    })  # fmt: skip
+    clock.advance(1)
+    bench.capture()
+    assert (_sent(bench), bench.letter().reason) == ([], "moved_by_aws")
+
+
+def test_a_rule_s_delay_and_the_order_of_its_key_outlast_it(clock: Clock) -> None:
+    bench, _ = _interrupted(clock, "a")
+    due = lanes.clock() + timedelta(hours=6)
+    DeadLetter.objects.update(due_at=due, route="delay")
+    lane = Lane.objects.get().pk
+    comebacks.let_go(bench.dlq.pk)
+    clock.advance(1)
+    bench.capture()
+    assert (_ends(bench), bench.letter().due_at, bench.letter().lane_id) == ([("waiting", "")], due, lane)
 
 
 def test_what_was_out_of_sight_goes_on() -> None:
@@ -116,40 +171,43 @@ def test_what_was_out_of_sight_goes_on() -> None:
     begin_outside(bench)
     let_it_end(bench)
     assert (_ends(bench), [one["Body"] for one in bench.delivered()]) == ([("waiting", "")], ["b"])
-    operations.resume(run.pk, by="anna", reason="go on")
-    assert _sent(bench) == ["a"]
+    assert _goes_on(bench, run) == ["a"]
 
 
-def test_a_letter_of_which_a_copy_may_lie_in_its_target_too_keeps_its_lane(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    Target.objects.filter(pk=bench.target.pk).update(window=1_000)
-    now = lanes.clock()
-    Attempt.objects.create(
-        letter=bench.letter(), lane=bench.lane(), target=bench.target, run=run, no=1, epoch=0, fence=1, opened_at=now,
-        holds_lane=False, outcome="unknown", closed_at=now,
-    )  # fmt: skip
-    begin_outside(bench)
-    let_it_end(bench)
-    assert _ends(bench) == [("waiting", "")]
+def test_letters_that_are_put_on_their_lanes_in_that_moment_are_not_sent_either(clock: Clock) -> None:
+    """An instalment is about to be committed when the look is written down."""
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            run = bench.enlist()
+            looked = pool.submit(_in_a_thread, partial(comebacks.let_go, bench.dlq.pk))
+            eventually(_somebody_waits_for_a_lock, within=10)
+        looked.result()
+    assert (_ends(bench), run.state) == ([MAYBE], "running")
 
 
-def test_letters_that_are_enlisted_meanwhile_are_called_back_too(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the recall and the lock of the dlq's row an enlistment comes to its end."""
-    bench, _ = _interrupted(clock, "a")
-    captured_and_in_sight(bench, clock, "b")
-    begin_outside(bench)
-    let_it_end_unseen(bench)
-    call_back = recall.letters
+def _in_a_thread(act: Callable[[], object]) -> None:
+    try:
+        act()
+    finally:
+        connection.close()
 
-    def and_one_more(dlq: int, **until: Any) -> int:  # noqa: ANN401  a date
-        done = call_back(dlq, **until)
-        monkeypatch.setattr(recall, "letters", call_back)
-        bench.enlist()
-        return done
 
-    monkeypatch.setattr(recall, "letters", and_one_more)
-    hand_over.look(bench.dlq)
-    assert _ends(bench) == [("parked", ""), MOVED]  # of what had been called back before, a person decides
+def _somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return bool(cursor.fetchone()[0])
+
+
+def test_no_instalment_is_paid_while_a_dlq_is_aws_s(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a")
+    run = Run.objects.create(name="large", dlq=bench.dlq, state="running", asked_by="anna", started_at=lanes.clock())
+    DeadLetter.objects.update(run=run)
+    DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="somebody", native_reason="a bulk")
+    ids = list(DeadLetter.objects.values_list("id", flat=True))
+    assert (instalments.pay(run.pk, ids), _ends(bench)) == (None, [("captured", "")])
 
 
 def test_of_a_dlq_that_nobody_captures_aws_is_asked_once_in_a_while(clock: Clock) -> None:
@@ -161,7 +219,7 @@ def test_of_a_dlq_that_nobody_captures_aws_is_asked_once_in_a_while(clock: Clock
     assert _ends(bench) == [("waiting", "")]
     clock.advance(hand_over.EVERY + 1)
     hand_over.sweep()
-    assert _ends(bench) == [MOVED]
+    assert _ends(bench) == [MAYBE]
 
 
 def test_where_no_copy_is_in_sight_or_nothing_waits_aws_is_not_asked(
@@ -231,6 +289,6 @@ def test_who_has_letters_go_on_asks_aws_first_what_it_has_moved(
     begin_outside(bench)
     let_it_end_unseen(bench)
     goes_on(bench, run)
-    assert _ends(bench) == [MOVED]
+    assert _ends(bench) == [MAYBE]
     run.refresh_from_db()
     assert (run.state, stops.stopped(None), stops.stopped(bench.dlq.pk)) == ("running", None, None)
