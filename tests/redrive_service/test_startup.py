@@ -11,6 +11,8 @@ import psutil
 import pytest
 from django.core.management import get_commands
 
+pytestmark = pytest.mark.soak
+
 PROJECT = Path(__file__).parents[2]
 CELERY = ["-m", "celery", "-A", "redrive_service"]
 ENTRIES = {
@@ -172,7 +174,6 @@ for number in map(int, sys.argv[1:]):
     setattr(sys, ("stdin", "stdout", "stderr")[number], None)  # as Python does at its start
 import manage
 
-pytestmark = pytest.mark.soak
 manage.open_what_is_closed()
 print("said")
 print("wrong", file=sys.stderr)

@@ -18,6 +18,8 @@ from redrive_service.sandbox.servers import free_port
 from tests.sandbox.launching import MANAGE, processes_of, refusal, refused_here, sandbox
 from tests.sandbox.test_stack import queue_client, read_everywhere, write_everywhere
 
+pytestmark = pytest.mark.soak
+
 SECRETS = {"data": "a" * 48, "django": "b" * 64, "admin": "c" * 16}
 PORTS = {"postgres": 0, "redis": 0, "sqs": 0, "web": 0}
 
@@ -204,7 +206,6 @@ from redrive_service.sandbox import settings
 os.kill(os.getpid(), {number:d})
 from django.core.management import execute_from_command_line
 
-pytestmark = pytest.mark.soak
 execute_from_command_line(["manage.py", "sandbox", "--folder", sys.argv[1]])
 """
     environment: dict[str, Any] = {**os.environ, "DJANGO_SETTINGS_MODULE": "redrive_service.sandbox.settings"}
