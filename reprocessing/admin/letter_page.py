@@ -110,7 +110,7 @@ def page(letter: DeadLetter, user: AbstractBaseUser | AnonymousUser, shown: Byte
         "opened": None if shown else opened(letter),
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "why": ParkedReason(letter.reason).sentence if letter.reason else "",
-        "detail": visible(letter.detail or letter.objection),
+        "detail": visible(letter.detail or ("" if letter.finished_at else letter.objection)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
         "twin_key": letter.idempotency_key and visible(letter.idempotency_key),
         "a_person_decided": _a_person_decided(letter),

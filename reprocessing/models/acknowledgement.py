@@ -46,6 +46,7 @@ WITH asked AS (
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + c.failed::int, lets_pass = false, presumed = false,
+           objection = CASE WHEN c.failed AND NOT c.ends THEN l.objection ELSE '' END,
            state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'waiting' OR {STAYS} THEN l.state
                         WHEN c.ends THEN 'parked' ELSE 'waiting' END,
            due_at = CASE WHEN NOT c.failed OR {STAYS} THEN NULL
@@ -88,7 +89,8 @@ WITH closed AS (
     RETURNING a.letter_id, a.deadline
 ), moved AS (
     UPDATE redrive_letter l
-       SET state = 'parked', reason = 'no_answer', lets_pass = false, finished_at = redrive_now(), due_at = NULL,
+       SET state = 'parked', reason = 'no_answer', objection = '', lets_pass = false, finished_at = redrive_now(),
+           due_at = NULL,
            detail = 'nothing was heard of it until '
                     || to_char(c.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC'
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'

@@ -19,10 +19,10 @@ from reprocessing.models.arrival import NewLetter
 _EXPOSED = """
 SELECT d.id FROM redrive_dlq d
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.native_at IS NULL
-   AND EXISTS (SELECT FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id AND l.state = 'waiting'
+   AND EXISTS (SELECT FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id AND l.state IN ('captured', 'waiting')
                 WHERE r.dlq_id = d.id AND r.state IN ('running', 'paused'))
    AND EXISTS (SELECT FROM redrive_custody c
-                WHERE c.dlq_id = d.id AND c.state = 'held' AND c.visible_until <= redrive_now())
+                WHERE c.dlq_id = d.id AND c.state = 'held' AND c.visible_until <= (SELECT redrive_now()))
  ORDER BY d.id
 """
 
@@ -42,7 +42,10 @@ planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
 """
-_OPEN: Final[LiteralString] = "l.state IN ('captured', 'parked', 'waiting', 'sending', 'awaiting')"
+# What was parked for another reason, a person decides about.
+_OPEN: Final[LiteralString] = """
+(l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
+"""
 
 # Their messages are AWS's from here on: should a run take these letters, or be about to send them, a person decides;
 # see `arrival` for those that come back. A copy that is out of sight AWS cannot have moved. What is on the wire, or
@@ -51,7 +54,7 @@ _LET_GO = """
 WITH let_go AS (
     UPDATE redrive_letter l SET planned = true, objection = 'moved_by_aws', detail = ''
       FROM redrive_custody c
-     WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND c.visible_until <= redrive_now()
+     WHERE c.dlq_id = %(dlq)b AND c.state = 'held' AND c.visible_until <= (SELECT redrive_now())
        AND (%(until)b::timestamptz IS NULL OR c.visible_until < %(until)b::timestamptz)
        AND l.id = c.letter_id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
     RETURNING l.id

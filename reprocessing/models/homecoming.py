@@ -33,6 +33,7 @@ WITH back AS (
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
+           objection = CASE WHEN c.ends THEN '' ELSE l.objection END,
            state = CASE WHEN {STAYS} THEN l.state
                         WHEN c.ends THEN 'parked' ELSE 'waiting' END,
            due_at = CASE WHEN {STAYS} OR c.ends THEN NULL

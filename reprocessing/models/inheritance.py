@@ -36,6 +36,7 @@ WITH found AS (
     UPDATE redrive_letter l
        SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
            reason = CASE WHEN f.spent THEN 'attempts_spent' ELSE '' END,
+           objection = CASE WHEN f.spent THEN '' ELSE l.objection END,
            detail = CASE WHEN f.spent THEN 'the outcome of the last attempt is not known' ELSE '' END,
            finished_at = CASE WHEN f.spent THEN redrive_now() END
       FROM found f WHERE l.id = f.id AND l.state = 'sending'

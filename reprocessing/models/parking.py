@@ -113,7 +113,7 @@ SELECT DISTINCT l.dlq_id FROM redrive_letter l
 # not a rule's delay, which ends with the rule.
 _RELEASE = f"""
 UPDATE redrive_letter l
-   SET state = 'waiting', reason = '', detail = '', due_at = %(due)b::timestamptz, finished_at = NULL,
+   SET state = 'waiting', reason = '', detail = '', objection = '', due_at = %(due)b::timestamptz, finished_at = NULL,
        released_by = %(by)b, forgiven = l.attempts,
        target_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN %(target)b::bigint
                         WHEN l.route_version = {BY_HAND}
@@ -151,10 +151,14 @@ WITH moved AS (
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
 
+# Or what was parked is none any more: its message has been seen again. Where neither is so, a rule holds the lane.
 _HELD = """
 SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
- WHERE n.dlq_id = %(dlq)b AND n.phase = 'held' AND d.parked_head <> 'hold'
-   AND EXISTS (SELECT FROM redrive_letter p WHERE p.lane_id = n.id AND p.state = 'parked')  -- else a rule holds it
+ WHERE n.dlq_id = %(dlq)b AND n.phase = 'held'
+   AND CASE WHEN EXISTS (SELECT FROM redrive_letter p WHERE p.lane_id = n.id AND p.state = 'parked')
+            THEN d.parked_head <> 'hold'
+            ELSE NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id AND l.route IN ('hold', 'erred')
+                                AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass) END
  ORDER BY n.id
 """
 
@@ -247,7 +251,7 @@ def discard(letters: Sequence[int]) -> set[int]:
 
 
 def let_go(dlq: int) -> None:
-    """Lanes that are held behind parked letters go on where the dlq's policy holds none any more.
+    """Lanes that are held behind parked letters go on where the dlq's policy holds none any more, or none is parked.
 
     In transactions of its own: its caller has locked no row of the dlq, which those who lock lanes first wait for.
     """

@@ -80,7 +80,8 @@ WITH fate AS (
        SET state = f.state, due_at = redrive_now() + make_interval(secs => f.due), lets_pass = f.lets_pass,
            attempts = l.attempts - f.uncounted, not_sent = l.not_sent + f.uncounted, epoch = l.epoch + f.epoch,
            reason = coalesce(f.reason, ''), detail = CASE WHEN f.reason IS NULL THEN '' ELSE coalesce(f.detail, '') END,
-           presumed = false, finished_at = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN redrive_now() END
+           presumed = false, finished_at = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN redrive_now() END,
+           objection = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN '' ELSE l.objection END
       FROM fate f JOIN closed ON closed.id = f.attempt_id
      WHERE l.id = f.letter_id AND l.state = 'sending'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim, closed.deadline AS until
@@ -145,7 +146,7 @@ WITH closed AS (
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l
-       SET state = 'delivered', presumed = true, lets_pass = false, finished_at = redrive_now()
+       SET state = 'delivered', presumed = true, lets_pass = false, finished_at = redrive_now(), objection = ''
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'delivered' AS claim,
               NULL::timestamptz AS until

@@ -20,7 +20,7 @@ TWIN_UNDER_WAY = timedelta(seconds=2)
 #: A lane whose breaker, or target, lets nothing go is not leased until it does: it need not be told when.
 AS_SOON_AS_IT_OPENS = timedelta(0)
 #: How soon a lane asks again whether a capture has seen its head's message, which AWS may have moved.
-A_CAPTURE_TELLS = timedelta(seconds=5)
+A_CAPTURE_TELLS = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved its message: the next capture tells"
 #: How soon a lane asks again whose head's breaker was not found.
 UNKNOWN_BREAKER = timedelta(seconds=10)

@@ -108,7 +108,7 @@ def is_wanted(dlq: DeadLetterQueue) -> bool:
     if dlq.mode == Mode.OBSERVE:
         return False
     if dlq.stopped_at is not None:
-        return hold.standing() is not None or _plan_waits(dlq)  # to look sends nothing
+        return hold.standing() is not None or _plan_waits(dlq) or comebacks.are_sought(dlq.pk)  # to look sends nothing
     return dlq.mode == Mode.AUTOMATIC or _is_waited_for(dlq)
 
 

@@ -137,6 +137,8 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
         logger.warning(
             "%s: AWS's own redrive is at work, begun outside of this service. Nothing is captured.", dlq.name
         )
+    elif native.of(dlq.pk) is None:
+        comebacks.let_go(dlq.pk)  # a capture is under way: the next one tells what is there still
 
 
 def _end(dlq: DeadLetterQueue, own: Native, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
@@ -172,7 +174,7 @@ def look_first(dlq: int | None) -> None:
 
 def _look_at(dlqs: Collection[int]) -> None:
     """Side by side, each answer written down as it comes: one region out of reach keeps no other dlq from its look."""
-    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("pk"))
+    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # where there is no time for all
     for dlq, listed in as_they_end(_listed, some, _THREADS, within=_LOOKS_FOR):
         _note(dlq, listed)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
-from django.db import transaction
-
 from reprocessing.models import inheritance, lanes, rows
 from reprocessing.models.lanes import Leased, Standing
 from reprocessing.pipeline import tell
@@ -54,7 +52,9 @@ def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> l
 
 
 def _close(owner: str, inherited: Sequence[Leased]) -> None:
-    with transaction.atomic():
+    def work() -> list[inheritance.Left]:
         lanes.lock([one.lane_id for one in inherited], [one.fence for one in inherited])
-        left = inheritance.close(owner, [one.lane_id for one in inherited])
+        return inheritance.close(owner, [one.lane_id for one in inherited])
+
+    left = rows.whole(work)
     tell.outcomes(of_breakers=[one.breaker_id for one in left], of_runs=[one.run_id for one in left])

@@ -26,7 +26,7 @@ from reprocessing.models import (
     stops,
 )
 from reprocessing.models.intent import intend
-from reprocessing.pipeline import gate, hand_over
+from reprocessing.pipeline import gate, hand_over, park, recover
 from tests.conditions import eventually
 from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine
 from tests.reprocessing.admin.lot import person, post
@@ -160,6 +160,51 @@ def test_a_rule_s_delay_and_the_order_of_its_key_outlast_it(clock: Clock) -> Non
     clock.advance(1)
     bench.capture()
     assert (_ends(bench), bench.letter().due_at, bench.letter().lane_id) == ([("waiting", "")], due, lane)
+
+
+def test_what_is_parked_for_another_reason_meanwhile_stays_so_though_its_message_is_seen(clock: Clock) -> None:
+    bench, run = _interrupted(clock, "a")
+    operations.resume(run.pk, by="anna", reason="go on")
+    with bench.refusing("a", poison=True), bench.meanwhile(lambda: comebacks.let_go(bench.dlq.pk)):
+        bench.replay(seconds=1)
+    letter = bench.letter()
+    assert (letter.reason, letter.objection) == ("refused", "")
+    clock.advance(1)
+    bench.capture()
+    assert bench.letter().reason == "refused"
+    park.release([letter.pk], by="ann", reason="mended")
+    assert _sent(bench) == ["a"]
+
+
+def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
+    bench, run = _interrupted(clock, "a")
+    operations.resume(run.pk, by="anna", reason="go on")
+    with bench.meanwhile(lambda: comebacks.let_go(bench.dlq.pk)):
+        bench.replay(seconds=1)
+    assert (_ends(bench), comebacks.are_expected(bench.dlq.pk)) == ([("delivered", "")], False)
+
+
+def test_a_lane_that_is_held_behind_what_was_seen_after_all_goes_on(clock: Clock) -> None:
+    """Its head was parked as moved, and its message turned up."""
+    bench = mine(fields={"ordering_key": "attribute:key", "sequence": "attribute:n", "parked_head": "hold"})
+    for n in ("1", "2"):
+        bench.bury(n, key="k", n=n)
+    bench.ready()
+    first = bench.letter(payload__body=b"1")
+    DeadLetter.objects.filter(pk=first.pk).update(objection="moved_by_aws")
+    DeadLetterQueue.objects.update(drained_through=lanes.clock(), let_go_at=lanes.clock() - timedelta(seconds=1))
+    assert (_sent(bench), bench.lane().phase) == ([], "held")
+    comebacks.stayed(bench.dlq.pk, [first.message_id])
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert _sent(bench) == ["2"]
+
+
+def test_while_a_capture_is_under_way_aws_s_work_is_noticed_all_the_same(clock: Clock) -> None:
+    bench, _ = _interrupted(clock, "a")
+    DeadLetterQueue.objects.update(leased_until=lanes.clock() + timedelta(minutes=1))
+    begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
+    hand_over.look_first(bench.dlq.pk)
+    assert (_ends(bench), bench.dlq.native_at) == ([MAYBE], None)
 
 
 def test_what_was_out_of_sight_goes_on() -> None:
