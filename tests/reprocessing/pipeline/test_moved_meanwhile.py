@@ -176,6 +176,18 @@ def test_what_is_parked_for_another_reason_meanwhile_stays_so_though_its_message
     assert _sent(bench) == ["a"]
 
 
+def test_a_mark_that_was_left_on_a_parked_letter_changes_neither_its_reason_nor_its_release(clock: Clock) -> None:
+    bench, run = _interrupted(clock, "a")
+    operations.resume(run.pk, by="anna", reason="go on")
+    with bench.refusing("a", poison=True):
+        bench.replay(seconds=1)
+    DeadLetter.objects.update(objection="moved_by_aws")
+    comebacks.stayed(bench.dlq.pk, [bench.letter().message_id])
+    assert bench.letter().reason == "refused"
+    park.release([bench.letter().pk], by="ann", reason="mended")
+    assert _sent(bench) == ["a"]
+
+
 def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
     operations.resume(run.pk, by="anna", reason="go on")
