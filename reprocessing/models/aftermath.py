@@ -65,3 +65,14 @@ STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND
 DENIED: Final[LiteralString] = """
 coalesce(a.outcome = 'failed' OR (a.ill AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent')), false)
 """
+
+#: Of a claim c: it is held, and neither is an attempt of its letter open, nor may the copy of an unknown one come back.
+#: Whose turn it is may have the key: the letter may wait behind its own twin. An intent that is committed meanwhile
+#: puts `until` off, which is asked of the row as its taker has locked it.
+LAPSED: Final[LiteralString] = """
+(c.state = 'held' AND c.until <= redrive_now() AND NOT EXISTS (
+    SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
+     WHERE a.letter_id = c.letter_id AND (num_nonnulls(a.closed_at) = 0 OR (
+            a.outcome = 'unknown' AND a.returned_at IS NULL
+            AND coalesce(a.deadline, a.closed_at + make_interval(secs => t.window)) > redrive_now()))))
+"""

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from reprocessing.models import brakes, rows
+from reprocessing.models.aftermath import LAPSED
 from reprocessing.models.brakes import UNWELL
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.rule import BACKOFF
@@ -72,7 +73,7 @@ WITH mine AS (
      ORDER BY target_id, dlq_id, idempotency_key, died_at, id
     ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
        SET letter_id = excluded.letter_id, state = 'held', body_hash = excluded.body_hash, until = excluded.until
-     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
+     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id OR {LAPSED}
         OR (c.state <> 'held' AND EXISTS (SELECT FROM admitted w
                                            WHERE w.id = excluded.letter_id AND w.released_by IS NOT NULL))
     RETURNING c.letter_id

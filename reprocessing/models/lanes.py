@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.models import rows
+from reprocessing.models.aftermath import LAPSED
 from reprocessing.models.brakes import MAY_GO
 
 
@@ -115,7 +116,8 @@ WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
 ), head AS (
     SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
-           c.state AS claim_state, c.letter_id AS claim_letter, c.body_hash = h.body_hash AS claim_same_body,
+           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
+           c.body_hash = h.body_hash AS claim_same_body,
            CASE WHEN h.objection = 'moved_by_aws' THEN coalesce(d.drained_through >= d.let_go_at, false) END AS gone,
            (d.parked_head = 'hold' AND EXISTS (
                 SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
@@ -214,13 +216,9 @@ def lease(  # noqa: PLR0913  # each by its name
     Any, or `only` these; of any, none whose heads go by the breakers of `but`.
     """
     values = {
-        "owner": owner,
-        "limit": limit,
-        "lease": lease,
-        "only": list(only or ()),
-        "runs": None if runs is None else list(runs),
-        "but": list(but),
-    }
+        "owner": owner, "limit": limit, "lease": lease,
+        "only": list(only or ()), "runs": None if runs is None else list(runs), "but": list(but),
+    }  # fmt: skip
     return rows.fetch(Leased, _LEASE if only is None else _LEASE_THESE, values)
 
 

@@ -48,12 +48,12 @@ def test_what_a_person_said_after_a_restore_is_told_with_the_answer(word: Word, 
 
 def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
     letter = parked(dlq())
-    reported(b"1", message_id=letter.message_id, type="KeyError", message=f"4111{SCRIPT}", fingerprint="f-canary")
+    reported(b"1", message_id=letter.message_id, type="KeyError", message=f"c-canary{SCRIPT}", fingerprint="f-canary")
     reported(b"2", public_id=letter.public_id, attempt_no=1, type="Timeout\u202e")
     reported(b"3", message_id="another's", type="Other-canary")
     ben = person("ben", *LOOKS, "view_payload")
     seen, covered, shown = page(person("ann", *LOOKS), letter), page(ben, letter), revealed(ben, letter)
-    canaries = ("KeyError", "4111", "f-canary", "Timeout")
+    canaries = ("KeyError", "c-canary", "f-canary", "Timeout")
     assert [one in text for text in (seen, covered) for one in canaries] == [False] * 8
     assert "You may not see what consumers said" in seen
     assert [one in shown for one in canaries] == [True] * 4

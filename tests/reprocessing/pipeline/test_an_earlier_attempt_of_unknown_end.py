@@ -70,6 +70,15 @@ def _once_more(bench: Workbench, fails: Failure) -> None:
     fails(bench, bench.delivered()[0])
 
 
+def _outlast(bench: Workbench, clock: Clock) -> None:
+    """The origin is seen empty, a window later again, and then the dlq: nothing came back."""
+    bench.promote()
+    clock.advance(WINDOW + 5)
+    bench.promote()
+    bench.capture()
+    bench.promote()
+
+
 def _first(bench: Workbench) -> str:
     letter = bench.letter(payload__body=b"1")
     return f"{letter.state} {letter.reason}".strip()
@@ -150,3 +159,32 @@ def test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back(clock: Cl
     clock.advance(WINDOW)
     bench.replay(seconds=1)
     assert [one["Body"] for one in bench.delivered(url)] == ["1"]
+
+
+def _a_twin_turns_up(clock: Clock, *, key: str, body: str = "1") -> Workbench:
+    """The next letter of the first one's idempotency key, captured after its attempt: it waits for the first one."""
+    bench = _unheard(clock, max_attempts=3, stale="deliver")
+    bench.bury(body, key=key, n="0", event="e1")
+    bench.ready()
+    bench.replay(seconds=1)
+    return bench
+
+
+def _twins(bench: Workbench) -> list[str]:
+    """The first letter and its twin."""
+    found = bench.dlq.letters.filter(idempotency_key="e1").order_by("pk")
+    return [f"{one.state} {one.reason}".strip() for one in found]
+
+
+@pytest.mark.parametrize(("body", "end"), [("1", "duplicate"), ("another", "parked key_conflict")])
+def test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back(clock: Clock, body: str, end: str) -> None:
+    """The twin waited for the key, and the one that had it waited behind the twin: their lane stood for ever."""
+    bench = _a_twin_turns_up(clock, key="k", body=body)
+    assert (_twins(bench), bench.delivered()) == (["waiting", "waiting"], [])
+    clock.advance(WINDOW)
+    bench.replay(seconds=1)
+    assert [one["Body"] for one in bench.delivered()] == [body]
+    _outlast(bench, clock)
+    bench.replay(seconds=1)
+    assert (_twins(bench), bench.lane(key="k").phase) == ([end, "delivered"], "awaiting")
+    assert [one["Body"] for one in bench.delivered()] == ["2"]

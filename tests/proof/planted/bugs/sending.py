@@ -11,6 +11,7 @@ _SENDING: Final = "reprocessing/sqs/sending.py"
 _WRAP: Final = "reprocessing/pipeline/wrap.py"
 _OF_SENDING: Final = "tests/reprocessing/sqs/test_sending.py"
 _OF_REPLAY: Final = "tests/reprocessing/pipeline/test_replay.py"
+_OF_AN_UNKNOWN_END: Final = "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
 _OF_CLAIMS: Final = "tests/race/test_claims.py"
 _OF_TARGETS: Final = "tests/reprocessing/pipeline/targets/test_every_target.py"
 
@@ -207,7 +208,7 @@ BUGS: Final = (
         name="another-letter-s-claim-is-won",
         breaks="Without a fault no duplicates: a key that another letter holds, or has used, is taken from it.",
         file=_INTENT,
-        old="     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id\n",
+        old="     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id OR {LAPSED}\n",
         new="     WHERE true OR c.letter_id = excluded.letter_id\n",
         caught_by=f"{_OF_CLAIMS}::test_a_key_that_is_another_letter_s_is_not_won",
     ),
@@ -257,5 +258,21 @@ BUGS: Final = (
         caught_by=(
             "tests/reprocessing/pipeline/test_poison.py::test_a_key_that_is_read_from_bodies_parks_those_that_have_none"
         ),
+    ),
+    Bug(
+        name="a-key-is-held-behind-its-own-twin",
+        breaks="No letter waits for ever: what waits behind its twin keeps the key that the twin waits for.",
+        file="reprocessing/models/lanes.py",
+        old="           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,\n",
+        new="           c.state AS claim_state, c.letter_id AS claim_letter,\n",
+        caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back",
+    ),
+    Bug(
+        name="a-key-lapses-while-a-copy-may-come-back",
+        breaks="No double: a twin goes while the letter that holds its key may lie in the target.",
+        file="reprocessing/models/aftermath.py",
+        old="            AND coalesce(a.deadline, a.closed_at + make_interval(secs => t.window)) > redrive_now()))))\n",
+        new="            AND a.deadline > redrive_now()))))\n",
+        caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back",
     ),
 )
