@@ -66,11 +66,16 @@ DENIED: Final[LiteralString] = """
 coalesce(a.outcome = 'failed' OR (a.ill AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent')), false)
 """
 
-#: Of a claim c: it is held, and neither is an attempt of its letter open, nor may the copy of an unknown one come back.
-#: Whose turn it is may have the key: the letter may wait behind its own twin. An intent that is committed meanwhile
-#: puts `until` off, which is asked of the row as its taker has locked it.
+#: Of a claim c: whoever holds it waits behind another letter, which may be its twin and wait for it, and neither is an
+#: attempt of it open, nor may the copy of an unknown one come back. The twin may have the key. A holder that is the
+#: head of its lane is sent again under its own identity, and keeps it.
 LAPSED: Final[LiteralString] = """
-(c.state = 'held' AND c.until <= redrive_now() AND NOT EXISTS (
+(coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
+    SELECT e.id FROM redrive_letter e
+     WHERE e.lane_id = (SELECT w.lane_id FROM redrive_letter w WHERE w.id = c.letter_id)
+       AND e.state IN ('waiting', 'sending', 'awaiting') AND NOT e.lets_pass
+     ORDER BY e.sequence, e.message_id LIMIT 1)
+  AND NOT EXISTS (
     SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
      WHERE a.letter_id = c.letter_id AND (num_nonnulls(a.closed_at) = 0 OR (
             a.outcome = 'unknown' AND a.returned_at IS NULL

@@ -21,6 +21,7 @@ from reprocessing.models.rule import BACKOFF
 # breaker on trial one letter goes, which takes its slot. Towards a wave's size count the letters that were never sent
 # in their run before. Whatever delayed a letter is over. What holds a lane is looked up for each, and what a target has
 # open is counted once: a planner whose statistics are older than the flood would read all of them for each letter.
+# Whether a key has lapsed is told by what this statement saw: not so of a claim that was moved since.
 _INTENT = f"""
 WITH mine AS (
     SELECT a.lane_id, a.letter_id, n.fence, n.run_id,
@@ -73,7 +74,10 @@ WITH mine AS (
      ORDER BY target_id, dlq_id, idempotency_key, died_at, id
     ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
        SET letter_id = excluded.letter_id, state = 'held', body_hash = excluded.body_hash, until = excluded.until
-     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id OR {LAPSED}
+     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
+        OR ({LAPSED} AND c.until = (SELECT seen.until FROM redrive_claim seen
+                                     WHERE (seen.target_id, seen.key_space, seen.key_hash)
+                                         = (c.target_id, c.key_space, c.key_hash)))
         OR (c.state <> 'held' AND EXISTS (SELECT FROM admitted w
                                            WHERE w.id = excluded.letter_id AND w.released_by IS NOT NULL))
     RETURNING c.letter_id

@@ -39,7 +39,7 @@ def together(works: Sequence[Callable[[], Done]]) -> list[Done]:
         return work()
 
     with ThreadPoolExecutor(max_workers=len(works)) as pool:
-        return [one.result(30) for one in [pool.submit(_alone, lambda work=work: begin(work)) for work in works]]
+        return [one.result(60) for one in [pool.submit(_alone, lambda work=work: begin(work)) for work in works]]
 
 
 def waits_for_us() -> None:

@@ -53,7 +53,7 @@ def _stopped(
 
 def _release_meanwhile(bench: Workbench, letter: int, where: object, name: str, first: Callable[[Any], Any]) -> None:
     with _stopped(where, name, first) as (there, go), elsewhere() as do:
-        turn = do(lambda: bench.replay(seconds=5))
+        turn = do(lambda: bench.replay(seconds=60))
         assert there.wait(30)
         with transaction.atomic():
             assert park.release([letter], by="anna", reason="mended").done == (letter,)

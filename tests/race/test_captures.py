@@ -26,4 +26,4 @@ def test_captures_abreast_write_every_message_once() -> None:
         bench.capture()
     assert sorted(int(one) for one in bench.states()) == list(range(45))
     assert (DeadLetter.objects.count(), Custody.objects.count(), bench.left()) == (45, 45, 45)
-    assert sum(one.captured.busy for one in found) + sum(one.skipped for one in found) == 2
+    assert sum(one.captured.received > 0 for one in found) == 1

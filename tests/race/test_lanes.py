@@ -57,7 +57,7 @@ def test_whoever_comes_second_waits_for_nobody() -> None:
 
 def test_slices_abreast_send_every_letter_once() -> None:
     bench = _letters(60)
-    together([bench.replay] * 4)
+    together([lambda: bench.replay(45)] * 4)
     assert sorted(int(one["Body"]) for one in bench.delivered()) == list(range(60))
     assert set(Attempt.objects.values_list("no", "outcome")) == {(1, "accepted")}
 
@@ -67,7 +67,7 @@ def test_slices_abreast_keep_the_order_of_every_lane() -> None:
     for number in range(48):
         bench.bury(str(number), key=f"account {number % 4}", n=str(number))
     bench.ready()
-    together([bench.replay] * 4)
+    together([lambda: bench.replay(45)] * 4)
     for account in range(4):
         found = Attempt.objects.filter(lane__key=f"account {account}").order_by("taken_at")
         sent = [int(bytes(body)) for body in found.values_list("letter__payload__body", flat=True)]
@@ -77,9 +77,9 @@ def test_slices_abreast_keep_the_order_of_every_lane() -> None:
 def test_a_lease_that_lasts_is_nobody_else_s(clock: Clock) -> None:
     _letters(1)
     (mine,) = lanes.lease("first", limit=1, lease=8)
-    clock.advance(7)
+    clock.advance(4)
     assert lanes.lease("second", limit=1, lease=8) == []
-    clock.advance(2)
+    clock.advance(5)
     (theirs,) = lanes.lease("second", limit=1, lease=8)
     assert (theirs.inherited, theirs.fence > mine.fence) == (True, True)
 
@@ -87,9 +87,9 @@ def test_a_lease_that_lasts_is_nobody_else_s(clock: Clock) -> None:
 def test_who_was_told_of_a_lane_leaves_it_to_an_owner_whose_lease_lasts(clock: Clock) -> None:
     _letters(1)
     (mine,) = lanes.lease("first", limit=1, lease=8)
-    clock.advance(7)
+    clock.advance(4)
     assert lanes.lease("second", limit=1, lease=8, only=[mine.lane_id]) == []
-    clock.advance(2)
+    clock.advance(5)
     (theirs,) = lanes.lease("second", limit=1, lease=8, only=[mine.lane_id])
     assert (theirs.inherited, theirs.fence > mine.fence) == (True, True)
 

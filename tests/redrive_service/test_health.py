@@ -174,15 +174,18 @@ def test_connecting_to_redis_has_its_limit_too(client: Client, monkeypatch: pyte
 
 
 def test_the_pages_leave_no_connection_behind(client: Client) -> None:
-    def connections_there() -> int:
+    def connections_there() -> set[int]:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
-            return int(cursor.fetchone()[0])
+            cursor.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+                " AND backend_type = 'client backend'"
+            )
+            return {pid for (pid,) in cursor.fetchall()}
 
     before = connections_there()
     for question in ("ready", "work"):
         ask(client, question)
-    assert eventually(lambda: connections_there() == before, within=5)
+    assert eventually(lambda: connections_there() <= before, within=5)
 
 
 def test_it_is_not_ready_without_redis(client: Client, settings: Settings) -> None:

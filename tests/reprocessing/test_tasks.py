@@ -402,19 +402,20 @@ def test_due_lanes_are_told_of_in_tasks_of_several(post: Post, brisk: Settings) 
     assert sorted(post.hinted()) == sorted(Lane.objects.filter(phase="ready").values_list("pk", flat=True))
 
 
-def test_no_lane_is_told_of_twice_within_its_hint_s_lifetime(post: Post, clock: Clock) -> None:
+def test_no_lane_is_told_of_twice_within_its_hint_s_lifetime(post: Post, clock: Clock, brisk: Settings) -> None:
+    brisk.REDRIVE = {**REDRIVE, "HINT_LIFE": 60, "HINT_LIFE_CAP": 60}
     _due_lanes(3)
     tasks.tick()
-    clock.advance(4)
+    clock.advance(40)
     tasks.tick()
     assert len(post.hinted()) == 3
-    clock.advance(2)
+    clock.advance(25)
     tasks.tick()
     assert len(post.hinted()) == 6
 
 
 def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) -> None:
-    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 2}
+    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 2, "HINT_LIFE": 60, "HINT_LIFE_CAP": 60}
     _due_lanes(2 * 2 * tasks.SLOTS + 10)
     for _ in range(3):
         tasks.tick()

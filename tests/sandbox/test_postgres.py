@@ -57,7 +57,7 @@ def test_an_initdb_ends_with_its_killed_launcher_and_nobody_has_the_folder_befor
     pids = tmp_path / "pids"
     programs = programs_with(tmp_path, SLOW_INITDB.format(pids=pids))
     launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER, str(tmp_path), str(programs)])
-    (initdb,) = eventually(lambda: pids_in(pids), within=10)
+    (initdb,) = eventually(lambda: pids_in(pids), within=30)
 
     launcher.kill()
     launcher.wait()

@@ -40,8 +40,8 @@ def test_a_dry_run_says_how_much_where_and_what_is_lost_and_asks_nothing(ask: As
 
 def test_it_is_started_listed_and_cancelled(ask: Ask, ask_json: AskJson) -> None:
     bench = mine()
-    for body in "abc":
-        bench.bury(body)
+    for number in range(30):  # at one a second: it is under way for as long
+        bench.bury(f"{number}")
     to = ("--to", bench.target.arn, "--per-second", "1")
     assert "AWS moves its messages" in ask("native_redrive", "start", bench.name, *WHY, *to, "--confirm")
     assert 'as anna asked ("a bulk")' in ask("native_redrive", "list", bench.name)

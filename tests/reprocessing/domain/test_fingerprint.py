@@ -332,7 +332,7 @@ def test_of_every_odd_message_a_cause_is_found_whose_title_quotes_nothing_of_it_
 def test_poison_takes_no_longer_than_a_good_body_of_its_size(body: bytes) -> None:
     began = time.process_time()
     assert _is_fit(cause(signs(body)))
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < 5.0
 
 
 def test_of_a_body_that_is_too_large_nothing_is_read() -> None:

@@ -142,7 +142,10 @@ def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=9), st.sets(st.integers(0, 8)))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
 def test_a_selection_is_what_a_person_with_a_pencil_would_select(
     stock: Stock, keys: list[str], wanted: set[int]
 ) -> None:

@@ -162,8 +162,8 @@ def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: py
 
 def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = mine()
-    for body in "abc":
-        bench.bury(body)
+    for number in range(30):  # at one a second: it is under way for as long
+        bench.bury(f"{number}")
     begin = sqs.begin_move
 
     def begun_and_lost(*args: object, **options: object) -> Unknown:

@@ -45,7 +45,7 @@ def _killed(bench: Workbench, clock: Clock) -> None:
     """The letter goes out, its worker is killed, and another takes the lane."""
     bench.replay_and_die(sent=True)
     clock.advance(LEASE)
-    bench.replay(seconds=1)
+    bench.replay()
 
 
 @pytest.fixture(params=[_unheard, _killed], ids=["unheard", "killed"])
@@ -86,10 +86,10 @@ def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end:
     recover.dlqs(conf=bench.conf)  # the copy of what is parked is deleted
     clock.advance(WINDOW - 5)
     bench.promote()
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["1"]
     _outlast(bench, clock)
-    bench.replay(seconds=1)
+    bench.replay()
     assert bench.history() == [(1, "unknown", 0), (1, None, 0)]
     assert [one["Body"] for one in bench.delivered()] == ["2"]
     assert _first(bench) == "parked attempts_spent"
@@ -104,11 +104,11 @@ def test_while_nobody_has_looked_into_the_dlq_it_may_have_come_back(clock: Clock
         clock.advance(WINDOW + 5)
     bench.come_back(sent)
     bench.promote()
-    bench.replay(seconds=1)
+    bench.replay()
     assert (bench.lane().phase, bench.delivered()) == ("awaiting", [])
     bench.capture()
     assert bench.history() == [(1, "returned", 0)]
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
 
@@ -119,7 +119,7 @@ def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> Non
     bench.delivered()
     clock.advance(WINDOW + 1)
     bench.promote()
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
 
@@ -135,12 +135,12 @@ def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_t
     DeadLetter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.clock())
     Lane.objects.update(phase="ready", due_at=lanes.clock())
     with bench.refusing("1", poison=poison):
-        bench.replay(seconds=1)
+        bench.replay()
     assert (_first(bench).partition(" ")[0], bench.lane().phase) == ("parked", "awaiting")
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["1"]
     _outlast(bench, clock)
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
 
@@ -151,7 +151,7 @@ def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> N
     bench.come_back(sent)
     bench.capture()
     assert (_first(bench), bench.history()) == ("parked attempts_spent", [(1, "returned", 0)])
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
 
@@ -159,10 +159,10 @@ def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
     park.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
-    bench.replay(seconds=1)
+    bench.replay()
     assert (bench.lane().phase, len(bench.delivered())) == ("awaiting", 1)
     _outlast(bench, clock)
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["1"]
     assert bench.history() == [(1, "unknown", 0), (2, None, 0)]
 
@@ -175,11 +175,11 @@ def test_its_twin_waits_as_long_and_goes_then(clock: Clock, end: End) -> None:
     bench.ready()
     end(bench, clock)
     assert Claim.objects.get().state == "held"
-    bench.replay(seconds=1)
+    bench.replay()
     assert len(bench.delivered()) == 1
     _outlast(bench, clock)
     assert Claim.objects.get().state == "free"
-    bench.replay(seconds=1)
+    bench.replay()
     assert len(bench.delivered()) == 1
 
 
@@ -190,14 +190,14 @@ def test_a_discard_keeps_its_key_though_it_is_on_its_way(clock: Clock, end: End)
     assert [one["Body"] for one in bench.delivered()] == ["1"]
     _outlast(bench, clock)
     assert Claim.objects.get(letter__payload__body=b"1").state == "discarded"
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
 
 def test_where_the_next_may_go_at_once_it_does(clock: Clock, end: End) -> None:
     bench = _bench(advance="accepted")
     end(bench, clock)
-    bench.replay(seconds=1)
+    bench.replay()
     assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
     assert bench.history()[0] == (1, "unknown", 0)
 
@@ -247,7 +247,7 @@ def test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target(
     done(bench, letter)
     bench.delivered()
     _outlast(bench, clock)
-    bench.replay(seconds=1)
+    bench.replay()
     twin = DeadLetter.objects.exclude(pk=letter.pk).get()
     assert (twin.state, twin.attempts) == ("awaiting", 1)
 
@@ -257,10 +257,10 @@ def test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way(
     park.discard([letter.pk], by="ann", reason="old")
     park.restore([letter.pk], by="ann", reason="not old")
     assert Claim.objects.get().state == "held"
-    bench.replay(seconds=1)
+    bench.replay()
     assert len(bench.delivered()) == 1
     _outlast(bench, clock)
-    bench.replay(seconds=1)
+    bench.replay()
     assert len(bench.delivered()) == 1
 
 
@@ -311,7 +311,7 @@ def _to_be_closed(
     closes(bench)
     DeadLetter.objects.filter(state="waiting", payload__body=b"1").update(due_at=lanes.clock())
     Lane.objects.update(phase="ready", due_at=lanes.clock())
-    return bench, bench.replay(seconds=1)
+    return bench, bench.replay()
 
 
 def _key(bench: Workbench) -> str:
@@ -329,7 +329,7 @@ def test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come
     assert (_first(bench), _key(bench), lane.phase, lane.why) == ("waiting ", "held", "ready", PUT_OFF)
     assert (letter.due_at, lane.due_at) == (closed + timedelta(seconds=WINDOW),) * 2
     clock.advance(WINDOW + 1)
-    bench.replay(seconds=1)
+    bench.replay()
     assert (_first(bench), _key(bench)) == (ends, key)
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
@@ -341,7 +341,7 @@ def test_a_letter_that_is_to_end_does_so_once_its_copy_has_come_back(clock: Cloc
     (sent,) = bench.delivered()
     bench.come_back(sent)
     bench.capture()
-    bench.replay(seconds=1)
+    bench.replay()
     assert (_first(bench), _key(bench), bench.history()[0]) == (ends, key, (1, "unknown", 0))
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
@@ -354,7 +354,7 @@ def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clo
     route.wake(Book.load())
     assert (_first(bench), bench.lane().phase, bench.lane().why) == ("waiting ", "ready", PUT_OFF)
     clock.advance(WINDOW + 1)
-    bench.replay(seconds=1)
+    bench.replay()
     assert _first(bench) == "parked quarantined"
 
 
@@ -372,5 +372,5 @@ def test_a_letter_that_outlasted_its_last_attempt_and_was_released_ends_at_once(
     _outlast(bench, clock)
     rule("look", "quarantine", "attribute:n equals 1")
     park.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
-    bench.replay(seconds=1)
+    bench.replay()
     assert (_first(bench), [one["Body"] for one in bench.delivered()]) == ("parked quarantined", ["2"])

@@ -193,7 +193,7 @@ def test_a_token_that_has_died_sends_nothing_and_counts_nothing() -> None:
     letter = bench.letter()
     assert (letter.state, letter.attempts, letter.not_sent) == ("waiting", 0, 1)
     assert bench.history() == [(1, "not_sent", 0)]
-    assert bench.replay().taken == 1
+    assert bench.replay(rates=_ThreeTokens()).taken == 1
     assert bench.history() == [(1, "not_sent", 0), (2, "accepted", 0)]
     assert bench.letter().attempts == 1
 

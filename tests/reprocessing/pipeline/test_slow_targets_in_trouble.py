@@ -102,7 +102,7 @@ def test_leases_are_renewed_while_sqs_takes_its_time_to_delete_copies(
     monkeypatch.setattr(send, "delete", slow)
     answers = not outlasting
     endpoint.answer = lambda body: Taken() if answers and body != "0-0" else None
-    bench.replay(0.3)
+    bench.replay(30, stop=lambda: len(endpoint.begun) == 3)
     answers = True
     eventually(lambda: seen, within=10)
     assert seen[0]
@@ -161,5 +161,5 @@ def test_no_letter_is_opened_on_a_lease_that_ends_before_it_is_renewed(
         return Taken()
 
     endpoint.answer = answer
-    bench.replay(1)
+    bench.replay(60)
     assert min(left) > BRISK.lease / 3

@@ -41,7 +41,7 @@ def test_a_run_ends_through_all_of_its_waves() -> None:
     _bury(bench, LETTERS)
     bench.capture()
     drain.begin(bench.dlq, name="monday", asked_by="ann")
-    assert bench.replay().taken == LETTERS
+    assert bench.replay(seconds=60).taken == LETTERS
     assert _waves() == [(1, 1, 0), (10, 10, 0), (100, 100, 0), (None, None, None)]
 
 

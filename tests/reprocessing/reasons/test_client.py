@@ -35,7 +35,7 @@ AT_ONCE = 5.0  #: seconds; a wait for anybody would take four times as long, and
 
 @pytest.fixture
 def reporter(stub: Stub) -> Iterator[Reporter]:
-    one = Reporter(stub.url, TOKEN, every=0.02, timeout=1, clock=lambda: 1_800_000_000.25)
+    one = Reporter(stub.url, TOKEN, every=0.02, timeout=10, clock=lambda: 1_800_000_000.25)
     yield one
     stub.let_go.set()
     one.close(within=5)
@@ -356,7 +356,7 @@ def test_a_forked_process_reports_for_itself_and_repeats_nothing(stub: Stub) -> 
 PROCESS = """
 import sys
 from reprocessing.reasons import Names, Reporter, client
-client.FLUSH_AT_EXIT = 0.2 if sys.argv[2:] else 10
+client.FLUSH_AT_EXIT = 2 if sys.argv[2:] else 10
 Reporter(sys.argv[1], "token", timeout=30).report("delivered", Names("m-1"))
 assert not {"django", "celery"} & set(sys.modules)
 """
@@ -372,6 +372,7 @@ def test_a_process_that_ends_sends_what_waits_if_it_can(stub: Stub, tmp_path: Pa
         [sys.executable, "-c", PROCESS, stub.url, *(["hangs"] if hangs else [])], cwd=tmp_path, check=True, timeout=15
     )
 
+    eventually(lambda: stub.reports, within=10)
     assert [one["message_id"] for one in stub.reports] == ["m-1"]
 
 

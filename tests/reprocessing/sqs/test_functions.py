@@ -187,8 +187,8 @@ def test_what_waits_for_room_is_not_sent_once_it_is_closed(stand_in: StandIn) ->
 
 def test_hundreds_are_open_at_a_time(stand_in: StandIn) -> None:
     together = threading.Barrier(functions.LIMIT)
-    stand_in.answer = lambda _: Said(body=str(together.wait(20)).encode())
-    assert invoke(*[invocation(one) for one in range(functions.LIMIT)]) == dict.fromkeys(
+    stand_in.answer = lambda _: Said(body=str(together.wait(60)).encode())
+    assert invoke(*[invocation(one, timeout=60) for one in range(functions.LIMIT)]) == dict.fromkeys(
         range(functions.LIMIT), Taken()
     )
 

@@ -29,7 +29,7 @@ from tests.reprocessing.web_servers import (
     status,
 )
 
-PATIENCE = 0.4  #: seconds that a check may take whose server never comes to an end
+PATIENCE = 1.0  #: seconds that a check may take whose server never comes to an end
 AMPLE = 30.0  #: seconds that it may take where the server's answer decides, on the slowest machine
 NAME = "status.test"
 

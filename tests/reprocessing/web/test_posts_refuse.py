@@ -114,7 +114,7 @@ def test_a_host_is_resolved_once_for_many_letters() -> None:
 
 
 def test_a_host_that_turns_to_an_address_of_ours_gets_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "LIFE", 0.05)
+    monkeypatch.setattr(names, "LIFE", 1.0)
     found = [["10.0.0.1"], ["127.0.0.1"]]
 
     def resolve(_host: str, _port: int) -> Sequence[str]:
@@ -122,7 +122,7 @@ def test_a_host_that_turns_to_an_address_of_ours_gets_nothing_more(monkeypatch: 
 
     with standing_in() as there, posting(there.port, resolve=resolve) as posts:
         assert become(posts, post(there.port)) == [Taken()]
-        [outcome] = eventually(lambda: [one for one in become(posts, post(there.port)) if one != Taken()], within=2)
+        [outcome] = eventually(lambda: [one for one in become(posts, post(there.port)) if one != Taken()], within=10)
         assert isinstance(outcome, NotSent)
         assert "an address that is not public" in outcome.why
 
@@ -138,12 +138,12 @@ def test_a_connection_to_an_address_that_was_not_judged_is_shown_nothing() -> No
 
 
 def test_a_slow_resolver_holds_up_no_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "PATIENCE", 0.3)
+    monkeypatch.setattr(names, "PATIENCE", 1.0)
     over = threading.Event()
 
     def resolve(host: str, _port: int) -> Sequence[str]:
         if host == "slow.test":
-            over.wait(5)
+            over.wait(20)
         return ["127.0.0.1"]
 
     with standing_in() as there:
@@ -152,9 +152,9 @@ def test_a_slow_resolver_holds_up_no_other_host(monkeypatch: pytest.MonkeyPatch)
         slow = Post(1, f"http://slow.test:{there.port}/200", b"letter", (), 5.0, Answers())
         began = time.monotonic()
         posts.start([slow, post(there.port, attempt=2)], may_start=always)
-        told = all_ended(posts)
+        told = all_ended(posts, within=15)
         assert told == [(2, Taken()), (1, NotSent("slow.test could not be resolved", unreachable=True))]
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
         over.set()
         posts.close()
 

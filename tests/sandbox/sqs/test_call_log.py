@@ -174,7 +174,7 @@ def test_forgotten_calls_take_no_room(log: CallLog) -> None:
     before = open_files()
     add(log, 700)
     log.clear()
-    assert open_files() == before
+    assert open_files() <= before
 
 
 class NearlyFull(io.BytesIO):

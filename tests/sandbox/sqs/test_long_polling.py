@@ -70,7 +70,7 @@ def test_a_wait_that_is_over_answers_nothing(server: Server, client: Client, url
 
 def test_a_wait_ends_by_itself(client: Client, url: str) -> None:
     client.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=1)
-    assert client.is_silent(0.5)
+    assert client.is_silent(0.1)
     assert client.read() == (200, {})
 
 
