@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, JUDGED, LEFT_BEHIND, STAYS
+from reprocessing.models.aftermath import AFTERMATH, JUDGED, LEFT_BEHIND, PASSED, STAYS
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.reports import LATELY, SAID
 from reprocessing.models.rule import BACKOFF
@@ -42,7 +42,7 @@ WITH asked AS (
            closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
            ill = CASE WHEN a.outcome = 'unknown' THEN a.ill ELSE w.failed END
       FROM word w WHERE a.id = w.id
-    RETURNING a.id, a.letter_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
+    RETURNING a.id, a.letter_id, a.lane_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + c.failed::int, lets_pass = false, presumed = false,
@@ -68,7 +68,7 @@ WITH asked AS (
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
                    WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
-), {LEFT_BEHIND}, {AFTERMATH}
+), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # as above
 

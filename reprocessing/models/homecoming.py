@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND, STAYS
+from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND, PASSED, STAYS
 from reprocessing.models.settlement import Deletable
 
 # Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
@@ -29,7 +29,7 @@ WITH back AS (
            sent_message_id = coalesce(a.sent_message_id, b.message_id)
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
-    RETURNING a.id, a.letter_id, a.no, b.due, b.spent, a.outcome = 'returned' AS was_open, {DENIED} AS denied
+    RETURNING a.id, a.letter_id, a.lane_id, a.no, b.due, b.spent, a.outcome = 'returned' AS was_open, {DENIED} AS denied
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
@@ -52,7 +52,7 @@ WITH back AS (
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN l.state = 'discarded' THEN 'discarded'
                    WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
-), {LEFT_BEHIND}, {AFTERMATH}
+), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 

@@ -202,4 +202,13 @@ BUGS: Final = (
             f"{_OF_GATHER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
         ),
     ),
+    Bug(
+        name="what-is-told-of-has-not-passed",
+        breaks="In order: a letter whose worker died, and that came to its end, lets earlier ones follow it.",
+        file="reprocessing/models/aftermath.py",
+        old="             WHERE c.was_open GROUP BY c.lane_id) f\n",
+        new="             WHERE false GROUP BY c.lane_id) f\n",
+        caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
+        "::test_what_went_before_its_worker_died_makes_an_earlier_letter_stale",
+    ),
 )

@@ -1,0 +1,53 @@
+"""A worker dies between wire and table, others tell what its letter came to: the order holds all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reprocessing.models import reporters
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LEASE = 9
+Tell = Callable[[Workbench, dict[str, Any]], None]
+
+
+def _it_comes_back(bench: Workbench, sent: dict[str, Any]) -> None:
+    bench.come_back(sent)
+    bench.capture()
+
+
+def _its_consumer_says(verdict: str) -> Tell:
+    def tell(bench: Workbench, sent: dict[str, Any]) -> None:
+        token = reporters.put("shop", [bench.target], anew=False, by="ann", reason="a test").token
+        said = {"redrive_id": sent["MessageAttributes"]["RedriveId"]["StringValue"], "verdict": verdict}
+        answer = Client(headers={"Authorization": f"Bearer {token}"}).post(
+            "/reports", {"reports": [said]}, content_type="application/json"
+        )
+        assert answer.json() == {"accepted": 1, "repeated": 0, "refused": []}
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    "tell", [_it_comes_back, _its_consumer_says("failed"), _its_consumer_says("delivered")],
+    ids=["comes back", "failed", "delivered"],
+)  # fmt: skip
+def test_what_went_before_its_worker_died_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    bench.bury("2", key="a", n="2")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    (sent,) = bench.delivered()
+    tell(bench, sent)
+    bench.bury("1", key="a", n="1")
+    bench.ready()
+    clock.advance(LEASE)
+    bench.replay()
+    early = bench.letter(payload__body=b"1")
+    assert (early.state, early.reason, bench.states()["2"]) == ("parked", "stale", "delivered")
