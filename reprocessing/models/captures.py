@@ -32,7 +32,7 @@ UPDATE redrive_dlq d
        unclean_until = greatest(d.unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
   FROM (SELECT id, unclean_until, coalesce(unclean_until <= redrive_now(), true) AS clean FROM redrive_dlq
          WHERE id = %(dlq)b AND mode <> 'observe' AND coalesce(leased_until <= redrive_now(), true)
-           AND native_at IS NULL FOR UPDATE SKIP LOCKED) free
+           AND native_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) free
  WHERE d.id = free.id
 RETURNING d.id AS dlq_id, d.fence, redrive_now() AS began_at, free.clean, free.unclean_until
 """

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection, transaction
 
-from reprocessing.models import Custody, DeadLetter, captures
-from tests.race.abreast import together
+from reprocessing.models import Custody, DeadLetter, Run, captures
+from tests.race.abreast import elsewhere, together
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -15,6 +16,15 @@ def test_a_dlq_is_leased_to_one_of_those_who_ask_together() -> None:
     bench = Workbench()
     found = together([lambda: captures.lease(bench.dlq.pk, lease=60, dirty=140)] * 4)
     assert sum(one is not None for one in found) == 1
+
+
+def test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it() -> None:
+    """Whoever names a dlq in a new row locks its key while it commits."""
+    bench = Workbench()
+    with elsewhere() as begin, transaction.atomic():
+        Run.objects.create(dlq=bench.dlq, name="a run", asked_by="a test")
+        connection.check_constraints()  # as the commit does
+        assert begin(lambda: captures.lease(bench.dlq.pk, lease=60, dirty=140)).result(10) is not None
 
 
 def test_captures_abreast_write_every_message_once() -> None:

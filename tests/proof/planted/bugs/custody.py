@@ -273,4 +273,12 @@ BUGS: Final = (
         new="         WHERE id = %(dlq)b AND coalesce(",
         caught_by=f"{_OF_CAPTURE}::test_a_dlq_that_is_observed_is_never_received_from",
     ),
+    Bug(
+        name="a-capture-waits-for-who-names-its-dlq",
+        breaks="A DLQ is captured in its turn: whoever writes a row that names it passes for another capture.",
+        file="reprocessing/models/captures.py",
+        old="FOR NO KEY UPDATE SKIP LOCKED) free\n",
+        new="FOR UPDATE SKIP LOCKED) free\n",
+        caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
+    ),
 )
