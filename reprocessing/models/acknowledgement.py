@@ -22,7 +22,8 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.forgiven AS attem
 
 # Of an attempt that was said both of, it failed: nothing is lost by trying again. A return has said so already, and
 # what another attempt has followed moves nothing. History is written once: an attempt that was closed before keeps its
-# outcome, and `ill` says what its consumer said since. What a person did about a letter stays done.
+# outcome, and `ill` says what its consumer said since. What a person did about a letter stays done. Where another
+# letter has taken the key meanwhile, it is closed all the same: that one, should it fail, is not sent again.
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -65,10 +66,16 @@ WITH asked AS (
                 WHEN l.state = 'parked' THEN (c.was = 'silent' AND l.reason = 'no_answer')
                                           OR (coalesce(c.was, 'unknown') = 'unknown' AND l.reason = 'attempts_spent')
                 ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.forgiven < l.attempts END
-    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.body_hash, l.state,
               CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
                    WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
-), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
+), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}, closed_keys AS (
+    UPDATE redrive_claim c SET state = 'delivered', letter_id = m.id, body_hash = m.body_hash, until = NULL
+      FROM moved m
+     WHERE m.idempotency_key IS NOT NULL AND m.claim = 'delivered' AND c.target_id = m.target_id
+       AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
+       AND c.letter_id <> m.id AND c.state IN ('free', 'held')
+)
 SELECT * FROM copies
 """  # noqa: S608  # as above
 

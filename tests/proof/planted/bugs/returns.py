@@ -211,4 +211,13 @@ BUGS: Final = (
         caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
         "::test_what_went_before_its_worker_died_makes_an_earlier_letter_stale",
     ),
+    Bug(
+        name="a-key-that-another-has-taken-stays-open",
+        breaks="Without a fault no duplicates: what is known to have worked under a key does not close it.",
+        file="reprocessing/models/acknowledgement.py",
+        old="       AND c.letter_id <> m.id AND c.state IN ('free', 'held')\n",
+        new="       AND c.letter_id <> m.id AND c.state = 'discarded'\n",
+        caught_by="tests/reprocessing/pipeline/test_hear.py"
+        "::test_a_late_acknowledgement_closes_the_key_that_another_letter_has_taken_since",
+    ),
 )
