@@ -22,8 +22,7 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.forgiven AS attem
 
 # Of an attempt that was said both of, it failed: nothing is lost by trying again. A return has said so already, and
 # what another attempt has followed moves nothing. History is written once: an attempt that was closed before keeps its
-# outcome, and `ill` says what its consumer said since. What a person did about a letter stays done. Where another
-# letter has taken the key meanwhile, it is closed all the same: that one, should it fail, is not sent again.
+# outcome, and `ill` says what its consumer said since. What a person did about a letter stays done.
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -43,7 +42,7 @@ WITH asked AS (
            closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
            ill = CASE WHEN a.outcome = 'unknown' THEN a.ill ELSE w.failed END
       FROM word w WHERE a.id = w.id
-    RETURNING a.id, a.letter_id, a.lane_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
+    RETURNING a.id, a.letter_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + c.failed::int, lets_pass = false, presumed = false,
@@ -66,16 +65,10 @@ WITH asked AS (
                 WHEN l.state = 'parked' THEN (c.was = 'silent' AND l.reason = 'no_answer')
                                           OR (coalesce(c.was, 'unknown') = 'unknown' AND l.reason = 'attempts_spent')
                 ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.forgiven < l.attempts END
-    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.body_hash, l.state,
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
                    WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
-), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}, closed_keys AS (
-    UPDATE redrive_claim c SET state = 'delivered', letter_id = m.id, body_hash = m.body_hash, until = NULL
-      FROM moved m
-     WHERE m.idempotency_key IS NOT NULL AND m.claim = 'delivered' AND c.target_id = m.target_id
-       AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
-       AND c.letter_id <> m.id AND c.state IN ('free', 'held')
-)
+), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # as above
 

@@ -58,16 +58,21 @@ judged AS (
 )
 """  # noqa: S608  # the inserted text is a constant
 
-# To be put behind a `closed` of: letter_id, lane_id, was_open; the lanes are locked. An attempt that is told of went,
-# though its worker may have died before it wrote so: what is earlier in the order, and turns up now, is stale.
-PASSED: Final[LiteralString] = """
+_PASSED: Final[LiteralString] = """
 passed AS (
     UPDATE redrive_lane n SET passed_sequence = f.sequence
-      FROM (SELECT c.lane_id, max(l.sequence) AS sequence FROM closed c JOIN redrive_letter l ON l.id = c.letter_id
-             WHERE c.was_open GROUP BY c.lane_id) f
+      FROM (SELECT l.lane_id, max(l.sequence) AS sequence
+              FROM {went} w JOIN redrive_letter l ON l.id = w.letter_id GROUP BY l.lane_id) f
      WHERE n.id = f.lane_id AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)
 )
 """
+
+# To be put behind a `closed` of: letter_id, was_open; the lanes are locked. An attempt that is told of went, though its
+# worker may have died before it wrote so: what is earlier in the order, and turns up now, is stale.
+PASSED: Final[LiteralString] = _PASSED.format(went="(SELECT letter_id FROM closed WHERE was_open)")
+
+#: Likewise of a `newest` of letters whose attempts are forgotten, and came back.
+PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
 
 #: Of a letter l and its `judged` c: it is a person's to decide about, or decided.
 STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
+from reprocessing.models.aftermath import PASSED_ONCE
 from reprocessing.models.arrival import Marked
 
 # As of what is remembered: the marks, the same bytes, and it died where the letter goes.
@@ -31,7 +32,7 @@ SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_
 
 # Its bytes are in Postgres, so the copy is to be deleted. A number that came back is never given again, and counts.
 # What it overtook, an attempt that is remembered as open, has ended long ago. What people decided stays.
-_RECORD = """
+_RECORD = f"""
 WITH back AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(letters)b::bigint[], %(nos)b::int[])
            AS b(message_id, handle, letter_id, no)
@@ -62,12 +63,12 @@ WITH back AS (
       FROM newest n WHERE l.id = n.letter_id AND NOT (l.state = 'sending' AND EXISTS (
            SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.no > n.no AND num_nonnulls(a.closed_at) = 0))
     RETURNING l.id, l.dlq_id, l.target_id, l.idempotency_key
-)
+), {PASSED_ONCE}
 UPDATE redrive_claim c SET state = 'free', until = NULL
   FROM moved m
  WHERE m.idempotency_key IS NOT NULL AND c.target_id = m.target_id AND c.key_space = m.dlq_id::text
    AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8')) AND c.letter_id = m.id
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ WITH back AS (
            sent_message_id = coalesce(a.sent_message_id, b.message_id)
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
-    RETURNING a.id, a.letter_id, a.lane_id, a.no, b.due, b.spent, a.outcome = 'returned' AS was_open, {DENIED} AS denied
+    RETURNING a.id, a.letter_id, a.no, b.due, b.spent, a.outcome = 'returned' AS was_open, {DENIED} AS denied
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,

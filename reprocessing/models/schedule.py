@@ -48,7 +48,7 @@ def due(*, now: datetime, limit: int) -> list[int]:
     """
     with transaction.atomic():
         found = list(
-            DeadLetterQueue.objects.select_for_update(skip_locked=True, of=("self",))
+            DeadLetterQueue.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
             .select_related("interval", "crontab")
             .filter(Q(next_poll_at=None) | Q(next_poll_at__lte=now))
             .filter(Q(leased_until=None) | Q(leased_until__lte=now))

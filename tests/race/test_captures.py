@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import Custody, DeadLetter, Run, captures
+from reprocessing.models import Custody, DeadLetter, Run, captures, lanes, schedule
 from tests.race.abreast import elsewhere, together
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -24,6 +24,7 @@ def test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it() -> None:
     with elsewhere() as begin, transaction.atomic():
         Run.objects.create(dlq=bench.dlq, name="a run", asked_by="a test")
         connection.check_constraints()  # as the commit does
+        assert begin(lambda: schedule.due(now=lanes.clock(), limit=9)).result(10) == [bench.dlq.pk]
         assert begin(lambda: captures.lease(bench.dlq.pk, lease=60, dirty=140)).result(10) is not None
 
 

@@ -307,6 +307,26 @@ def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost
     assert bench.states() == {"letter": "delivered"}
 
 
+def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_that_turns_up_now() -> None:
+    bench = Workbench(conf=SHORT, fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    bench.bury("2", key="a", n="2")
+    bench.ready()
+    restoring.take()
+    bench.replay()
+    (sent,) = bench.delivered()
+    restoring.restore()
+    held()
+    bench.come_back(sent)
+    bench.capture()
+    say(unfinished="replay")
+    hold.end(**WHY, early=True)
+    bench.bury("1", key="a", n="1")
+    bench.ready()
+    bench.replay()
+    early = bench.letter(payload__body=b"1")
+    assert (early.state, early.reason, bench.states()["2"]) == ("parked", "stale", "delivered")
+
+
 def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again() -> None:
     bench = Workbench(conf=SHORT)
     bench.bury("letter")

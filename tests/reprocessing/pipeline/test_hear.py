@@ -323,27 +323,6 @@ def test_a_late_acknowledgement_delivers_a_letter_that_silence_parked(clock: Clo
     assert (Attempt.objects.get().ill, Claim.objects.get().state) == (False, "delivered")
 
 
-@pytest.mark.parametrize("is_back", [False, True], ids=["under way", "back already"])
-def test_a_late_acknowledgement_closes_the_key_that_another_letter_has_taken_since(
-    clock: Clock, *, is_back: bool
-) -> None:
-    bench = bench_of()
-    clock.advance(WINDOW + 1)
-    bench.promote()
-    late = say("delivered")
-    bench.bury("twin", idem="letter")
-    bench.ready()
-    bench.replay()
-    assert bench.states() == {"letter": "parked", "twin": "awaiting"}
-    failure = say("failed", "twin")
-    for said in (failure, late) if is_back else (late, failure):
-        heard(said)
-    clock.advance(60)
-    bench.replay()
-    twin = bench.letter(payload__body=b"twin")
-    assert (bench.states()["letter"], twin.state, twin.reason) == ("delivered", "parked", "key_conflict")
-
-
 @pytest.mark.parametrize(("act", "state"), [("release", "waiting"), ("discard", "discarded")])
 def test_what_a_person_decided_meanwhile_stays(act: str, state: str, clock: Clock) -> None:
     bench = bench_of()

@@ -281,4 +281,12 @@ BUGS: Final = (
         new="FOR UPDATE SKIP LOCKED) free\n",
         caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
     ),
+    Bug(
+        name="a-turn-waits-for-who-names-its-dlq",
+        breaks="A DLQ is captured in its turn: whoever writes a row that names it keeps it from its turn.",
+        file="reprocessing/models/schedule.py",
+        old="skip_locked=True, no_key=True, of",
+        new="skip_locked=True, of",
+        caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
+    ),
 )

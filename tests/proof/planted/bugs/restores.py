@@ -50,4 +50,13 @@ BUGS: Final = (
         ),
         caught_by=f"{_OF_RESTORES}::test_a_redis_that_was_flushed_holds_nothing",
     ),
+    Bug(
+        name="what-is-forgotten-has-not-passed",
+        breaks="In order: a letter that came back from a forgotten attempt lets earlier ones follow it.",
+        file="reprocessing/models/forgotten.py",
+        old="), {PASSED_ONCE}\nUPDATE",
+        new=")\nUPDATE",
+        caught_by="tests/reprocessing/pipeline/test_after_restore.py"
+        "::test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_that_turns_up_now",
+    ),
 )

@@ -206,18 +206,9 @@ BUGS: Final = (
         name="what-is-told-of-has-not-passed",
         breaks="In order: a letter whose worker died, and that came to its end, lets earlier ones follow it.",
         file="reprocessing/models/aftermath.py",
-        old="             WHERE c.was_open GROUP BY c.lane_id) f\n",
-        new="             WHERE false GROUP BY c.lane_id) f\n",
+        old='went="(SELECT letter_id FROM closed WHERE was_open)"',
+        new='went="(SELECT letter_id FROM closed WHERE false)"',
         caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
         "::test_what_went_before_its_worker_died_makes_an_earlier_letter_stale",
-    ),
-    Bug(
-        name="a-key-that-another-has-taken-stays-open",
-        breaks="Without a fault no duplicates: what is known to have worked under a key does not close it.",
-        file="reprocessing/models/acknowledgement.py",
-        old="       AND c.letter_id <> m.id AND c.state IN ('free', 'held')\n",
-        new="       AND c.letter_id <> m.id AND c.state = 'discarded'\n",
-        caught_by="tests/reprocessing/pipeline/test_hear.py"
-        "::test_a_late_acknowledgement_closes_the_key_that_another_letter_has_taken_since",
     ),
 )
