@@ -79,18 +79,25 @@ class ReturnedCopy:
     backoff_jitter: str | None
 
 
-# The ids are asked for twice: joined alone, the planner would read every copy of the dlq.
+# The ids are asked for twice: joined alone, the planner would read every copy of the dlq. A handle whose time is over
+# may not be the latest: another capture may have received the copy since. So it is not noted, and nothing is done.
 _REFRESH = """
-WITH seen AS (SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle))
-UPDATE redrive_custody c
-   SET handle = s.handle, visible_until = redrive_now() + make_interval(secs => %(visibility)b::float8),
-       receives = c.receives + 1, extended = false, gone_at = NULL,
-       state = CASE WHEN c.attempt_id IS NULL AND NOT %(at_capture)b::bool
-                     AND l.state IN ('captured', 'waiting', 'sending', 'awaiting') THEN 'held' ELSE 'delete' END
-  FROM seen s, redrive_letter l
- WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY(%(ids)b::text[]) AND c.message_id = s.message_id
-   AND l.id = c.letter_id
-RETURNING c.message_id, c.state
+WITH seen AS (
+    SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS s(message_id, handle)
+), known AS (
+    SELECT message_id FROM redrive_custody WHERE dlq_id = %(dlq)b AND message_id = ANY(%(ids)b::text[])
+), noted AS (
+    UPDATE redrive_custody c
+       SET handle = s.handle, visible_until = %(until)b::timestamptz,
+           receives = c.receives + 1, extended = false, gone_at = NULL,
+           state = CASE WHEN c.attempt_id IS NULL AND NOT %(at_capture)b::bool
+                         AND l.state IN ('captured', 'waiting', 'sending', 'awaiting') THEN 'held' ELSE 'delete' END
+      FROM seen s, redrive_letter l
+     WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY(%(ids)b::text[]) AND c.message_id = s.message_id
+       AND l.id = c.letter_id AND redrive_now() < %(until)b::timestamptz
+    RETURNING c.message_id, c.state
+)
+SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted n USING (message_id)
 """
 
 # By the id the target gave it, else by the marks we gave it and the same bytes; of several attempts the newest.
@@ -156,22 +163,25 @@ WITH arrived AS (
     SELECT l.id, a.body, a.attributes, a.system FROM lettered l JOIN arrived a USING (message_id)
 )
 INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
-SELECT %(dlq)b, l.message_id, l.id, %(state)b, a.handle,
-       redrive_now() + make_interval(secs => %(visibility)b::float8)
+SELECT %(dlq)b, l.message_id, l.id, %(state)b, a.handle, %(until)b::timestamptz
   FROM lettered l JOIN arrived a USING (message_id)
 ON CONFLICT (dlq_id, message_id) DO NOTHING
+RETURNING message_id
 """
 
 
 def refresh(
-    dlq: int, ids: Sequence[str], handles: Sequence[str], *, visibility: float, at_capture: bool
+    dlq: int, ids: Sequence[str], handles: Sequence[str], *, until: datetime, at_capture: bool
 ) -> list[KnownCopy]:
-    """Note the new handles of the copies that are known, and what is to become of each now."""
+    """Note the new handles of the copies that are known, and what is to become of each now.
+
+    `until`: when they come to sight. By then another may have received them: nothing is noted any more.
+    """
     values = {
         "dlq": dlq,
         "ids": list(ids),
         "handles": list(handles),
-        "visibility": float(visibility),
+        "until": until,
         "at_capture": at_capture,
     }
     return rows.fetch(KnownCopy, _REFRESH, values)
@@ -200,13 +210,18 @@ def in_doubt(hashes: Sequence[bytes]) -> set[bytes]:
     return {bytes(row.body_hash) for row in rows.fetch(_Twin, _TWINS, {"hashes": list(hashes)})}
 
 
-def admit(dlq: int, letters: Sequence[NewLetter], *, visibility: float, at_capture: bool) -> int:
-    """Write new letters, their bytes and their copies, in one statement; how many were new indeed.
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    message_id: str
+
+
+def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
+    """Write new letters, their bytes and their copies, in one statement; the message ids that were new indeed.
 
     Args:
         dlq: the dlq they were received from.
         letters: each message id once.
-        visibility: seconds for which the copies stay invisible.
+        until: when the copies come to sight.
         at_capture: the copies are to be deleted as soon as this is committed.
     """
     values = {
@@ -225,6 +240,6 @@ def admit(dlq: int, letters: Sequence[NewLetter], *, visibility: float, at_captu
         "expires": [letter.expires_at for letter in letters],
         "objections": ["possible_return" if letter.possible_return else "" for letter in letters],
         "state": "delete" if at_capture else "held",
-        "visibility": float(visibility),
+        "until": until,
     }
-    return rows.execute(_ADMIT, values)
+    return {row.message_id for row in rows.fetch(_Admitted, _ADMIT, values)}

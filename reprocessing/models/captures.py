@@ -42,6 +42,7 @@ UPDATE redrive_dlq
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8),
        unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
  WHERE id = %(dlq)b AND fence = %(fence)b
+RETURNING redrive_now() AS now
 """
 
 # A clean end: every copy that was received is committed. Only a start that was clean, too, proves anything; what an
@@ -121,6 +122,11 @@ class _Count:
     n: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    now: datetime
+
+
 def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
     """Take the dlq for a capture; None while another captures it, AWS moves its messages, or it is only observed.
 
@@ -133,10 +139,11 @@ def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
     return found[0] if found else None
 
 
-def renew(capturing: Capturing, *, lease: float, dirty: float) -> bool:
-    """Lengthen the lease; False when the dlq is another's by now."""
+def renew(capturing: Capturing, *, lease: float, dirty: float) -> datetime | None:
+    """Lengthen the lease, from the moment that is told; None when the dlq is another's by now."""
     values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
-    return rows.execute(_RENEW, values) == 1
+    found = rows.fetch(_Moment, _RENEW, values)
+    return found[0].now if found else None
 
 
 def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> int | None:

@@ -98,8 +98,7 @@ WITH seen AS (
       FROM back b WHERE c.letter_id = b.id AND c.attempt_id IS NULL AND c.state <> 'gone'
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
-    SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle,
-           redrive_now() + make_interval(secs => %(visibility)b::float8)
+    SELECT %(dlq)b, m.message_id, b.id, %(state)b, m.handle, %(until)b::timestamptz
       FROM back b JOIN met m ON m.letter_id = b.id
     ON CONFLICT (dlq_id, message_id) DO NOTHING
 )
@@ -155,8 +154,11 @@ def stayed(dlq: int, ids: Sequence[str]) -> int:
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids)})
 
 
-def came_back(dlq: int, copies: Sequence[NewLetter], *, visibility: float, at_capture: bool) -> set[str]:
-    """The message ids of those copies that are letters which AWS moved: these go on, with the new copy."""
+def came_back(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
+    """The message ids of those copies that are letters which AWS moved: these go on, with the new copy.
+
+    `until`: when that comes to sight.
+    """
     values = {
         "dlq": dlq,
         "ids": [copy.message_id for copy in copies],
@@ -167,6 +169,6 @@ def came_back(dlq: int, copies: Sequence[NewLetter], *, visibility: float, at_ca
         "died": [copy.died_at for copy in copies],
         "expires": [copy.expires_at for copy in copies],
         "state": "delete" if at_capture else "held",
-        "visibility": float(visibility),
+        "until": until,
     }
     return {row.message_id for row in rows.fetch(_Back, _CAME_BACK, values)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from reprocessing.models import rows
 from reprocessing.models.aftermath import PASSED_ONCE
@@ -38,8 +39,7 @@ WITH back AS (
            AS b(message_id, handle, letter_id, no)
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
-    SELECT %(dlq)b, message_id, letter_id, 'delete', handle,
-           redrive_now() + make_interval(secs => %(visibility)b::float8)
+    SELECT %(dlq)b, message_id, letter_id, 'delete', handle, %(until)b::timestamptz
       FROM back
     ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING letter_id, message_id
@@ -97,14 +97,17 @@ def returns(dlq: int, copies: Sequence[Marked]) -> list[Forgotten]:
     return rows.fetch(Forgotten, _FORGOTTEN, values)
 
 
-def record(dlq: int, back: Sequence[Forgotten], handles: Sequence[str], *, visibility: float) -> None:
-    """Record that they came back: each letter waits for its next attempt, or its person. The lanes are locked."""
+def record(dlq: int, back: Sequence[Forgotten], handles: Sequence[str], *, until: datetime) -> None:
+    """Record that they came back: each letter waits for its next attempt, or its person. The lanes are locked.
+
+    `until`: when the copies come to sight.
+    """
     values = {
         "dlq": dlq,
         "ids": [one.message_id for one in back],
         "handles": list(handles),
         "letters": [one.letter_id for one in back],
         "nos": [one.no for one in back],
-        "visibility": float(visibility),
+        "until": until,
     }
     rows.execute(_RECORD, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from reprocessing.models import rows
 from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND, PASSED, STAYS
@@ -18,8 +19,7 @@ WITH back AS (
     AS b(message_id, handle, attempt_id, letter_id, due, spent)
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, attempt_id, state, handle, visible_until)
-    SELECT %(dlq)b, message_id, letter_id, attempt_id, 'delete', handle,
-           redrive_now() + make_interval(secs => %(visibility)b::float8)
+    SELECT %(dlq)b, message_id, letter_id, attempt_id, 'delete', handle, %(until)b::timestamptz
       FROM back
     ON CONFLICT (dlq_id, message_id) DO NOTHING
 ), closed AS (
@@ -75,8 +75,10 @@ class Return:
     spent: bool
 
 
-def record(dlq: int, returns: Sequence[Return], *, visibility: float) -> list[Deletable]:
+def record(dlq: int, returns: Sequence[Return], *, until: datetime) -> list[Deletable]:
     """Record returns, and reopen or park their letters; the held copies of those parked. The lanes are locked.
+
+    `until`: when the copies come to sight.
 
     A repeat changes nothing. A return of an attempt that another has followed on the wire is recorded, and that is all.
     """
@@ -88,6 +90,6 @@ def record(dlq: int, returns: Sequence[Return], *, visibility: float) -> list[De
         "letters": [one.letter_id for one in returns],
         "dues": [one.due for one in returns],
         "spent": [one.spent for one in returns],
-        "visibility": float(visibility),
+        "until": until,
     }
     return rows.fetch(Deletable, _RETURN, values)

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import Error as DatabaseError
 
@@ -109,6 +109,7 @@ class _Capture:
         self._origins = trace.Origins(dlq)
         self._waiting: list[Arrival] = []
         self._since = self._asked = 0.0
+        self._until = capturing.began_at  # everything of this chunk is out of sight: nobody else can have received it
         self._renewed, self._clock = time.monotonic(), unslept()
         self._hides = False  # a copy that was not deleted hides, in a FIFO dlq, what is behind it
 
@@ -145,9 +146,9 @@ class _Capture:
 
     def _is_ours(self) -> bool:
         """Renew the lease while there is nothing to write; False when the dlq is another's by now."""
-        return time.monotonic() - self._renewed < LEASE / 3 or self._renew()
+        return time.monotonic() - self._renewed < LEASE / 3 or self._renew() is not None
 
-    def _renew(self) -> bool:
+    def _renew(self) -> datetime | None:
         self._renewed = time.monotonic()
         return captures.renew(self._capturing, lease=LEASE, dirty=self._dirty)
 
@@ -160,15 +161,12 @@ class _Capture:
         ripe = len(self._waiting) >= CHUNK or time.monotonic() - self._since > PATIENCE
         return self._write() if self._waiting and ripe else True
 
-    @property
-    def _hidden(self) -> float:
-        """Seconds for which everything of this chunk is out of sight yet; a copy that nobody else can have received."""
-        return max(0.0, self._conf.receive_visibility - (self._clock() - self._asked))
-
     def _write(self) -> bool:
         """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""
-        if not self._renew():
+        if (now := self._renew()) is None:
             return False
+        # Reckoned after Postgres told its time: a worker that freezes here or later trusts no handle for too long.
+        self._until = now + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
         self._moved = comebacks.are_expected(self._dlq.pk)  # whoever looks meanwhile may have let some go
         copies = {one.message_id: one for one in self._waiting}
         self._done.received += len(self._waiting)
@@ -184,11 +182,13 @@ class _Capture:
 
     def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
         """Copies received before: their new handles; they are taken out of `copies`."""
+        if not copies:
+            return []
         if self._moved:
             comebacks.stayed(self._dlq.pk, list(copies))
         known = arrival.refresh(
-            self._dlq.pk, list(copies), [one.handle for one in copies.values()],
-            visibility=self._hidden, at_capture=self._at_capture,
+            self._dlq.pk, list(copies), [one.handle for one in copies.values()], until=self._until,
+            at_capture=self._at_capture,
         )  # fmt: skip
         self._done.known += len(known)
         gone = [(one, copies.pop(one.message_id)) for one in known]
@@ -198,8 +198,7 @@ class _Capture:
         """Letters of ours, come back; they are taken out of `copies`."""
         if not copies:
             return []
-        marked = [_marked(one, self._conf) for one in copies.values()]
-        returned = arrival.returns(self._dlq.pk, marked)
+        returned = arrival.returns(self._dlq.pk, [_marked(one, self._conf) for one in copies.values()])
         if not returned:
             return []
         back = [self._judged(one, copies[one.message_id]) for one in returned]
@@ -207,7 +206,7 @@ class _Capture:
 
         def record() -> list[Deletable]:
             lanes.lock(ids, [None] * len(ids))
-            held = homecoming.record(self._dlq.pk, back, visibility=self._hidden)
+            held = homecoming.record(self._dlq.pk, back, until=self._until)
             lanes.advance(ids, [None] * len(ids))
             return held
 
@@ -226,7 +225,7 @@ class _Capture:
 
         def record() -> None:
             lanes.lock(ids, [None] * len(ids))
-            forgotten.record(self._dlq.pk, found, handles, visibility=self._hidden)
+            forgotten.record(self._dlq.pk, found, handles, until=self._until)
             lanes.advance(ids, [None] * len(ids))
 
         rows.whole(record)
@@ -255,16 +254,17 @@ class _Capture:
         new = [self._new(one, doubtful) for one in copies.values()]
         if self._moved:
             new = self._know_again(new, at_capture=at_capture)
-        written = arrival.admit(self._dlq.pk, new, visibility=self._hidden, at_capture=at_capture)
-        self._done.letters += written
+        written = arrival.admit(self._dlq.pk, new, until=self._until, at_capture=at_capture)
+        self._done.letters += len(written)
+        known = self._refresh({one.message_id: copies[one.message_id] for one in new if one.message_id not in written})
         if not at_capture:
-            self._held += written
-            return []
+            self._held += len(written)
+            return known
         return [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]
 
     def _know_again(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
         """Without those whose letters were captured before AWS moved their messages: these go on."""
-        back = comebacks.came_back(self._dlq.pk, new, visibility=self._hidden, at_capture=at_capture)
+        back = comebacks.came_back(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)
         return [one for one in new if one.message_id not in back]

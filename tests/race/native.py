@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reprocessing.models import DeadLetterQueue, rows
+from reprocessing.models import DeadLetterQueue
 from reprocessing.models.handover import Standing
-from reprocessing.models.settlement import Deletable
 from reprocessing.pipeline import hand_over, plan
 from reprocessing.pipeline.hand_over import Open, Refusal
 from reprocessing.sqs import Begun
@@ -62,7 +61,5 @@ def captured_and_in_sight(bench: Workbench, clock: Clock, *bodies: str) -> None:
         bench.bury(body)
     bench.capture()
     plan.places(bench.dlq)
-    held = "SELECT dlq_id, message_id, handle FROM redrive_custody WHERE dlq_id = %(dlq)b"
-    for copy in rows.fetch(Deletable, held, {"dlq": bench.dlq.pk}):
-        bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
+    bench.show_again()
     clock.advance(bench.conf.receive_visibility + 1)

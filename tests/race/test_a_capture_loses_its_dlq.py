@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
 from django.db import OperationalError, connection
 
-from reprocessing.models import DeadLetterQueue, captures, lanes
+from reprocessing.models import Custody, DeadLetterQueue, arrival, captures, lanes
+from reprocessing.models.arrival import KnownCopy, NewLetter
 from reprocessing.pipeline import capture
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -63,7 +66,7 @@ def test_nor_for_one_that_lasted_long_before_it_died(clock: Clock) -> None:
     died = captures.lease(bench.dlq.pk, lease=60, dirty=100)
     assert died is not None
     clock.advance(59)
-    assert captures.renew(died, lease=60, dirty=100)
+    assert captures.renew(died, lease=60, dirty=100) is not None
     clock.advance(61)  # what it received last is out of sight, though what it received first is not
     bench.bury("letter")
     assert not bench.capture().captured.drained
@@ -95,6 +98,47 @@ def test_the_dlq_of_a_capture_that_died_is_captured_again_within_twenty_seconds(
     assert bench.capture().captured.busy
     clock.advance(20.1)
     assert bench.capture().captured.letters == 1
+
+
+def test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_handle(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench()
+    bench.bury("a letter")
+    bench.capture()
+    bench.show_again()
+    refresh, latest = arrival.refresh, list[str]()
+
+    def froze(*args: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  those of refresh
+        monkeypatch.undo()
+        clock.advance(bench.conf.receive_visibility + 1)
+        bench.show_again()
+        assert bench.capture().captured.known == 1
+        latest.append(Custody.objects.get().handle)
+        return refresh(*args, **options)
+
+    monkeypatch.setattr(arrival, "refresh", froze)
+    assert bench.capture().captured.received == 1
+    assert [Custody.objects.get().handle] == latest
+
+
+def test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_received_it_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    bench.bury("a letter")
+    admit = arrival.admit
+
+    def thaws(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
+        older = [replace(one, handle="an older one") for one in letters]
+        assert len(admit(dlq, older, until=lanes.clock(), at_capture=at_capture)) == 1
+        return admit(dlq, letters, until=until, at_capture=at_capture)
+
+    monkeypatch.setattr(arrival, "admit", thaws)
+    captured = bench.capture().captured
+    assert (captured.letters, captured.known) == (0, 1)
+    bench.sqs.delete_message(QueueUrl=bench.dlq_url, ReceiptHandle=Custody.objects.get().handle)
+    assert bench.left() == 0
 
 
 def _terminated() -> None:

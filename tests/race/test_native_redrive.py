@@ -96,7 +96,7 @@ def test_a_capture_that_lost_its_lease_has_nothing_left_of_the_dlq() -> None:
     capturing = captures.lease(bench.dlq.pk, lease=0, dirty=0)
     assert capturing is not None
     assert isinstance(start(bench), Begun)
-    assert captures.renew(capturing, lease=60, dirty=1) is False
+    assert captures.renew(capturing, lease=60, dirty=1) is None
     assert captures.end(capturing, clean=True, drained=True) is None
 
 

@@ -32,7 +32,8 @@ RECEIVES = st.sampled_from((
     ("DeleteMessageBatch", "unanswered"), ("DeleteMessageBatch", "partial"), ("DeleteMessageBatch", "refused"),
 ))  # fmt: skip
 YES_NO = st.booleans()
-_ROUNDS: Final = 60
+#: In the end, and for each letter: where a key waits for the outcome before, its letters take a few rounds each.
+_ROUNDS, _ROUNDS_EACH = 60, 6
 _AFTER_ALL: Final = 6 * 86_400.0  # what is gone for so long could turn up no more
 
 
@@ -252,7 +253,7 @@ class Machine(Deeds):
             self._abort(run)
         DeadLetterQueue.objects.update(mode="automatic")
         left = ["nothing was looked at"]
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS + _ROUNDS_EACH * len(self._watch.buried)):
             self._heal()
             self.every_promise_is_kept()
             if not (left := self._watch.unfinished()):

@@ -22,7 +22,7 @@ from django.db import connection
 
 from reprocessing.conf import Conf
 from reprocessing.domain.verdict import Outcome, Refused, Unknown
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target, lanes
+from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target, lanes
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, gather, plan, promote, replay
 from reprocessing.pipeline.gather import Gathered
@@ -229,6 +229,11 @@ class Workbench:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(deliver, "letters", refuse)
             yield
+
+    def show_again(self) -> None:
+        """Every copy that is out of sight comes to sight."""
+        for copy in Custody.objects.filter(dlq=self.dlq).exclude(state="gone"):
+            self.sqs.change_message_visibility(QueueUrl=self.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
 
     def come_back(self, sent: dict[str, Any]) -> None:
         """What was delivered dies into the dlq again, under an id of its own."""

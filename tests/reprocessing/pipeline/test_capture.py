@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from types import ModuleType
 from typing import Any
 
@@ -40,12 +41,6 @@ def _keeps(*_: object, **__: object) -> int:
     return 0
 
 
-def _show_again(bench: Workbench) -> None:
-    """Every copy that is out of sight comes to sight."""
-    for copy in Custody.objects.filter(dlq=bench.dlq).exclude(state="gone"):
-        bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0)
-
-
 AT_CAPTURE = {"delete_when": "captured"}
 
 
@@ -74,7 +69,7 @@ def test_a_copy_that_outlived_its_capture_is_known_and_deleted(clock: Clock, mon
         patch.setattr(clear, "copies", _killed)
         with pytest.raises(Killed):
             bench.capture()
-    _show_again(bench)
+    bench.show_again()
     clock.advance(capture.LEASE + 1)
     assert bench.capture().captured.known == 1
     assert (bench.left(), DeadLetter.objects.count()) == (0, 1)
@@ -109,7 +104,7 @@ def test_a_message_received_twice_is_one_letter() -> None:
     bench = Workbench()
     bench.bury("letter")
     bench.capture()
-    _show_again(bench)
+    bench.show_again()
     captured = bench.capture().captured
     assert (captured.letters, captured.known, DeadLetter.objects.count()) == (0, 1, 1)
     assert (Custody.objects.get().receives, Custody.objects.get().state, bench.left()) == (2, "held", 1)
@@ -122,7 +117,7 @@ def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patch:
         patch.setattr(clear, "copies", _keeps)
         bench.replay()
-    _show_again(bench)
+    bench.show_again()
     assert bench.capture().captured.known == 1
     assert (bench.left(), bench.states()) == (0, {"letter": "delivered"})
 
@@ -189,7 +184,7 @@ def test_the_same_return_seen_again_changes_nothing(monkeypatch: pytest.MonkeyPa
         patch.setattr(clear, "copies", _keeps)
         bench.capture()
     before = _facts(bench)
-    _show_again(bench)
+    bench.show_again()
     captured = bench.capture().captured
     assert (captured.returns, captured.known) == (0, 1)
     assert (_facts(bench), bench.left()) == (before, 0)
@@ -371,7 +366,7 @@ def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypat
     bench.bury("letter")
     renew = captures.renew
 
-    def late(capturing: Capturing, **options: float) -> bool:
+    def late(capturing: Capturing, **options: float) -> datetime | None:
         clock.advance(capture.LEASE + 1)
         assert captures.lease(bench.dlq.pk, lease=60, dirty=140) is not None
         return renew(capturing, **options)

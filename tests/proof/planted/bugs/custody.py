@@ -9,6 +9,7 @@ from tests.proof.planted.bug import Bug
 _CAPTURE: Final = "reprocessing/pipeline/capture.py"
 _CAPTURES: Final = "reprocessing/models/captures.py"
 _OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
+_OF_LOSS: Final = "tests/race/test_a_capture_loses_its_dlq.py"
 _OF_RECOVER: Final = "tests/reprocessing/pipeline/test_recover.py"
 
 BUGS: Final = (
@@ -24,6 +25,24 @@ BUGS: Final = (
             "        deletable += self._admit(copies)\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_what_could_not_be_committed_stays_in_the_dlq",
+    ),
+    Bug(
+        name="a-handle-noted-though-its-time-is-over",
+        breaks="No loss: a capture that froze notes a handle that is not the latest, whose delete does nothing.",
+        file="reprocessing/models/arrival.py",
+        old="       AND l.id = c.letter_id AND redrive_now() < %(until)b::timestamptz\n",
+        new="       AND l.id = c.letter_id\n",
+        caught_by=f"{_OF_LOSS}::test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_handle",
+    ),
+    Bug(
+        name="a-letter-written-meanwhile-keeps-its-handle",
+        breaks="No loss: the handle is not noted under which a letter was received that a frozen capture just wrote.",
+        file=_CAPTURE,
+        old="for one in new if one.message_id not in written})\n",
+        new="for one in new if not written and not new})\n",
+        caught_by=(
+            f"{_OF_LOSS}::test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_received_it_since"
+        ),
     ),
     Bug(
         name="copies-of-closed-heads-deleted-before-their-commit",
