@@ -102,10 +102,9 @@ SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c
 """  # noqa: S608  # the inserted text is a constant
 
 _EXTENDED = """
-UPDATE redrive_custody c
-   SET extended = true, visible_until = redrive_now() + make_interval(secs => %(seconds)b::float8)
-  FROM unnest(%(ids)b::text[]) AS g(message_id)
- WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.state NOT IN ('delete', 'gone')
+UPDATE redrive_custody c SET extended = true, visible_until = %(until)b::timestamptz
+  FROM unnest(%(ids)b::text[], %(handles)b::text[]) AS g(message_id, handle)
+ WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('delete', 'gone')
 """
 
 # Whose letters ended in a way that left the copy behind (a lost worker's last attempt, say).
@@ -199,9 +198,10 @@ def to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> lis
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
-def extended(dlq: int, ids: Sequence[str], *, seconds: float) -> None:
-    """Remember that these copies stay out of sight for so many seconds from now."""
-    rows.execute(_EXTENDED, {"dlq": dlq, "ids": list(ids), "seconds": seconds})
+def extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
+    """Remember that these copies stay out of sight until then, but for those that were received again since."""
+    values = {"dlq": dlq, "ids": [one.message_id for one in copies], "handles": [one.handle for one in copies]}
+    rows.execute(_EXTENDED, {**values, "until": until})
 
 
 def sweep(dlq: int) -> int:

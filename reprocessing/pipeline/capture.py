@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -103,8 +103,7 @@ class _Capture:
     ) -> None:
         self._dlq, self._capturing, self._conf, self._dice, self._dirty = dlq, capturing, conf, dice, dirty
         self._done = Captured()
-        self._held = captures.held(dlq.pk)
-        self._moved = False
+        self._held, self._moved = captures.held(dlq.pk), False
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
         self._origins = trace.Origins(dlq)
         self._waiting: list[Arrival] = []
@@ -243,7 +242,7 @@ class _Capture:
             copy.message_id, copy.handle, one.attempt_id, one.letter_id, one.lane_id, due=due, spent=spent
         )
 
-    def _admit(self, copies: Mapping[str, Arrival]) -> list[Deletable]:
+    def _admit(self, copies: dict[str, Arrival]) -> list[Deletable]:
         """New letters. Above the dlq's limit they are not held in it, but deleted once they are committed."""
         if not copies:
             return []
@@ -256,11 +255,12 @@ class _Capture:
             new = self._know_again(new, at_capture=at_capture)
         written = arrival.admit(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.letters += len(written)
-        known = self._refresh({one.message_id: copies[one.message_id] for one in new if one.message_id not in written})
+        late = [one.message_id for one in new if one.message_id not in written]  # another capture wrote them meanwhile
+        known = self._refresh({one: copies.pop(one) for one in late})
         if not at_capture:
             self._held += len(written)
             return known
-        return [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]
+        return known + [Deletable(self._dlq.pk, one.message_id, one.handle) for one in copies.values()]
 
     def _know_again(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
         """Without those whose letters were captured before AWS moved their messages: these go on."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.db import transaction
 
@@ -153,8 +154,9 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
     perhaps = captures.to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
         return False
+    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)  # what is noted late counts from here
     hidden = extend(address, {one.message_id: one.handle for one in perhaps}, conf.receive_visibility).held
-    captures.extended(dlq.pk, sorted(hidden), seconds=conf.receive_visibility)
+    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)
     return bool(hidden)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 
 from django.db import connection
 
@@ -96,8 +97,9 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
     longest = LONGEST - conf.receive_visibility
     while found := captures.to_extend(dlq.pk, within=within, limit=_GROUP):
         address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
+        until = lanes.clock() + timedelta(seconds=longest)  # what is noted late counts from when it was asked for
         done = extend(address, {one.message_id: one.handle for one in found}, longest)
-        captures.extended(dlq.pk, sorted(done.held), seconds=longest)
+        captures.extended(dlq.pk, [one for one in found if one.message_id in done.held], until=until)
         if len(done.held) < len(found):
             return
 

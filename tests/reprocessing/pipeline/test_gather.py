@@ -10,6 +10,7 @@ import pytest
 
 from reprocessing.models import Custody, DeadLetterQueue, Lane, Run, captures, hold, lanes, progress, stops
 from reprocessing.pipeline import capture, gather
+from reprocessing.sqs import Extended, extend
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 from tests.reprocessing.post import asked, statements
 
@@ -161,6 +162,27 @@ def test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another
     bench.sqs.delete_message(**_time_is_over(bench, "sent"))
     bench.promote()
     assert bench.capture().captured.drained
+    assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
+
+
+def test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, message = _sent_and_captured()
+    bench.come_back(message)
+    _hidden_by_another_reader(bench)
+    Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
+    ours = _time_is_over(bench, "sent")
+
+    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
+        done = extend(*args)
+        clock.advance(bench.conf.receive_visibility + 1)
+        bench.sqs.change_message_visibility(**ours, VisibilityTimeout=0)
+        return done
+
+    monkeypatch.setattr(gather, "extend", froze)
+    bench.promote()
+    assert bench.capture().captured == capture.Captured(received=1, known=1, drained=True)
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
-from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection
@@ -21,8 +19,8 @@ from reprocessing.models import (
     parking,
     stops,
 )
-from reprocessing.pipeline import clear, hand_over, keep, recover
-from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
+from reprocessing.pipeline import clear, hand_over, recover
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import ask_all, rule
 from tests.reprocessing.post import statements
 
@@ -158,33 +156,6 @@ def test_copies_of_letters_nobody_asked_for_come_to_sight_again(clock: Clock) ->
     clock.advance(bench.conf.receive_visibility - 10)
     recover.sweep(bench.dlq, conf=bench.conf)
     assert Custody.objects.get().extended is False
-
-
-def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_receive_may_have_replaced(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is out of sight from when SQS was asked; and then PostgreSQL did not answer for longer than that lasts."""
-    bench = Workbench()
-    bench.bury("back")
-    bench.ready()
-    bench.replay()
-    bench.bury("known")
-    bench.capture()
-    handle = Custody.objects.get(state="held").handle
-    bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=handle, VisibilityTimeout=0)
-    bench.come_back(bench.delivered()[0])
-    bench.bury("new")
-    late = ticking(lambda: time.monotonic() + bench.conf.receive_visibility - 1)
-    with monkeypatch.context() as patch:
-        patch.setattr(keep, "time", late)
-        captured = bench.capture().captured
-    assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
-    held = Custody.objects.filter(state="held")
-    assert [one.visible_until <= lanes.clock() + timedelta(seconds=1) for one in held] == [True, True]
-    clock.advance(1)
-    bench.enlist()
-    recover.sweep(bench.dlq, conf=bench.conf)
-    assert Custody.objects.filter(extended=True).count() == 0
 
 
 def test_a_run_ends_when_all_of_its_letters_have() -> None:

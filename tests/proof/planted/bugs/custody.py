@@ -35,11 +35,25 @@ BUGS: Final = (
         caught_by=f"{_OF_LOSS}::test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_handle",
     ),
     Bug(
+        name="hidden-from-when-it-was-noted",
+        breaks="No loss: a copy counts as hidden that has come to sight, for a return that another reader hides.",
+        file="reprocessing/pipeline/gather.py",
+        old="    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n",
+        new=(
+            "    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)\n"
+            "    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
+        ),
+        caught_by=(
+            "tests/reprocessing/pipeline/test_gather.py"
+            "::test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides"
+        ),
+    ),
+    Bug(
         name="a-letter-written-meanwhile-keeps-its-handle",
         breaks="No loss: the handle is not noted under which a letter was received that a frozen capture just wrote.",
         file=_CAPTURE,
-        old="for one in new if one.message_id not in written})\n",
-        new="for one in new if not written and not new})\n",
+        old="for one in new if one.message_id not in written]",
+        new="for one in new if not written and not new]",
         caught_by=(
             f"{_OF_LOSS}::test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_received_it_since"
         ),
@@ -80,8 +94,8 @@ BUGS: Final = (
         name="held-copies-deleted-at-capture",
         breaks="No loss: a dlq that keeps copies until their letters are finished is emptied at once.",
         file=_CAPTURE,
-        old="        if not at_capture:\n            self._held += written\n            return []\n",
-        new="        self._held += written\n",
+        old="        if not at_capture:\n            self._held += len(written)\n            return known\n",
+        new="        self._held += len(written)\n",
         caught_by=f"{_OF_CAPTURE}::test_a_letter_under_way_stays_in_the_dlq_until_it_is_finished",
     ),
     Bug(
@@ -280,7 +294,7 @@ BUGS: Final = (
         old="self._conf.receive_visibility - (self._clock() - self._asked))\n",
         new="float(self._conf.receive_visibility))\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_recover.py::test_a_copy_that_was_written_down_late"
+            "tests/reprocessing/pipeline/test_noted_late.py::test_a_copy_that_was_written_down_late"
             "_is_not_kept_by_a_handle_that_another_receive_may_have_replaced"
         ),
     ),

@@ -193,11 +193,11 @@ BUGS: Final = (
         name="copies-are-hidden-without-a-word-of-sqs",
         breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy that is gone.",
         file="reprocessing/pipeline/gather.py",
-        old="    captures.extended(dlq.pk, sorted(hidden), seconds=conf.receive_visibility)\n    return bool(hidden)\n",
-        new=(
-            "    captures.extended(dlq.pk, [one.message_id for one in perhaps], seconds=conf.receive_visibility)\n"
-            "    return True\n"
+        old=(
+            "    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
+            "    return bool(hidden)\n"
         ),
+        new="    captures.extended(dlq.pk, perhaps, until=until)\n    return True\n",
         caught_by=(
             f"{_OF_GATHER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
         ),

@@ -1,0 +1,84 @@
+"""What is noted late is out of sight from when SQS was asked to hide it, and not from when that was noted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.models import Custody, lanes
+from reprocessing.pipeline import keep, recover
+from reprocessing.sqs import Extended, extend
+from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_receive_may_have_replaced(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is out of sight from when SQS was asked; and then PostgreSQL did not answer for longer than that lasts."""
+    bench = Workbench()
+    bench.bury("back")
+    bench.ready()
+    bench.replay()
+    bench.bury("known")
+    bench.capture()
+    handle = Custody.objects.get(state="held").handle
+    bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=handle, VisibilityTimeout=0)
+    bench.come_back(bench.delivered()[0])
+    bench.bury("new")
+    late = ticking(lambda: time.monotonic() + bench.conf.receive_visibility - 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(keep, "time", late)
+        captured = bench.capture().captured
+    assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
+    held = Custody.objects.filter(state="held")
+    assert [one.visible_until <= lanes.clock() + timedelta(seconds=1) for one in held] == [True, True]
+    clock.advance(1)
+    bench.enlist()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.filter(extended=True).count() == 0
+
+
+def test_a_copy_whose_longer_time_is_noted_late_is_hidden_from_when_sqs_was_asked(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _about_to_be_extended(clock)
+    _after_extending(monkeypatch, lambda: clock.advance(1000))
+    asked = lanes.clock()
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert round((Custody.objects.get().visible_until - asked).total_seconds(), -2) == round(
+        recover.LONGEST - bench.conf.receive_visibility, -2
+    )
+
+
+def test_a_copy_that_was_received_again_since_is_not_noted_as_hidden_for_longer(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = _about_to_be_extended(clock)
+    _after_extending(monkeypatch, lambda: Custody.objects.update(handle="a later one"))
+    recover.sweep(bench.dlq, conf=bench.conf)
+    assert Custody.objects.get().extended is False
+
+
+def _about_to_be_extended(clock: Clock) -> Workbench:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    clock.advance(bench.conf.receive_visibility * 2 / 3 + 1)
+    return bench
+
+
+def _after_extending(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """This, between the answer of SQS and what is noted of it."""
+
+    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
+        done = extend(*args)
+        happens()
+        return done
+
+    monkeypatch.setattr(recover, "extend", froze)
