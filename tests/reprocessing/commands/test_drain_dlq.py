@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -42,6 +41,7 @@ from reprocessing.pipeline.drain import Hands
 from reprocessing.pipeline.replay import Report
 from reprocessing.sqs import Move
 from tests.conditions import eventually
+from tests.nobody import nobody
 from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
@@ -577,8 +577,6 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
 ) -> None:
     bench = Workbench(target_fields={"rate": 100.0})
     bench.bury("letter")
-    with socket.create_server(("127.0.0.1", 0)) as taken:  # nobody listens there afterwards
-        settings.REDIS_URL = f"redis://127.0.0.1:{taken.getsockname()[1]}/0"
     run = replay.Slice.run
 
     def running(turn: replay.Slice, *, seconds: float) -> Report:
@@ -587,8 +585,10 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
         return report
 
     monkeypatch.setattr(replay.Slice, "run", running)
-    with pytest.raises(CommandError, match="1 letter is unfinished"):
-        call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=StringIO())
+    with nobody() as port:
+        settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
+        with pytest.raises(CommandError, match="1 letter is unfinished"):
+            call_command("drain_dlq", bench.name, "--confirm", stdout=StringIO(), stderr=StringIO())
     assert "Nothing is sent until it does" in caplog.text
     assert (bench.arrivals(), bench.states()) == ([], {"letter": "waiting"})
 

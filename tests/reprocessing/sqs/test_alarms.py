@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +14,7 @@ from reprocessing import sqs
 from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
 from reprocessing.sqs import alarms, clients
 from tests.contract.endpoints import moto_endpoint
+from tests.nobody import nobody
 
 REGION = "eu-west-1"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -130,10 +130,10 @@ def test_the_ages_of_five_hundred_queues_are_asked_in_one_call(counted: Counted)
 
 
 def test_where_cloudwatch_does_not_answer_all_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", f"http://127.0.0.1:{taken.getsockname()[1]}")
-    sqs.forget()
-    found = [*alarms.alarms(REGION, ["a"]).values(), *alarms.ages(REGION, ["q"], now=NOW).values()]
+    with nobody() as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", f"http://127.0.0.1:{port}")
+        sqs.forget()
+        found = [*alarms.alarms(REGION, ["a"]).values(), *alarms.ages(REGION, ["q"], now=NOW).values()]
     sqs.forget()
     whys = [one.why for one in found if isinstance(one, Unknown)]
     assert [why.split(":")[0] for why in whys] == ["DescribeAlarms failed", "GetMetricData failed"]

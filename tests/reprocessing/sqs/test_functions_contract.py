@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Iterator
 
@@ -16,6 +15,7 @@ from reprocessing.domain.carrier import Invocation
 from reprocessing.sqs import clients
 from reprocessing.sqs.functions import Invocations
 from tests.contract.carriers import LATE, SECRET, CarrierContract, Does, Road
+from tests.nobody import nobody
 from tests.reprocessing.sqs.stand_ins import Asked, Said, StandIn, function_error, lambda_error, standing_in
 
 FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:ship"
@@ -83,18 +83,17 @@ class FunctionRoad(Road):
 
 @pytest.fixture(scope="module")
 def stand_in() -> Iterator[StandIn]:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
     usual = clients.functions
 
     def functions(region: str, role: str, *, seconds: float, connections: int) -> clients.Functions:
         if region != AWAY:
             return usual(region, role, seconds=seconds, connections=connections)
         config = Config(retries={"total_max_attempts": 1}, connect_timeout=seconds)
+        nowhere = f"http://127.0.0.1:{port}"
         made: clients.Functions = boto3.session.Session().client("lambda", AWAY, endpoint_url=nowhere, config=config)
         return made
 
-    with standing_in(lambda _: Said()) as running, pytest.MonkeyPatch.context() as patch:
+    with nobody() as port, standing_in(lambda _: Said()) as running, pytest.MonkeyPatch.context() as patch:
         patch.setattr("reprocessing.sqs.functions.functions", functions)
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", running.url)
         sqs.forget()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -16,6 +15,7 @@ from reprocessing.domain import pointer
 from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.pointer import Pointer
 from reprocessing.sqs.objects import are_gone
+from tests.nobody import nobody
 from tests.reprocessing.sqs.aws import REGION, Aws, amazon
 
 
@@ -59,7 +59,7 @@ def test_what_s3_does_not_say_is_not_gone(monkeypatch: pytest.MonkeyPatch, statu
 
 
 def test_where_s3_does_not_answer_nothing_is_gone(afresh: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        afresh.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{taken.getsockname()[1]}")
-    sqs.forget()
-    assert are_gone([Pointer("bucket", "k"), Pointer("bucket", "l")], REGION) == set()
+    with nobody() as port:
+        afresh.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{port}")
+        sqs.forget()
+        assert are_gone([Pointer("bucket", "k"), Pointer("bucket", "l")], REGION) == set()

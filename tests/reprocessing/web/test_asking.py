@@ -15,6 +15,7 @@ from reprocessing import web
 from reprocessing.domain.endpoint import AllowList, allow_list
 from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
 from reprocessing.web import Net
+from tests.nobody import nobody
 from tests.reprocessing.web_servers import (
     BLANK,
     Script,
@@ -141,9 +142,8 @@ def test_what_was_answered_is_never_told() -> None:
 
 
 def test_who_refuses_the_connection_is_not_well() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    assert ask(Server(port)) == Unhealthy("the connection failed: Connection refused")
+    with nobody() as port:
+        assert ask(Server(port)) == Unhealthy("the connection failed: Connection refused")
 
 
 def test_a_name_that_takes_too_long_to_resolve_is_not_asked() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from reprocessing.domain.carrier import Carrier, Post
 from reprocessing.domain.endpoint import AllowList, allow_list
 from reprocessing.web import Posts
 from tests.contract.carriers import LATE, SECRET, CarrierContract, Does, Road
+from tests.nobody import nobody
 from tests.reprocessing.web.stand_in import StandIn, answers, hangs, standing_in
 from tests.reprocessing.web_servers import status
 
@@ -52,10 +51,8 @@ class ToAnEndpoint(Road):
 
 @pytest.fixture
 def road() -> Iterator[ToAnEndpoint]:
-    with standing_in(SCRIPTS) as stand_in, closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        nobody = taken.getsockname()[1]
-        taken.close()
-        made = ToAnEndpoint(stand_in, nobody)
+    with standing_in(SCRIPTS) as stand_in, nobody() as port:
+        made = ToAnEndpoint(stand_in, port)
         yield made
         for one in made.made:
             one.close()

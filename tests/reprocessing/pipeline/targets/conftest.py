@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from reprocessing import sqs
 from reprocessing.pipeline import linger, stream
 from tests.contract.endpoints import moto_endpoint
+from tests.nobody import nobody
 from tests.reprocessing.pipeline.targets.gateway import gateway
 from tests.reprocessing.pipeline.targets.kinds import KINDS, Kind, World, real_sqs
 from tests.reprocessing.sqs.aws import REGION, Aws
@@ -20,9 +20,10 @@ from tests.reprocessing.sqs.aws import REGION, Aws
 @pytest.fixture(scope="package")
 def surroundings() -> Iterator[World]:
     """Everything that the pipeline asks AWS or an endpoint passes the gateway."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    with moto_endpoint() as moto, gateway(real_sqs(), moto.url) as made, pytest.MonkeyPatch.context() as patch:
+    with (
+        nobody() as port, moto_endpoint() as moto, gateway(real_sqs(), moto.url) as made,
+        pytest.MonkeyPatch.context() as patch,
+    ):  # fmt: skip
         session = boto3.session.Session(region_name=REGION)
 
         def client(service: Any) -> Any:  # noqa: ANN401  boto3 knows each by a literal name
@@ -32,7 +33,7 @@ def surroundings() -> Iterator[World]:
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", made.url)
         sqs.forget()
         stream.forget()
-        yield World(made, Aws(client("sns"), client("events"), client("s3"), client("sqs")), nowhere)
+        yield World(made, Aws(client("sns"), client("events"), client("s3"), client("sqs")), f"http://127.0.0.1:{port}")
     sqs.forget()
     stream.forget()
 
