@@ -96,7 +96,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "custody_limit": (0, 120_000),  # SQS has no more messages of one queue in flight
     "max_unsettled": (1, 1_000_000),
     "count_lag": (0, 3_600),
-    "receive_visibility": (10, 43_200),
+    "receive_visibility": (10, 21_600),  # what is extended comes to twelve hours: as much again, at the least
     "long_poll": (0, 20),
     "receivers": (1, 32),
     "hints_per_slot": (1, 100),

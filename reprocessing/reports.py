@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
@@ -42,7 +42,7 @@ def reports(request: HttpRequest) -> JsonResponse:
         heard = hear.told(said, reporter=reporter.pk, dice=dice)
     except _Refused as refusal:
         return JsonResponse({"error": str(refusal)}, status=refusal.status, headers=refusal.headers)
-    except (OperationalError, InterfaceError) as error:
+    except (OperationalError, InterfaceError, InternalError) as error:
         logger.warning("reports were not heard: %s", str(error).partition("\n")[0])
         why = "Nothing was kept: the database is out of reach. Send it again; what was kept before is not kept twice."
         return JsonResponse({"error": why}, status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import InterfaceError, OperationalError, ProgrammingError
+from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
 
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import DeadLetterQueue
@@ -45,7 +45,7 @@ class Console(BaseCommand):
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:
             raise CommandError("Interrupted: what was done by then stays done.", returncode=_INTERRUPTED) from error
-        except (OperationalError, InterfaceError) as error:
+        except (OperationalError, InterfaceError, InternalError) as error:
             raise CommandError(f"PostgreSQL is out of reach: {_first_line(error)}. Check DATABASE_URL.") from error
         except ProgrammingError as error:
             raise CommandError(

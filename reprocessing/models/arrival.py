@@ -71,7 +71,6 @@ class ReturnedCopy:
     letter_id: int
     lane_id: int
     attempts: int
-    max_attempts: int
     run_id: int | None
     breaker_id: int | None
     backoff_base: float | None
@@ -125,8 +124,8 @@ WITH seen AS (
                   OR EXISTS (SELECT FROM redrive_origin o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
-       l.attempts - l.forgiven AS attempts, d.max_attempts, met.run_id, met.breaker_id, {BACKOFF}
-  FROM met JOIN redrive_letter l ON l.id = met.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
+       l.attempts - l.forgiven AS attempts, met.run_id, met.breaker_id, {BACKOFF}
+  FROM met JOIN redrive_letter l ON l.id = met.letter_id
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  ORDER BY met.message_id, met.rank, met.no DESC
 """  # noqa: S608  # the inserted text is a constant
@@ -150,6 +149,7 @@ WITH arrived AS (
         %(died)b::timestamptz[], %(expires)b::timestamptz[], %(objections)b::text[])
     AS s(message_id, handle, body, attributes, size, system, origin_id, target_id, attempts, body_hash, died_at,
          expires_at, objection)
+     WHERE redrive_now() < %(until)b::timestamptz
 ), lettered AS (
     INSERT INTO redrive_letter (public_id, dlq_id, message_id, origin_id, target_id, attempts, earlier, body_hash, size,
                                 died_at, expires_at, captured_at, planned, objection)
@@ -221,7 +221,7 @@ def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture
     Args:
         dlq: the dlq they were received from.
         letters: each message id once.
-        until: when the copies come to sight.
+        until: when the copies come to sight. By then they may be anybody's, AWS's redrive's also: nothing is written.
         at_capture: the copies are to be deleted as soon as this is committed.
     """
     values = {

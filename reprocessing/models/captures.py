@@ -83,8 +83,8 @@ SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c JOIN redrive_dlq 
 
 _GONE = """
 UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
-  FROM unnest(%(dlqs)b::bigint[], %(ids)b::text[]) AS g(dlq_id, message_id)
- WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.state NOT IN ('held', 'gone')
+  FROM unnest(%(dlqs)b::bigint[], %(ids)b::text[], %(handles)b::text[]) AS g(dlq_id, message_id, handle)
+ WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('held', 'gone')
 """
 
 # Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each. Or
@@ -184,8 +184,12 @@ def to_delete(dlq: int, *, limit: int) -> list[Deletable]:
 
 
 def gone(copies: Sequence[Deletable]) -> None:
-    """Remember that these copies were deleted."""
-    values = {"dlqs": [copy.dlq_id for copy in copies], "ids": [copy.message_id for copy in copies]}
+    """Remember that these copies were deleted, but for those received again since: by an older handle nothing is."""
+    values = {
+        "dlqs": [copy.dlq_id for copy in copies],
+        "ids": [copy.message_id for copy in copies],
+        "handles": [copy.handle for copy in copies],
+    }
     rows.execute(_GONE, values)
 
 

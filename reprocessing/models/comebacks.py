@@ -70,7 +70,7 @@ _STAYED = f"""
 UPDATE redrive_letter l SET {_AS_IT_WAS}
   FROM redrive_custody c
  WHERE c.dlq_id = %(dlq)b AND c.message_id = ANY(%(ids)b::text[]) AND l.id = c.letter_id AND l.dlq_id = %(dlq)b
-   AND {_MOVED} AND {_OPEN}
+   AND {_MOVED} AND {_OPEN} AND redrive_now() < %(until)b::timestamptz
 """  # noqa: S608  # the inserted texts are constants
 
 _CAME_BACK = f"""
@@ -79,6 +79,7 @@ WITH seen AS (
       FROM unnest(%(ids)b::text[], %(handles)b::text[], %(hashes)b::bytea[], %(attributes)b::bytea[],
                   %(origins)b::bigint[], %(died)b::timestamptz[], %(expires)b::timestamptz[])
            AS s(message_id, handle, body_hash, attributes, origin_id, died_at, expires_at)
+     WHERE redrive_now() < %(until)b::timestamptz
 ), moved AS (
     SELECT l.id, l.body_hash, p.attributes, l.origin_id, l.captured_at,
            row_number() OVER (PARTITION BY l.body_hash, p.attributes, l.origin_id ORDER BY l.died_at, l.id) AS n
@@ -149,15 +150,18 @@ def are_expected(dlq: int) -> bool:
     return rows.fetch(_Answer, _EXPECTED, {"dlq": dlq})[0].is_so
 
 
-def stayed(dlq: int, ids: Sequence[str]) -> int:
-    """Messages that AWS did not move after all: their letters stand as they were captured, or enlisted; how many."""
-    return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids)})
+def stayed(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
+    """Messages that AWS did not move after all: their letters stand as they were captured, or enlisted; how many.
+
+    `until`: when they come to sight. By then AWS may move them, and nothing is said of them.
+    """
+    return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def came_back(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
     """The message ids of those copies that are letters which AWS moved: these go on, with the new copy.
 
-    `until`: when that comes to sight.
+    `until`: when that comes to sight, and is anybody's: none by then.
     """
     values = {
         "dlq": dlq,

@@ -37,6 +37,7 @@ _RECORD = f"""
 WITH back AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(letters)b::bigint[], %(nos)b::int[])
            AS b(message_id, handle, letter_id, no)
+     WHERE redrive_now() < %(until)b::timestamptz
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, state, handle, visible_until)
     SELECT %(dlq)b, message_id, letter_id, 'delete', handle, %(until)b::timestamptz
@@ -100,7 +101,7 @@ def returns(dlq: int, copies: Sequence[Marked]) -> list[Forgotten]:
 def record(dlq: int, back: Sequence[Forgotten], handles: Sequence[str], *, until: datetime) -> None:
     """Record that they came back: each letter waits for its next attempt, or its person. The lanes are locked.
 
-    `until`: when the copies come to sight.
+    `until`: when the copies come to sight. By then another capture may have received them: nothing is recorded.
     """
     values = {
         "dlq": dlq,

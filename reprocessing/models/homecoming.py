@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 
 from reprocessing.models import rows
 from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND, PASSED, STAYS
 from reprocessing.models.settlement import Deletable
+
+_SPENT: Final[LiteralString] = """
+(SELECT l.attempts - l.forgiven >= d.max_attempts
+   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id WHERE l.id = b.letter_id)
+"""
 
 # Recorded with its copy, once; and only the newest attempt's return moves the letter (of those that went out), unless
 # its consumer has said before that it failed.
 _RETURN = f"""
 WITH back AS (
     SELECT * FROM unnest(%(ids)b::text[], %(handles)b::text[], %(attempts)b::bigint[], %(letters)b::bigint[],
-                         %(dues)b::float8[], %(spent)b::bool[])
-    AS b(message_id, handle, attempt_id, letter_id, due, spent)
+                         %(dues)b::float8[])
+    AS b(message_id, handle, attempt_id, letter_id, due)
+     WHERE redrive_now() < %(until)b::timestamptz
 ), kept AS (
     INSERT INTO redrive_custody (dlq_id, message_id, letter_id, attempt_id, state, handle, visible_until)
     SELECT %(dlq)b, message_id, letter_id, attempt_id, 'delete', handle, %(until)b::timestamptz
@@ -29,7 +36,7 @@ WITH back AS (
            sent_message_id = coalesce(a.sent_message_id, b.message_id)
       FROM (SELECT DISTINCT ON (attempt_id) * FROM back) b
      WHERE a.id = b.attempt_id AND a.returned_at IS NULL
-    RETURNING a.id, a.letter_id, a.no, b.due, b.spent, a.outcome = 'returned' AS was_open, {DENIED} AS denied
+    RETURNING a.id, a.letter_id, a.no, b.due, a.outcome = 'returned' AS was_open, {DENIED} AS denied, {_SPENT} AS spent
 ), {JUDGED}, moved AS (
     UPDATE redrive_letter l
        SET epoch = l.epoch + 1, lets_pass = false, presumed = false,
@@ -63,7 +70,6 @@ class Return:
 
     Attributes:
         due: seconds from now until the letter may be tried again.
-        spent: the dlq allows no other attempt.
     """
 
     message_id: str
@@ -72,14 +78,13 @@ class Return:
     letter_id: int
     lane_id: int
     due: float
-    spent: bool
 
 
 def record(dlq: int, returns: Sequence[Return], *, until: datetime) -> list[Deletable]:
     """Record returns, and reopen or park their letters; the held copies of those parked. The lanes are locked.
 
-    `until`: when the copies come to sight.
-
+    `until`: when the copies come to sight. By then another capture may have received them: nothing is recorded.
+    Whether the dlq allows another attempt is asked here, under the lock: a person may have released the letter.
     A repeat changes nothing. A return of an attempt that another has followed on the wire is recorded, and that is all.
     """
     values = {
@@ -89,7 +94,6 @@ def record(dlq: int, returns: Sequence[Return], *, until: datetime) -> list[Dele
         "attempts": [one.attempt_id for one in returns],
         "letters": [one.letter_id for one in returns],
         "dues": [one.due for one in returns],
-        "spent": [one.spent for one in returns],
         "until": until,
     }
     return rows.fetch(Deletable, _RETURN, values)

@@ -110,7 +110,7 @@ class _Capture:
         self._since = self._asked = 0.0
         self._until = capturing.began_at  # everything of this chunk is out of sight: nobody else can have received it
         self._renewed, self._clock = time.monotonic(), unslept()
-        self._hides = False  # a copy that was not deleted hides, in a FIFO dlq, what is behind it
+        self._hides = False  # a copy not deleted hides what is behind it in a FIFO dlq; one not written proves nothing
 
     def run(
         self, *, seconds: float, receivers: int, alone: bool, stop: Callable[[], bool],
@@ -119,7 +119,7 @@ class _Capture:
         address = QueueAddress(url=self._dlq.url, region=self._dlq.region, role=self._dlq.role_arn)
         with Listening(
             address, receivers=receivers, wait=self._conf.long_poll, visibility=self._conf.receive_visibility,
-            seconds=seconds, stop=stop,
+            seconds=seconds, stop=stop, clock=self._clock,
         ) as listening:  # fmt: skip
             for poll in listening:
                 if not (self._take(poll) and self._is_ours()):
@@ -174,9 +174,12 @@ class _Capture:
         deletable += self._take_back(copies)
         deletable += self._take_back_forgotten(copies)
         deletable += self._admit(copies)
+        if lanes.clock() >= self._until:  # not all of it may be written, and what is not comes to sight again
+            self._hides = True
+            return True
         here = [one for one in deletable if one.dlq_id == self._dlq.pk]  # the next sweep of other dlqs sees to theirs
         if here and clear.copies(self._dlq, here) < len(here):
-            self._hides = self._dlq.fifo
+            self._hides |= self._dlq.fifo
         return True
 
     def _refresh(self, copies: dict[str, Arrival]) -> list[Deletable]:
@@ -184,7 +187,7 @@ class _Capture:
         if not copies:
             return []
         if self._moved:
-            comebacks.stayed(self._dlq.pk, list(copies))
+            comebacks.stayed(self._dlq.pk, list(copies), until=self._until)
         known = arrival.refresh(
             self._dlq.pk, list(copies), [one.handle for one in copies.values()], until=self._until,
             at_capture=self._at_capture,
@@ -237,10 +240,7 @@ class _Capture:
 
     def _judged(self, one: ReturnedCopy, copy: Arrival) -> homecoming.Return:
         due = self._dlq.rest(one.attempts, self._dice(), one).total_seconds()
-        spent = one.attempts >= one.max_attempts
-        return homecoming.Return(
-            copy.message_id, copy.handle, one.attempt_id, one.letter_id, one.lane_id, due=due, spent=spent
-        )
+        return homecoming.Return(copy.message_id, copy.handle, one.attempt_id, one.letter_id, one.lane_id, due=due)
 
     def _admit(self, copies: dict[str, Arrival]) -> list[Deletable]:
         """New letters. Above the dlq's limit they are not held in it, but deleted once they are committed."""

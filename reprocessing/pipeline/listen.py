@@ -30,7 +30,7 @@ _PATIENCE = 0.1
 class Poll:
     """What one receive brought; nothing: time has passed.
 
-    `asked`: the monotonic clock when it began. What it brought has been out of sight since then at the earliest.
+    `asked`: by the clock, when it began. What it brought has been out of sight since then at the earliest.
     """
 
     asked: float
@@ -60,13 +60,13 @@ class Listening:
 
     def __init__(  # noqa: PLR0913  # each by its name
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
-        stop: Callable[[], bool],
+        stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self.silent = False
         self.trouble = ""
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
-        self._stop = stop
+        self._stop, self._clock = stop, clock
         self._over = threading.Event()
         self._heard: queue.Queue[Poll] = queue.Queue(maxsize=_AHEAD)
         self._quiet = [0] * receivers
@@ -107,7 +107,7 @@ class Listening:
         try:
             return self._heard.get(timeout=patience)
         except queue.Empty:
-            return Poll(time.monotonic(), [])
+            return Poll(self._clock(), [])
 
     def _listen(self, number: int) -> None:
         try:
@@ -115,11 +115,11 @@ class Listening:
         finally:
             with self._guard:
                 self._at_work -= 1
-            self._heard.put(Poll(time.monotonic(), []))  # whoever waits for more waits no longer
+            self._heard.put(Poll(self._clock(), []))  # whoever waits for more waits no longer
 
     def _receive(self, number: int) -> None:
         while self._begins():
-            hidden, asked = self._address.fifo and self._settled < self._arrived, time.monotonic()
+            hidden, asked = self._address.fifo and self._settled < self._arrived, self._clock()
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
             except QueueIsOutOfReach as error:

@@ -11,9 +11,10 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection
 
-from reprocessing.models import Custody, DeadLetterQueue, arrival, captures, lanes
+from reprocessing.models import Custody, DeadLetterQueue, arrival, captures, homecoming, lanes
 from reprocessing.models.arrival import KnownCopy, NewLetter
-from reprocessing.pipeline import capture
+from reprocessing.models.settlement import Deletable
+from reprocessing.pipeline import capture, clear
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,6 +123,65 @@ def test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_ha
     assert [Custody.objects.get().handle] == latest
 
 
+@pytest.mark.parametrize("statement", ["refresh", "admit"])
+def test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_nothing(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    bench = Workbench()
+    bench.bury("a letter")
+    known = statement == "refresh"
+    if known:
+        bench.capture()
+        bench.show_again()
+    before = list(Custody.objects.values_list("handle", "receives"))
+    drained_through = DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through
+    write = getattr(arrival, statement)
+
+    def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of the statement
+        monkeypatch.undo()
+        clock.advance(bench.conf.receive_visibility + 1)
+        return write(*args, **options)
+
+    monkeypatch.setattr(arrival, statement, froze)
+    captured = bench.capture().captured
+    assert (captured.received, captured.letters, captured.drained) == (1, 0, False)
+    assert list(Custody.objects.values_list("handle", "receives")) == before
+    assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through == drained_through
+
+
+def test_a_return_that_one_received_who_froze_until_it_came_to_sight_is_neither_recorded_nor_deleted(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Workbench()
+    bench.bury("a letter")
+    bench.ready()
+    bench.replay()
+    bench.come_back(bench.delivered()[0])
+    record = homecoming.record
+
+    def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of record
+        monkeypatch.undo()
+        clock.advance(bench.conf.receive_visibility + 1)
+        return record(*args, **options)
+
+    monkeypatch.setattr(homecoming, "record", froze)
+    assert not bench.capture().captured.drained
+    assert (bench.left(), bench.history()) == (1, [(1, "accepted", 0)])
+
+
+def test_what_was_deleted_by_an_older_handle_is_not_gone() -> None:
+    bench = Workbench(fields={"delete_when": "captured"})
+    bench.bury("a letter")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clear, "copies", lambda *_: 0)
+        bench.capture()
+    copy = Custody.objects.get()
+    captures.gone([Deletable(bench.dlq.pk, copy.message_id, "an older one")])
+    assert Custody.objects.get().state == "delete"
+    captures.gone([Deletable(bench.dlq.pk, copy.message_id, copy.handle)])
+    assert Custody.objects.get().state == "gone"
+
+
 def test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_received_it_since(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -131,7 +191,7 @@ def test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_re
 
     def thaws(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
         older = [replace(one, handle="an older one") for one in letters]
-        assert len(admit(dlq, older, until=lanes.clock(), at_capture=at_capture)) == 1
+        assert len(admit(dlq, older, until=until, at_capture=at_capture)) == 1
         return admit(dlq, letters, until=until, at_capture=at_capture)
 
     monkeypatch.setattr(arrival, "admit", thaws)

@@ -25,6 +25,7 @@ from reprocessing.models import (
     captures,
     lanes,
 )
+from reprocessing.models.arrival import ReturnedCopy
 from reprocessing.models.captures import Capturing
 from reprocessing.models.settlement import Closing
 from reprocessing.pipeline import capture, clear, listen, park, recover, settle
@@ -175,6 +176,28 @@ def test_a_letter_that_comes_back_late_after_its_last_attempt_is_parked() -> Non
     _delivered_and_back(bench)
     bench.capture()
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
+
+
+def test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench(fields={"max_attempts": 1})
+    bench.bury("letter")
+    bench.ready()
+    bench.replay_unheard()
+    bench.come_back(bench.delivered()[0])
+    assert bench.states() == {"letter": "parked"}
+    returns = arrival.returns
+
+    def released_meanwhile(*args: Any) -> list[ReturnedCopy]:  # noqa: ANN401  those of returns
+        monkeypatch.undo()
+        found = returns(*args)
+        park.release([bench.letter().pk], by="ann", reason="once more")
+        return found
+
+    monkeypatch.setattr(arrival, "returns", released_meanwhile)
+    assert bench.capture().captured.returns == 1
+    assert (bench.states(), bench.letter().reason) == ({"letter": "waiting"}, "")
 
 
 def test_the_same_return_seen_again_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

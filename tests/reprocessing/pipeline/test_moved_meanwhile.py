@@ -182,10 +182,18 @@ def test_a_mark_that_was_left_on_a_parked_letter_changes_neither_its_reason_nor_
     with bench.refusing("a", poison=True):
         bench.replay(seconds=1)
     DeadLetter.objects.update(objection="moved_by_aws")
-    comebacks.stayed(bench.dlq.pk, [bench.letter().message_id])
+    comebacks.stayed(bench.dlq.pk, [bench.letter().message_id], until=lanes.clock() + timedelta(minutes=1))
     assert bench.letter().reason == "refused"
     park.release([bench.letter().pk], by="ann", reason="mended")
     assert _sent(bench) == ["a"]
+
+
+def test_what_a_capture_saw_before_it_froze_may_be_aws_s_to_move_by_now(clock: Clock) -> None:
+    bench, _ = _interrupted(clock, "a")
+    comebacks.let_go(bench.dlq.pk)
+    seen = [bench.letter().message_id]
+    assert comebacks.stayed(bench.dlq.pk, seen, until=lanes.clock()) == 0
+    assert comebacks.stayed(bench.dlq.pk, seen, until=lanes.clock() + timedelta(minutes=1)) == 1
 
 
 def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
@@ -206,7 +214,7 @@ def test_a_lane_that_is_held_behind_what_was_seen_after_all_goes_on(clock: Clock
     DeadLetter.objects.filter(pk=first.pk).update(objection="moved_by_aws")
     DeadLetterQueue.objects.update(drained_through=lanes.clock(), let_go_at=lanes.clock() - timedelta(seconds=1))
     assert (_sent(bench), bench.lane().phase) == ([], "held")
-    comebacks.stayed(bench.dlq.pk, [first.message_id])
+    comebacks.stayed(bench.dlq.pk, [first.message_id], until=lanes.clock() + timedelta(minutes=1))
     recover.sweep(bench.dlq, conf=bench.conf)
     assert _sent(bench) == ["2"]
 

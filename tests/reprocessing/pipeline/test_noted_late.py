@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from reprocessing.domain.envelope import Arrival
 from reprocessing.models import Custody, lanes
-from reprocessing.pipeline import keep, recover
-from reprocessing.sqs import Extended, extend
+from reprocessing.pipeline import keep, listen, recover
+from reprocessing.sqs import Extended, extend, receive
 from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,14 +32,21 @@ def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_
     bench.sqs.change_message_visibility(QueueUrl=bench.dlq_url, ReceiptHandle=handle, VisibilityTimeout=0)
     bench.come_back(bench.delivered()[0])
     bench.bury("new")
-    late = ticking(lambda: time.monotonic() + bench.conf.receive_visibility - 1)
+    late = [0]
+
+    def received(*args: Any, **options: Any) -> list[Arrival]:  # noqa: ANN401  those of receive
+        arrived = receive(*args, **options)
+        late[0] = bench.conf.receive_visibility - 4
+        return arrived
+
     with monkeypatch.context() as patch:
-        patch.setattr(keep, "time", late)
+        patch.setattr(listen, "receive", received)
+        patch.setattr(keep, "time", ticking(lambda: time.monotonic() + late[0]))
         captured = bench.capture().captured
     assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
     held = Custody.objects.filter(state="held")
-    assert [one.visible_until <= lanes.clock() + timedelta(seconds=1) for one in held] == [True, True]
-    clock.advance(1)
+    assert [one.visible_until <= lanes.clock() + timedelta(seconds=4) for one in held] == [True, True]
+    clock.advance(4)
     bench.enlist()
     recover.sweep(bench.dlq, conf=bench.conf)
     assert Custody.objects.filter(extended=True).count() == 0

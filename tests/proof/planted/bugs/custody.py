@@ -49,6 +49,30 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="what-was-not-written-counts-as-drained",
+        breaks="No loss: a capture that froze past its copies' time wrote nothing, and says that all is written.",
+        file=_CAPTURE,
+        old="            self._hides = True\n            return True\n",
+        new="            return True\n",
+        caught_by=(f"{_OF_LOSS}::test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_nothing"),
+    ),
+    Bug(
+        name="a-letter-admitted-when-anybody-may-have-it",
+        breaks="No doubles: a letter is written down that AWS's own redrive may have moved since it was received.",
+        file="reprocessing/models/arrival.py",
+        old="         expires_at, objection)\n     WHERE redrive_now() < %(until)b::timestamptz\n",
+        new="         expires_at, objection)\n",
+        caught_by=(f"{_OF_LOSS}::test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_nothing"),
+    ),
+    Bug(
+        name="gone-by-an-older-handle",
+        breaks="Handles: SQS confirms a delete by an older handle, and does nothing; the copy counts as gone.",
+        file=_CAPTURES,
+        old=" AND c.handle = g.handle AND c.state NOT IN ('held', 'gone')\n",
+        new=" AND c.state NOT IN ('held', 'gone')\n",
+        caught_by=f"{_OF_LOSS}::test_what_was_deleted_by_an_older_handle_is_not_gone",
+    ),
+    Bug(
         name="a-letter-written-meanwhile-keeps-its-handle",
         breaks="No loss: the handle is not noted under which a letter was received that a frozen capture just wrote.",
         file=_CAPTURE,
@@ -250,7 +274,7 @@ BUGS: Final = (
         name="a-copy-that-stayed-hides-nothing",
         breaks="Evidence: a FIFO dlq counts as drained though a copy that was not deleted hid what is behind it.",
         file=_CAPTURE,
-        old="            self._hides = self._dlq.fifo\n",
+        old="            self._hides |= self._dlq.fifo\n",
         new="            self._hides = False\n",
         caught_by=(
             "tests/reprocessing/pipeline/test_a_fifo_dlq_runs_dry.py"

@@ -203,6 +203,24 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="a-return-recorded-when-anybody-may-have-it",
+        breaks="Returns: one is recorded, and deleted by a handle that may be another's by now.",
+        file="reprocessing/models/homecoming.py",
+        old="     WHERE redrive_now() < %(until)b::timestamptz\n",
+        new="",
+        caught_by="tests/race/test_a_capture_loses_its_dlq.py"
+        "::test_a_return_that_one_received_who_froze_until_it_came_to_sight_is_neither_recorded_nor_deleted",
+    ),
+    Bug(
+        name="spent-before-it-was-released",
+        breaks="People: a letter that was released while its return was looked at is parked as spent.",
+        file="reprocessing/models/homecoming.py",
+        old="(SELECT l.attempts - l.forgiven >= d.max_attempts\n",
+        new="(SELECT l.attempts >= d.max_attempts\n",
+        caught_by="tests/reprocessing/pipeline/test_capture.py"
+        "::test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent",
+    ),
+    Bug(
         name="what-is-told-of-has-not-passed",
         breaks="In order: a letter whose worker died, and that came to its end, lets earlier ones follow it.",
         file="reprocessing/models/aftermath.py",

@@ -1,0 +1,47 @@
+"""Who freezes inside a transaction keeps nobody from the rows that it holds for longer than half a minute."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import Error as DatabaseError
+from django.db import connection, transaction
+
+from redrive_service import apps
+from reprocessing.models import Breaker
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_what_a_frozen_worker_holds_is_let_go_and_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    monkeypatch.setattr(apps, "IDLE_AT_MOST", "100ms")
+    held, thaws = threading.Event(), threading.Event()
+
+    def freezes() -> None:
+        try:
+            with transaction.atomic():
+                _lock(bench)
+                held.set()
+                assert thaws.wait(60)
+                _lock(bench)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        frozen = pool.submit(freezes)
+        assert held.wait(60)
+        try:
+            with transaction.atomic():
+                _lock(bench)  # it would stand here for ever
+        finally:
+            thaws.set()
+        with pytest.raises(DatabaseError, match="idle-in-transaction timeout"):
+            frozen.result()
+
+
+def _lock(bench: Workbench) -> None:
+    Breaker.objects.select_for_update().get(target=bench.target)
