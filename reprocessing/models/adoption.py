@@ -27,10 +27,12 @@ SELECT l.id, l.lane_id FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.
  LIMIT %(limit)b
 """
 
-# As whoever pays an instalment: the run first, then lanes in the order of their ids.
+# As whoever pays an instalment: the run first, then lanes in the order of their ids. What is adopted goes: the standing
+# run of a dlq that is not automatic any more leaves it to whoever switched that off.
 _HEIR = """
-SELECT id FROM redrive_run
- WHERE id = %(run)b AND (state = 'planned' OR (state = 'running' AND kind = 'standing')) FOR SHARE
+SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
+ WHERE r.id = %(run)b
+   AND (r.state = 'planned' OR (r.state = 'running' AND r.kind = 'standing' AND d.mode = 'automatic')) FOR SHARE OF r
 """
 
 _LOCK = "SELECT id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]) ORDER BY id FOR UPDATE"
@@ -53,7 +55,7 @@ def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bo
     """Give a plan that is about to be started, or the standing run, the letters that ended runs of its dlq left.
 
     They are on their lanes and wait there until it runs; where it is given up instead, the next one adopts them. Where
-    AWS has the dlq, or the run is no plan any more, nothing is done.
+    AWS has the dlq, the run is no plan any more, or the standing run's dlq not automatic, nothing is done.
 
     Returns:
         Whether nothing is left to adopt; after the first batch `stop` is asked.

@@ -49,6 +49,12 @@ SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
  WHERE r.id = %(run)b AND r.state = 'running' AND d.mode = 'automatic' FOR SHARE OF r
 """
 
+# The letters of one that is paused wait on their lanes, and in their order. Whoever pauses it waits for this, as above.
+_LOCK_FED = """
+SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
+ WHERE r.id = %(run)b AND r.state IN ('running', 'paused') AND d.mode = 'automatic' FOR SHARE OF r
+"""
+
 _FREE = """
 SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
     SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL
@@ -95,6 +101,14 @@ def ahead(run: int) -> list[list[int]]:
 def free(dlq: int, *, through: int | None = None) -> Free:
     """What a standing run could take by now, up to the letter `through`."""
     return rows.fetch(Free, _FREE, {"dlq": dlq, "through": through})[0]
+
+
+def is_fed(run: int) -> bool:
+    """Whether a standing run may be given letters: it runs, or is paused, and its dlq is automatic still.
+
+    In the transaction of the caller's that gives them. Whoever read the dlq before a capture read it minutes ago.
+    """
+    return bool(rows.fetch(Owing, _LOCK_FED, {"run": run}))
 
 
 def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:

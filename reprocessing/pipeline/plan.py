@@ -95,13 +95,14 @@ def enlist(
     Those up to `through`, by id: what came later has not run dry, and keeps back what is behind it in its lane.
     What is more than an instalment a standing run takes by instalments, while it runs and its dlq is automatic: one,
     and more until `stop` says so. What it has not taken is in no run. One that goes in waves, and has nothing under
-    way, begins with one letter again.
+    way, begins with one letter again. Nothing is given to the standing run of a dlq that is not automatic any more.
 
     Raises:
         AwsMovesTheMessages: out of this dlq.
     """
     if run.kind == RunKind.STANDING:
-        rows.whole(partial(_begin_anew, dlq.pk, run.pk))
+        if not rows.whole(partial(_begin_anew, dlq.pk, run.pk)):
+            return Fed()
         if not adoption.adopt(dlq.pk, run.pk, stop=stop):
             return Fed(left=True)
         found = instalments.free(dlq.pk, through=through)
@@ -111,14 +112,21 @@ def enlist(
     return Fed(done.letters, done.lanes, done.parked)
 
 
-def _begin_anew(dlq: int, run: int) -> None:
+def _begin_anew(dlq: int, run: int) -> bool:
+    """False: the run may be given nothing any more."""
     native.keep_out(dlq)
+    if not instalments.is_fed(run):
+        return False
     waves.begin_anew(run)
+    return True
 
 
 def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None, through: int | None) -> Enlisted:
     def work() -> Enlisted:
         native.keep_out(dlq.pk)
+        selection.take_turn(dlq.pk)  # what was waited for is over when the run is asked, as with an instalment
+        if run.kind == RunKind.STANDING and not instalments.is_fed(run.pk):
+            return Enlisted(0, 0, 0)
         selection.select(dlq.pk, run.pk, ALL if limit is None else Selection(limit=limit), through=through)
         return enlistment.enlist(dlq.pk, run.pk)
 

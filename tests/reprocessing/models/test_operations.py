@@ -12,6 +12,7 @@ import pytest
 from reprocessing.domain.selection import ALL, Selection
 from reprocessing.models import (
     DeadLetter,
+    DeadLetterQueue,
     Lane,
     Review,
     Run,
@@ -279,6 +280,7 @@ def test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next(stock: St
 
 
 def test_a_run_that_is_paused_takes_nothing_from_a_plan_that_is_being_started(stock: Stock) -> None:
+    DeadLetterQueue.objects.update(mode="automatic")
     operations.abort(started(stock), **BY, stop_dlq=False)
     being_started = planned(stock)
     adoption.adopt(stock.dlq.pk, being_started.pk)

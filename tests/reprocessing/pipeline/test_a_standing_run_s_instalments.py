@@ -225,6 +225,8 @@ def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused(
     for one in ("a2", "a1"):
         bench.bury(one, key="a", n=one[1:])
     assert bench.capture().enlisted == plan.Fed(letters=2, lanes=1)
+    bench.replay()
+    assert bench.states() == {"a1": "waiting", "a2": "waiting"}
 
 
 def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:

@@ -10,6 +10,7 @@ _DRAIN: Final = "reprocessing/pipeline/drain.py"
 _PARK: Final = "reprocessing/pipeline/park.py"
 _OF_DRAIN: Final = "tests/reprocessing/pipeline/test_drain.py"
 _OF_COMMAND: Final = "tests/reprocessing/commands/test_drain_dlq.py"
+_OF_SWITCH: Final = "tests/reprocessing/pipeline/test_switched_off_meanwhile.py"
 
 BUGS: Final = (
     Bug(
@@ -91,6 +92,22 @@ BUGS: Final = (
         old="    if not by.strip() or not reason.strip():\n",
         new="    if not by and not reason:\n",
         caught_by="tests/reprocessing/pipeline/test_park.py::test_nobody_decides_without_a_name_and_a_reason",
+    ),
+    Bug(
+        name="a-dlq-that-was-switched-off-is-fed",
+        breaks="Nothing acts by surprise: a capture that began while its dlq was automatic has its letters go.",
+        file="reprocessing/pipeline/plan.py",
+        old="        if run.kind == RunKind.STANDING and not instalments.is_fed(run.pk):\n",
+        new="        if run.kind == RunKind.STANDING and not run.pk:\n",
+        caught_by=f"{_OF_SWITCH}::test_whoever_switches_it_off_before_the_last_transaction_is_obeyed",
+    ),
+    Bug(
+        name="what-ended-runs-left-goes-though-it-was-switched-off",
+        breaks="Nothing acts by surprise: the standing run of a dlq that was made manual adopts letters.",
+        file="reprocessing/models/adoption.py",
+        old=" AND r.kind = 'standing' AND d.mode = 'automatic')",
+        new=" AND r.kind = 'standing')",
+        caught_by=f"{_OF_SWITCH}::test_whoever_switches_it_off_between_two_batches_that_are_adopted_is_obeyed",
     ),
     Bug(
         name="a-stop-without-its-record",

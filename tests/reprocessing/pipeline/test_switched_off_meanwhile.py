@@ -1,0 +1,127 @@
+"""Somebody makes a dlq manual while beat captures it: what the dlq was when that began sends nothing any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reprocessing.models import DeadLetter, DeadLetterQueue, Run, Wave, adoption, instalments, operations
+from reprocessing.models.plans import Asked
+from reprocessing.pipeline import capture, drain, gather, plan
+from reprocessing.pipeline.capture import Captured
+from reprocessing.pipeline.gather import Gathered
+from tests.reprocessing.pipeline.bench import Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AUTOMATIC: dict[str, Any] = {"mode": "automatic", "ordering_key": "attribute:key", "sequence": "attribute:n"}
+WHO = {"by": "ann", "reason": "the consumer is ill again"}
+LETTERS = ("a1", "a2", "b1")
+
+
+@pytest.fixture
+def bench() -> Workbench:
+    bench = Workbench(fields=AUTOMATIC)
+    for one in LETTERS:
+        bench.bury(one, key=one[0], n=one[1:])
+    return bench
+
+
+def _switch_off(mode: str = "manual") -> None:
+    DeadLetterQueue.objects.update(mode=mode)
+
+
+def _then(monkeypatch: pytest.MonkeyPatch, place: object, name: str, happens: Callable[[], object]) -> None:
+    """As soon as this was done, something happens."""
+    does = getattr(place, name)
+
+    def does_and_then(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is
+        done = does(*args, **options)
+        happens()
+        return done
+
+    monkeypatch.setattr(place, name, does_and_then)
+
+
+def _captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str = "manual") -> Gathered:
+    with monkeypatch.context() as patch:
+        _then(patch, capture, "letters", lambda: _switch_off(mode))
+        gathered = bench.capture()
+    assert isinstance(gathered.captured, Captured)
+    assert gathered.captured.drained
+    return gathered
+
+
+def _waits_for_a_person(bench: Workbench) -> bool:
+    bench.replay()
+    return not DeadLetter.objects.exclude(state="captured", run=None, lane=None).exists()
+
+
+def _left_by_an_aborted_run(bench: Workbench) -> Run:
+    _switch_off()
+    bench.capture()
+    ended = drain.prepare(bench.dlq, Asked("monday", "ann"))
+    operations.start(ended, **WHO)
+    operations.abort(ended, stop_dlq=False, **WHO)
+    DeadLetterQueue.objects.update(mode="automatic")
+    return ended
+
+
+@pytest.mark.parametrize("mode", ["manual", "observe"])
+def test_what_is_captured_while_somebody_switches_its_dlq_off_waits_for_a_person(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    assert _captured_meanwhile(bench, monkeypatch, mode).enlisted == plan.Fed()
+    assert _waits_for_a_person(bench)
+
+
+def test_whoever_switches_it_off_before_the_last_transaction_is_obeyed(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _then(monkeypatch, instalments, "free", _switch_off)
+    assert bench.capture().enlisted == plan.Fed()
+    assert _waits_for_a_person(bench)
+
+
+def test_a_person_may_drain_what_was_captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _captured_meanwhile(bench, monkeypatch)
+    run = drain.prepare(DeadLetterQueue.objects.get(), Asked("monday", "ann"))
+    operations.start(run, **WHO)
+    bench.replay()
+    assert bench.states() == dict.fromkeys(LETTERS, "delivered")
+
+
+def test_what_an_ended_run_left_stays_where_it_is(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = _left_by_an_aborted_run(bench)
+    bench.bury("c1", key="c", n="1")
+    _captured_meanwhile(bench, monkeypatch)
+    bench.replay()
+    assert bench.states() == dict.fromkeys(LETTERS, "waiting") | {"c1": "captured"}
+    assert set(DeadLetter.objects.filter(state="waiting").values_list("run", flat=True)) == {ended.pk}
+
+
+def test_whoever_switches_it_off_between_two_batches_that_are_adopted_is_obeyed(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adoption, "BATCH", 1)
+    ended = _left_by_an_aborted_run(bench)
+    run = gather.standing_run(bench.dlq)
+
+    def after_one() -> bool:
+        _switch_off()
+        return False
+
+    assert adoption.adopt(bench.dlq.pk, run.pk, stop=after_one)
+    assert (DeadLetter.objects.filter(run=run).count(), DeadLetter.objects.filter(run=ended).count()) == (1, 2)
+
+
+def test_a_run_that_is_fed_no_more_begins_no_wave(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    DeadLetterQueue.objects.update(waves=True)
+    bench.capture()
+    bench.replay()
+    before = list(Wave.objects.order_by("id").values_list("id", "settled_at"))
+    bench.bury("c1", key="c", n="1")
+    _captured_meanwhile(bench, monkeypatch)
+    assert list(Wave.objects.order_by("id").values_list("id", "settled_at")) == before
