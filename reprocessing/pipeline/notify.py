@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reprocessing.domain.envelope import Attribute, Departure, unpack
 from reprocessing.domain.marks import MarkNames, addressed
@@ -17,15 +17,16 @@ LETTER, STATUS, REASON = "RedriveLetter", "RedriveStatus", "RedriveReason"
 _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, reprocessed_from=None)
 
 
-def parking_queue(dlq: DeadLetterQueue, owed: Sequence[Owed]) -> list[int]:
+def parking_queue(dlq: DeadLetterQueue, owed: Sequence[Owed], *, may_start: Callable[[], bool]) -> list[int]:
     """Send notices in their order; the ids of those that are done with.
 
     A parked letter goes as a copy of its bytes. A letter that left the lot is marked: a message without its bytes,
     with the same letter id, says so, because SQS takes no message out of the middle of a queue. What the parking queue
-    can never take is done with, too; the parking lot itself is in Postgres.
+    can never take is done with, too; the parking lot itself is in Postgres. `may_start` is asked before every request,
+    by several threads.
     """
     address = QueueAddress.of(dlq.parking_url)
-    outcomes = send(address, [_departure(one, fifo=address.fifo) for one in owed], may_start=lambda: True)
+    outcomes = send(address, [_departure(one, fifo=address.fifo) for one in owed], may_start=may_start)
     return [
         one.notice_id
         for one in owed

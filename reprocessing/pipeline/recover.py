@@ -24,8 +24,8 @@ from reprocessing.models import (
     tallies,
     waves,
 )
-from reprocessing.models.notices import Owed
 from reprocessing.pipeline import clear, hand_over, notify, route, sort
+from reprocessing.pipeline.keep import unslept
 from reprocessing.sqs import QueueAddress, extend
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 LONGEST = 43_200
 _GROUP = 500
 _BATCHES = 4  # of letters that a sweep sorts
+_NEWS_FOR = 10.0  # seconds for which notices that were read may go out
 
 
 def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
@@ -110,10 +111,22 @@ def _is_stopped(dlq: DeadLetterQueue) -> bool:
 
 def _notify(dlq: DeadLetterQueue) -> None:
     """Nothing is sent while it is stopped; asked anew before each group."""
-    owed: list[Owed]
-    while dlq.parking_url and not _is_stopped(dlq) and (owed := notices.owed(dlq.pk, limit=_GROUP)):
-        sent = notify.parking_queue(dlq, owed)
-        notices.sent(sent)
-        if left := len(owed) - len(sent):
-            logger.warning("%s: its parking queue did not take %d of %d notices.", dlq.name, left, len(owed))
-            return
+    while dlq.parking_url and _tell(dlq):
+        pass
+
+
+def _tell(dlq: DeadLetterQueue) -> bool:
+    """Tell its parking queue of one group; whether there may be another.
+
+    Whoever freezes in between sends nothing of what it read before: others may have told of it by now, and of what
+    came after it, or all is stopped. What does not go stays owed.
+    """
+    clock = unslept()
+    until = clock() + _NEWS_FOR
+    if _is_stopped(dlq) or not (owed := notices.owed(dlq.pk, limit=_GROUP)):
+        return False
+    sent = notify.parking_queue(dlq, owed, may_start=lambda: clock() < until)
+    notices.sent(sent)
+    if left := len(owed) - len(sent):
+        logger.warning("%s: its parking queue did not take %d of %d notices.", dlq.name, left, len(owed))
+    return not left

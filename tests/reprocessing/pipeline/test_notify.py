@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from reprocessing.domain.verdict import Outcome, Refused
-from reprocessing.models import Notice
+from reprocessing.models import Notice, notices, stops
 from reprocessing.models.notices import Owed
 from reprocessing.pipeline import notify, park, recover
 from reprocessing.sqs import LARGEST, send
@@ -184,8 +185,8 @@ def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: 
     _park(bench, "letter")
     tell = notify.parking_queue
 
-    def tell_and_die(*args: Any) -> list[int]:  # noqa: ANN401
-        tell(*args)
+    def tell_and_die(*args: Any, **options: Any) -> list[int]:  # noqa: ANN401
+        tell(*args, **options)
         raise Killed
 
     with monkeypatch.context() as patch:
@@ -194,6 +195,54 @@ def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: 
             _sweep(bench)
     _sweep(bench)
     assert len(bench.delivered(url)) == 1
+
+
+def _freezes_when(monkeypatch: pytest.MonkeyPatch, place: object, name: str, meanwhile: Callable[[], object]) -> None:
+    """The next sweep freezes for a minute when it was answered this, and meanwhile something happens."""
+    now, ask = 100.0, getattr(place, name)
+
+    def answered(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is
+        nonlocal now
+        answer = ask(*args, **options)
+        monkeypatch.setattr(place, name, ask)
+        meanwhile()
+        now += 60
+        return answer
+
+    monkeypatch.setattr(place, name, answered)
+    monkeypatch.setattr(recover, "unslept", lambda: lambda: now)
+
+
+def test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _bench()
+    url = _parking(bench)
+    bench.bury("letter")
+    _park(bench, "letter")
+
+    def another() -> None:
+        _sweep(bench)
+        park.discard([bench.letter().pk], by="anna", reason="because")
+        _sweep(bench)
+
+    _freezes_when(monkeypatch, notices, "owed", another)
+    _sweep(bench)
+    assert sorted(_said(one)[notify.STATUS] for one in bench.delivered(url)) == ["discarded", "parked"]
+
+
+@pytest.mark.parametrize(("place", "name"), [(notices, "owed"), (stops, "stopped")])
+def test_a_sweep_that_froze_tells_nothing_of_a_dlq_that_was_stopped_meanwhile_and_owes_it(
+    monkeypatch: pytest.MonkeyPatch, place: object, name: str
+) -> None:
+    bench = _bench()
+    url = _parking(bench)
+    bench.bury("letter")
+    _park(bench, "letter")
+    _freezes_when(monkeypatch, place, name, lambda: stops.stop(bench.dlq.pk, by="anna", reason="an incident"))
+    _sweep(bench)
+    assert (bench.left(url), Notice.objects.filter(sent_at=None).count()) == (0, 1)
+    stops.resume(bench.dlq.pk, by="anna", reason="mended")
+    _sweep(bench)
+    assert (bench.left(url), Notice.objects.filter(sent_at=None).count()) == (1, 0)
 
 
 def test_a_copy_that_has_no_room_for_what_is_said_of_it_goes_without() -> None:

@@ -331,8 +331,8 @@ BUGS: Final = (
         name="the-parking-queue-is-told-while-all-is-stopped",
         breaks="One command stops every send: notices go all the same.",
         file="reprocessing/pipeline/recover.py",
-        old="    while dlq.parking_url and not _is_stopped(dlq) and (owed",
-        new="    while dlq.parking_url and (owed",
+        old="    if _is_stopped(dlq) or not (owed",
+        new="    if not (owed",
         caught_by=(
             "tests/reprocessing/pipeline/test_recover.py::test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped"
         ),

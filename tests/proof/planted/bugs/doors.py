@@ -120,6 +120,17 @@ BUGS: Final = (
         ),
     ),
     Bug(
+        name="what-was-read-long-ago-is-told",
+        breaks="The parking queue's last word is true: a sweep that froze says again what others have taken back.",
+        file="reprocessing/pipeline/recover.py",
+        old="may_start=lambda: clock() < until)",
+        new="may_start=lambda: until > 0)",
+        caught_by=(
+            "tests/reprocessing/pipeline/test_notify.py"
+            "::test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later"
+        ),
+    ),
+    Bug(
         name="discarded-twins-go",
         breaks="What a person discarded stays discarded: a twin of it is sent.",
         file="reprocessing/pipeline/gate.py",
