@@ -42,7 +42,7 @@ RETURNING t.database, t.ticks
 
 _STAND = "SELECT database, ticks FROM redrive_tide"
 
-_CATCH_UP = "UPDATE redrive_tide SET ticks = greatest(ticks, %(ticks)b::bigint)"
+_CATCH_UP = "UPDATE redrive_tide SET ticks = %(ticks)b::bigint WHERE ticks < %(ticks)b::bigint"
 
 
 def rise() -> Stand:
@@ -56,6 +56,9 @@ def stand() -> Stand | None:
     return found[0] if found else None
 
 
-def catch_up(ticks: int) -> None:
-    """What had been known of it before it was restored is known here: it is told once."""
-    rows.execute(_CATCH_UP, {"ticks": ticks})
+def catch_up(ticks: int) -> bool:
+    """What had been known of it before it was restored is known here; False: it was already, so that it is told once.
+
+    In a transaction nobody else counts or catches up until its end.
+    """
+    return rows.execute(_CATCH_UP, {"ticks": ticks}) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from reprocessing.highwater import HighWater
-from reprocessing.models import Dispatch, hold, lanes, tide
+from reprocessing.models import Dispatch, hold, lanes, rows, tide
 from reprocessing.models.waves import THE_SERVICE
 
 logger = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ def tick(marks: HighWater) -> bool:
     stand = tide.rise()
     known = marks.raised(str(stand.database), stand.ticks)
     if known == stand.ticks:  # no number is given twice, but by a database that has forgotten the first time
-        return _hold(known, stand.ticks - 1)
+        return _hold(known, stand.ticks - 1, alone=True)
     return _is_abreast(known, stand.ticks)
 
 
@@ -52,11 +52,21 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
     return _hold(known, now.ticks)
 
 
-def _hold(known: int, ticks: int) -> bool:
+def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
+    """Begin the hold with what proves it, or go on: whoever caught up in the meantime has held, for people to decide.
+
+    `alone`: nobody else was given this number, so that nobody else knows.
+    """
     last = Dispatch.objects.values_list("swept_at", flat=True).first()  # beat sweeps every ten seconds
     why = _WHY.format(known=known, ticks=ticks)
-    found = hold.begin(last or lanes.clock(), by=THE_SERVICE, reason=why, anew=True)  # a hold may be of the backup
-    tide.catch_up(known)
-    if found.new:
-        logger.error("Nothing is sent: %s See manage.py after_restore report.", found.reason)
+
+    def work() -> hold.Hold | None:
+        if not tide.catch_up(known) and not alone:
+            return None
+        return hold.begin(last or lanes.clock(), by=THE_SERVICE, reason=why, anew=True)  # one may be of the backup
+
+    found = rows.whole(work)
+    if found is None:
+        return True
+    logger.error("Nothing is sent: %s See manage.py after_restore report.", found.reason)
     return False

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import transaction
 from django.test import Client
 
 from reprocessing.domain.errors import BackupIsUnreconciled
@@ -40,7 +41,7 @@ from reprocessing.models.doubt import Word
 from reprocessing.models.settlement import presume
 from reprocessing.pipeline import reconcile, recover, watch
 from tests.conditions import eventually
-from tests.race.abreast import together
+from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline import restoring
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 
@@ -466,6 +467,55 @@ def test_a_restore_is_told_of_once(marks: HighWater) -> None:
     watch.tick(marks)
     hold.end(**WHY, early=True)
     assert (watch.tick(marks), watch.look(marks), hold.standing()) == (True, True, None)
+
+
+def decided() -> None:
+    say(unknown="replay", unfinished="replay")
+
+
+def released() -> None:
+    decided()
+    hold.end(**WHY, early=True)
+
+
+@pytest.mark.parametrize("people_have", [decided, released])
+@pytest.mark.parametrize("notices", [watch.tick, watch.look], ids=["a tick", "a slice"])
+def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
+    marks: HighWater,
+    notices: Callable[[HighWater], bool],
+    people_have: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    bench.bury("letter")
+    bench.ready()
+    restored(marks)
+    hold_it, there = watch._hold, []
+
+    def freezes(*proof: int) -> bool:
+        monkeypatch.undo()
+        assert not watch.look(marks)  # another one
+        people_have()
+        there.append(hold.standing())
+        return hold_it(*proof)
+
+    monkeypatch.setattr(watch, "_hold", freezes)
+    assert notices(marks) is True
+    assert ([hold.standing()], hold.undecided()) == (there, 0)
+    assert Review.objects.filter(act="stopped").count() == 1
+
+
+def test_of_two_who_have_the_proof_of_a_restore_at_once_one_holds(marks: HighWater) -> None:
+    restored(marks)
+    known = marks.known(str(Tide.objects.get().database))
+    assert known is not None
+    with elsewhere() as begin, transaction.atomic():
+        tide.catch_up(known)
+        late = begin(lambda: watch.look(marks))
+        waits_for_us()
+        first = hold.begin(lanes.clock(), **WHY, anew=True)
+    assert (late.result(30), hold.standing()) == (True, replace(first, new=False))
+    assert Review.objects.filter(act="stopped").count() == 1
 
 
 def test_a_redis_that_was_flushed_holds_nothing(marks: HighWater) -> None:
