@@ -2,7 +2,7 @@
 
 The claim is committed before AWS is asked, and only what AWS says ends it. So a process that dies in between, or whose
 answer is lost, leaves a dlq that nobody of ours touches, until a look at AWS's list tells: by beat's sweep, or by
-`native_redrive list`.
+`native_redrive list`. What AWS lists tells only of what was claimed before it was asked: whose a dlq is, is read first.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ def start(
     Raises:
         QueueIsOutOfReach: AWS does not list its tasks, so that nobody could tell what becomes of another.
     """
-    listed = move_tasks(dlq.arn, dlq.role_arn)
-    _resolve(dlq, listed)
+    listed = look(dlq)
     after = max((one.started_at for one in listed), default=None)
     began = lanes.clock()  # goes on while this machine is suspended
     claimed = handover.claim(dlq.pk, Wish(to, per_second, after), by=by, reason=reason)
@@ -93,13 +92,15 @@ def look(dlq: DeadLetterQueue) -> list[Move]:
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
+    own = native.of(dlq.pk)
     listed = move_tasks(dlq.arn, dlq.role_arn)
-    _resolve(dlq, listed)
+    _resolve(dlq, own, listed)
     return listed
 
 
-def _resolve(dlq: DeadLetterQueue, listed: list[Move]) -> None:
-    own, active = native.of(dlq.pk), next((one for one in listed if one.is_active), None)
+def _resolve(dlq: DeadLetterQueue, own: Native | None, listed: list[Move]) -> None:
+    """Write down what AWS listed says; `own` was read before: what was claimed since then is not this list's to end."""
+    active = next((one for one in listed if one.is_active), None)
     if own is None:
         _note_missed(dlq, [one for one in listed if not one.is_active])
         if active is not None:
@@ -160,7 +161,8 @@ def is_aws_s(dlq: DeadLetterQueue) -> bool:
     Without the right to ask, what somebody has AWS do outside of this service is not seen.
     """
     if native.is_time_to_ask(dlq.pk, every=EVERY):
-        _note(*_listed(dlq))
+        own = native.of(dlq.pk)
+        _note(own, *_listed(dlq))
     return native.of(dlq.pk) is not None
 
 
@@ -175,13 +177,14 @@ def look_first(dlq: int | None) -> None:
 def _look_at(dlqs: Collection[int]) -> None:
     """Side by side, each answer written down as it comes: one region out of reach keeps no other dlq from its look."""
     some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # where there is no time for all
+    owned = {one.dlq_id: one for one in native.under_way()}  # the threads have no connection of their own
     for dlq, listed in as_they_end(_listed, some, _THREADS, within=_LOOKS_FOR):
-        _note(dlq, listed)
+        _note(owned.get(dlq.pk), dlq, listed)
 
 
-def _note(dlq: DeadLetterQueue, listed: list[Move] | None) -> None:
+def _note(own: Native | None, dlq: DeadLetterQueue, listed: list[Move] | None) -> None:
     if listed is not None:
-        _resolve(dlq, listed)
+        _resolve(dlq, own, listed)
 
 
 def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | None]:

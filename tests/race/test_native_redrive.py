@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -17,8 +18,8 @@ from reprocessing.pipeline.drain import prepare
 from reprocessing.pipeline.hand_over import Over
 from reprocessing.sqs import Begun
 from tests.race.abreast import elsewhere, together, waits_for_us
-from tests.race.native import is_aws_s, let_it_end, mine, start, tasks
-from tests.reprocessing.pipeline.bench import Killed, Workbench
+from tests.race.native import is_aws_s, let_it_end, let_it_end_unseen, mine, start, tasks
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -124,6 +125,73 @@ def test_an_end_that_two_see_is_written_down_once() -> None:
     together([partial(let_it_end, bench)] * 3)
     assert bench.dlq.reviews.filter(act="changed").count() == 1
     assert native.of(bench.dlq.pk) is None
+
+
+def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Whoever asks AWS next has its answer, and is silent while somebody else does something."""
+    ask = sqs.move_tasks
+
+    def freezes(arn: str, role: str) -> list[sqs.Move]:
+        monkeypatch.undo()
+        listed = ask(arn, role)
+        with elsewhere() as begin:
+            begin(meanwhile).result(30)
+        return listed
+
+    monkeypatch.setattr(hand_over, "move_tasks", freezes)
+
+
+ASKS: dict[str, Callable[[Workbench], object]] = {
+    "who begins another": start,
+    "who looks": lambda bench: hand_over.look(bench.dlq),
+    "a capture": lambda bench: bench.capture().captured.busy or pytest.fail("it captures beside AWS"),
+    "who looks at many": lambda bench: hand_over._look_at([bench.dlq.pk]),
+}
+
+
+@pytest.mark.parametrize("asks", ASKS)
+def test_a_list_that_is_older_than_the_claim_ends_nothing(asks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = mine()
+    for number in range(30):  # at one a second: it is under way for as long
+        bench.bury(str(number))
+    freezes_with_the_list(monkeypatch, partial(start, bench, per_second=1))
+    ASKS[asks](bench)
+    found = native.of(bench.dlq.pk)
+    assert found is not None
+    assert (found.by, bool(found.handle), tasks(bench)) == ("anna", True, ["RUNNING"])
+
+
+def test_a_list_that_tells_of_the_end_of_one_ends_none_that_came_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = mine()
+    start(bench)
+    let_it_end_unseen(bench)
+    for number in range(30):
+        bench.bury(str(number))
+
+    def meanwhile() -> None:
+        hand_over.look(bench.dlq)
+        start(bench, per_second=1)
+
+    freezes_with_the_list(monkeypatch, meanwhile)
+    hand_over.sweep()
+    assert (is_aws_s(bench), tasks(bench)) == (True, ["RUNNING", "COMPLETED"])
+
+
+def test_what_was_not_begun_yet_when_aws_was_asked_is_not_given_up(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    bench = mine()
+    bench.bury("letter")
+    begin = sqs.begin_move
+
+    def looked_at_first(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of begin_move
+        freezes_with_the_list(monkeypatch, lambda: clock.advance(hand_over.GRACE + 1))
+        hand_over.look(bench.dlq)
+        return begin(*args, **options)
+
+    monkeypatch.setattr(hand_over, "begin_move", looked_at_first)
+    assert isinstance(start(bench), Begun)
+    assert is_aws_s(bench)
 
 
 def test_a_cancel_that_meets_the_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

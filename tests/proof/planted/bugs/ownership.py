@@ -186,4 +186,15 @@ BUGS: Final = (
             "tests/reprocessing/test_tasks.py::test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later"
         ),
     ),
+    Bug(
+        name="a-list-ends-what-was-claimed-since",
+        breaks="One at a time: a list of before the claim ends a redrive that AWS is at, and captures run beside it.",
+        file="reprocessing/pipeline/hand_over.py",
+        old="    active = next((one for one in listed if one.is_active), None)\n    if own is None:\n",
+        new=(
+            "    active, own = next((one for one in listed if one.is_active), None), native.of(dlq.pk)\n"
+            "    if own is None:\n"
+        ),
+        caught_by="tests/race/test_native_redrive.py::test_a_list_that_is_older_than_the_claim_ends_nothing",
+    ),
 )
