@@ -57,11 +57,11 @@ class Listening:
 
     def __init__(  # noqa: PLR0913  as the other one
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
-        stop: Callable[[], bool],
+        stop: Callable[[], bool], clock: Callable[[], float],
     ) -> None:  # fmt: skip
         self.silent, self.trouble = False, ""
         self._address, self._wait, self._visibility = address, wait, visibility
-        self._seconds, self._stop = seconds, stop
+        self._seconds, self._stop, self._clock = seconds, stop, clock
         self._arrived = self._settled = 0
 
     def __enter__(self) -> Self:
@@ -74,7 +74,7 @@ class Listening:
         stage = _stage()
         end, quiet = stage.now + self._seconds, 0
         while quiet < QUIET_POLLS and stage.now < end and not self._stop():
-            hidden, asked = self._address.fifo and self._settled < self._arrived, stage.now
+            hidden, asked = self._address.fifo and self._settled < self._arrived, self._clock()
             try:
                 arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
             except QueueIsOutOfReach as error:
