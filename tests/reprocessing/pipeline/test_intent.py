@@ -46,3 +46,17 @@ def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
     assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
     assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
     assert bench.states() == {"1": "sending", "2": "waiting"}
+
+
+def test_nor_while_the_attempt_of_a_letter_that_is_head_no_longer_holds_it() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    for number in (1, 2):
+        bench.bury(str(number), key="a", n=str(number))
+    bench.ready()
+    (lane,) = lanes.lease("me", limit=1, lease=8)
+    first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
+    assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
+    DeadLetter.objects.filter(pk=first).update(state="parked", reason="attempts_spent", finished_at=lanes.clock())
+    assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
+    Attempt.objects.update(holds_lane=False)
+    assert len(intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8)) == 1

@@ -138,7 +138,8 @@ BUGS: Final = (
         old="       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL\n",
         new="",
         caught_by=(
-            "tests/reprocessing/pipeline/test_intent.py::test_no_letter_is_intended_while_an_attempt_holds_its_lane"
+            "tests/reprocessing/pipeline/test_intent.py"
+            "::test_nor_while_the_attempt_of_a_letter_that_is_head_no_longer_holds_it"
         ),
     ),
     Bug(
