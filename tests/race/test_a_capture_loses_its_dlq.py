@@ -166,7 +166,7 @@ def test_a_return_that_one_received_who_froze_until_it_came_to_sight_is_neither_
 
     monkeypatch.setattr(homecoming, "record", froze)
     assert not bench.capture().captured.drained
-    assert (bench.left(), bench.history()) == (1, [(1, "accepted", 0)])
+    assert (bench.left(), bench.states()) == (1, {"a letter": "delivered"})
 
 
 def test_what_was_deleted_by_an_older_handle_is_not_gone() -> None:
