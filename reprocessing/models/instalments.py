@@ -43,16 +43,11 @@ _TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
 # Whoever pauses or aborts the run waits for the instalment; a release into it does not, which locks lanes before it.
 _LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
 
-# A dlq that is not automatic any more has whoever switched it decide about what is captured.
+# A dlq that is not automatic any more has whoever switched it decide about what is captured. The letters of a run that
+# is paused wait on their lanes, and in their order, where one may be given any.
 _LOCK_STANDING = """
 SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
- WHERE r.id = %(run)b AND r.state = 'running' AND d.mode = 'automatic' FOR SHARE OF r
-"""
-
-# The letters of one that is paused wait on their lanes, and in their order. Whoever pauses it waits for this, as above.
-_LOCK_FED = """
-SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
- WHERE r.id = %(run)b AND r.state IN ('running', 'paused') AND d.mode = 'automatic' FOR SHARE OF r
+ WHERE r.id = %(run)b AND r.state = ANY(%(states)b::text[]) AND d.mode = 'automatic' FOR SHARE OF r
 """
 
 _FREE = """
@@ -108,7 +103,7 @@ def is_fed(run: int) -> bool:
 
     In the transaction of the caller's that gives them. Whoever read the dlq before a capture read it minutes ago.
     """
-    return bool(rows.fetch(Owing, _LOCK_FED, {"run": run}))
+    return bool(rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
 
 
 def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:
@@ -140,7 +135,7 @@ def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     if not rows.fetch(_Turn, _TURN, {"run": run})[0].mine:
         return None
     selection.take_turn(dlq)
-    if not rows.fetch(Owing, _LOCK_STANDING, {"run": run}):
+    if not rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running"]}):
         return None
     return enlistment.enlist(dlq, run, letters=selection.claim(dlq, run, letters))
 

@@ -6,6 +6,7 @@ import pytest
 
 from reprocessing.models import Attempt, Claim, DeadLetter, lanes
 from reprocessing.models.intent import intend
+from reprocessing.models.lanes import Leased
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +37,8 @@ def test_a_letter_of_another_lane_is_not_intended() -> None:
     assert bench.history() == []
 
 
-def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
+def _the_first_of_two_is_out() -> tuple[Workbench, Leased, int, int]:
+    """Of one lane, which is leased; and both letters' ids."""
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     for number in (1, 2):
         bench.bury(str(number), key="a", n=str(number))
@@ -44,18 +46,17 @@ def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
     (lane,) = lanes.lease("me", limit=1, lease=8)
     first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
     assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
+    return bench, lane, first, second
+
+
+def test_no_letter_is_intended_while_an_attempt_holds_its_lane() -> None:
+    bench, lane, _, second = _the_first_of_two_is_out()
     assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
     assert bench.states() == {"1": "sending", "2": "waiting"}
 
 
 def test_nor_while_the_attempt_of_a_letter_that_is_head_no_longer_holds_it() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
-    for number in (1, 2):
-        bench.bury(str(number), key="a", n=str(number))
-    bench.ready()
-    (lane,) = lanes.lease("me", limit=1, lease=8)
-    first, second = DeadLetter.objects.order_by("sequence").values_list("pk", flat=True)
-    assert len(intend([lane.lane_id], [lane.fence], [first], margin=2, hold=8)) == 1
+    _, lane, first, second = _the_first_of_two_is_out()
     DeadLetter.objects.filter(pk=first).update(state="parked", reason="attempts_spent", finished_at=lanes.clock())
     assert intend([lane.lane_id], [lane.fence], [second], margin=2, hold=8) == []
     Attempt.objects.update(holds_lane=False)
