@@ -64,7 +64,7 @@ def letters(  # noqa: PLR0913  # each by its name
     dice: Callable[[], float],
     seconds: float,
     receivers: int,
-    alone: bool = True,
+    alone: Callable[[], bool] = lambda: True,
     stop: Callable[[], bool] = lambda: False,
     heard: Callable[[Captured], None] = lambda _: None,
 ) -> Captured:
@@ -76,7 +76,8 @@ def letters(  # noqa: PLR0913  # each by its name
         dice: for the backoff of returns.
         seconds: after which no new receive begins.
         receivers: threads that receive.
-        alone: nobody else holds messages of the dlq out of sight; else a drained end is no evidence that none is there.
+        alone: whether nobody else hides messages of the dlq. It is asked under the lease, before the first receive and
+            when the dlq has run dry; unless it says so twice, that is no evidence.
         stop: asked all the time; True ends the capture early, cleanly.
         heard: told of the progress after each chunk.
 
@@ -113,10 +114,11 @@ class _Capture:
         self._hides = False  # a copy not deleted hides what is behind it in a FIFO dlq; one not written proves nothing
 
     def run(
-        self, *, seconds: float, receivers: int, alone: bool, stop: Callable[[], bool],
+        self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
         heard: Callable[[Captured], None],
     ) -> Captured:  # fmt: skip
         address = QueueAddress(url=self._dlq.url, region=self._dlq.region, role=self._dlq.role_arn)
+        was_alone = alone()
         with Listening(
             address, receivers=receivers, wait=self._conf.long_poll, visibility=self._conf.receive_visibility,
             seconds=seconds, stop=stop, clock=self._clock,
@@ -131,8 +133,10 @@ class _Capture:
                 return self._done
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
-        newest = captures.end(self._capturing, clean=clean, drained=listening.silent and alone, trouble=trouble)
-        self._done.drained = newest is not None and listening.silent and clean and self._capturing.clean
+        drained = listening.silent and clean and self._capturing.clean
+        proves = drained and was_alone and alone()  # who came meanwhile may hide what came back before
+        newest = captures.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
+        self._done.drained = newest is not None and drained
         self._done.through = newest or 0
         return self._done
 
@@ -291,10 +295,5 @@ class _Capture:
 
 def _marked(one: Arrival, conf: Conf) -> Marked:
     mark = read_mark(one.attributes, conf.marks)
-    return Marked(
-        one.message_id,
-        body_hash(one.body),
-        mark.public_id if mark else None,
-        mark.attempt_no if mark else None,
-        one.system.get("DeadLetterQueueSourceArn"),
-    )
+    letter, attempt = (mark.public_id, mark.attempt_no) if mark else (None, None)
+    return Marked(one.message_id, body_hash(one.body), letter, attempt, one.system.get("DeadLetterQueueSourceArn"))

@@ -62,7 +62,7 @@ def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], N
         found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
         captured = capture.letters(
             dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
-            receivers=gather.receivers(found.visible, conf), alone=gather.is_ours_alone(dlq, found, conf),
+            receivers=gather.receivers(found.visible, conf), alone=lambda: gather.is_ours_alone(dlq, conf),
         )  # fmt: skip
         counted.failed, counted.idle = bool(captured.trouble), captured.busy
     if captured.trouble and not captured.received:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import AwsMovesTheMessages
+from reprocessing.domain.errors import AwsMovesTheMessages, QueueIsOutOfReach
 from reprocessing.domain.metric import CAPTURE_ERRORS, CAPTURES
 from reprocessing.models import (
     Attempt,
@@ -32,7 +33,9 @@ from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline import capture, count, hand_over, plan
 from reprocessing.pipeline.capture import Captured
 from reprocessing.pipeline.plan import Fed
-from reprocessing.sqs import Depth, QueueAddress, depth, extend
+from reprocessing.sqs import QueueAddress, depth, extend
+
+logger = logging.getLogger(__name__)
 
 #: Visible messages for each receiver at work.
 _PER_RECEIVER = 100
@@ -83,7 +86,7 @@ def _letters(
     gathered = Gathered(
         capture.letters(
             dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(found.visible, conf),
-            alone=is_ours_alone(dlq, found, conf),
+            alone=lambda: is_ours_alone(dlq, conf),
         )
     )  # fmt: skip
     if not gathered.captured.busy:
@@ -129,20 +132,25 @@ def receivers(visible: int, conf: Conf) -> int:
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
 
 
-def is_ours_alone(dlq: DeadLetterQueue, found: Depth, conf: Conf) -> bool:
+def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
     """Whether all that is in flight in the dlq can be ours: another reader may be hiding a letter that came back.
 
-    Raises:
-        QueueIsOutOfReach: its depth could not be read again.
+    To be asked under the dlq's lease: what another capture hides after SQS counted would excuse that. False, too, when
+    SQS does not answer.
     """
-    if not found.in_flight or _can_be_ours(dlq, found, conf):
-        return True
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-    return _hides_more(dlq, address, conf) and _can_be_ours(dlq, depth(address), conf)
+    try:
+        return _can_be_ours(dlq, address, conf) or (
+            _hides_more(dlq, address, conf) and _can_be_ours(dlq, address, conf)
+        )
+    except QueueIsOutOfReach as error:
+        logger.warning("%s: whether another reads it is not known, so nothing counts as drained: %s", dlq.name, error)
+        return False
 
 
-def _can_be_ours(dlq: DeadLetterQueue, found: Depth, conf: Conf) -> bool:
-    return found.in_flight <= captures.out_of_sight(dlq.pk, count_lag=conf.count_lag.total_seconds())
+def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
+    in_flight = depth(address).in_flight  # first: what is ours by then was so when SQS counted
+    return in_flight == 0 or in_flight <= captures.out_of_sight(dlq.pk, count_lag=conf.count_lag.total_seconds())
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:

@@ -22,7 +22,7 @@ def _half_captured(bench: Workbench) -> None:
     (earlier,) = bench.sqs.receive_message(QueueUrl=bench.dlq_url, VisibilityTimeout=600)["Messages"]
     bench.bury("k2", key="K", n="2")
     found = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    capture.letters(found, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, alone=True)
+    capture.letters(found, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1)
     bench.sqs.change_message_visibility(
         QueueUrl=bench.dlq_url, ReceiptHandle=earlier["ReceiptHandle"], VisibilityTimeout=0
     )

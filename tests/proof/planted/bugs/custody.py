@@ -44,7 +44,7 @@ BUGS: Final = (
             "    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
         ),
         caught_by=(
-            "tests/reprocessing/pipeline/test_gather.py"
+            "tests/reprocessing/pipeline/test_another_reader.py"
             "::test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides"
         ),
     ),

@@ -9,7 +9,7 @@ from tests.proof.planted.bug import Bug
 _HOMECOMING: Final = "reprocessing/models/homecoming.py"
 _ARRIVAL: Final = "reprocessing/models/arrival.py"
 _OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
-_OF_GATHER: Final = "tests/reprocessing/pipeline/test_gather.py"
+_OF_READER: Final = "tests/reprocessing/pipeline/test_another_reader.py"
 _UNKNOWN: Final = "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
 _SUPERSEDED: Final = f"{_OF_CAPTURE}::test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing"
 
@@ -185,8 +185,28 @@ BUGS: Final = (
         old="state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})",
         new="state = 'held' AND NOT {UNSEEN})",
         caught_by=(
-            f"{_OF_GATHER}"
-            "::test_a_capture_proves_nothing_while_a_return_is_hidden_though_copies_of_ours_have_come_to_sight_again"
+            f"{_OF_READER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
+        ),
+    ),
+    Bug(
+        name="a-reader-is-looked-for-before-the-lease",
+        breaks="No loss: what another capture hides after SQS counted excuses a reader who hides a return.",
+        file="reprocessing/pipeline/gather.py",
+        old="            alone=lambda: is_ours_alone(dlq, conf),\n",
+        new="            alone=(lambda said: lambda: said)(is_ours_alone(dlq, conf)),\n",
+        caught_by=(
+            f"{_OF_READER}"
+            "::test_what_another_capture_hides_after_sqs_counted_stands_for_no_return_that_another_reader_hides"
+        ),
+    ),
+    Bug(
+        name="a-reader-is-looked-for-once",
+        breaks="No loss: a letter is presumed delivered whose return a reader hides who came during the capture.",
+        file="reprocessing/pipeline/capture.py",
+        old="        proves = drained and was_alone and alone()",
+        new="        proves = drained and was_alone",
+        caught_by=(
+            f"{_OF_READER}::test_a_reader_who_comes_while_a_dlq_is_captured_hides_no_return_from_what_that_proves"
         ),
     ),
     Bug(
@@ -199,7 +219,7 @@ BUGS: Final = (
         ),
         new="    captures.extended(dlq.pk, perhaps, until=until)\n    return True\n",
         caught_by=(
-            f"{_OF_GATHER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
+            f"{_OF_READER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
         ),
     ),
     Bug(

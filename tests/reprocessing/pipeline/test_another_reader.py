@@ -1,0 +1,198 @@
+"""Somebody else may read a dlq, and hide a letter that came back: what may be hidden by another proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from itertools import count
+from typing import Any, TypeAlias
+
+import pytest
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.models import Custody, DeadLetterQueue, captures, lanes
+from reprocessing.pipeline import capture, gather
+from reprocessing.sqs import Depth, Extended, QueueAddress, depth, extend
+from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Doing: TypeAlias = Callable[[int], object]
+
+
+def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago() -> None:
+    bench = Workbench()
+    for body in ("held", "deleted"):
+        bench.bury(body)
+    bench.ready(limit=1)
+    bench.replay()
+    assert [captures.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
+
+
+def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) -> None:
+    bench = Workbench()
+    for body in ("held", "deleted by one who could not note it"):
+        bench.bury(body)
+    bench.ready(limit=1)
+    Custody.objects.filter(letter__state="waiting").update(state="delete")
+    clock.advance(bench.conf.receive_visibility + 30)
+    assert [captures.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [0, 1]
+
+
+def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
+    """A manual dlq: "sent" is on its way, as its message, and "captured" is in nobody's run; both copies are hidden."""
+    bench = Workbench(conf=replace(BRISK, receive_visibility=600))
+    bench.judge_by_absence(window=0)
+    bench.bury("sent")
+    bench.bury("captured")
+    bench.ready(limit=1)
+    bench.replay()
+    (message,) = bench.delivered()
+    assert bench.states() == {"sent": "awaiting", "captured": "captured"}
+    return bench, message
+
+
+def _time_is_over(bench: Workbench, body: str) -> dict[str, str]:
+    """By what is known here the copy is in sight again; what SQS asks for whoever makes it so."""
+    copies = Custody.objects.filter(letter__payload__body=body.encode(), letter__dlq=bench.dlq)
+    copies.update(visible_until=lanes.clock() - timedelta(seconds=1))
+    return {"QueueUrl": bench.dlq_url, "ReceiptHandle": copies.get().handle}
+
+
+def _hidden_by_another_reader(bench: Workbench) -> dict[str, str]:
+    (hidden,) = bench.sqs.receive_message(QueueUrl=bench.dlq_url, VisibilityTimeout=600)["Messages"]
+    return {"QueueUrl": bench.dlq_url, "ReceiptHandle": hidden["ReceiptHandle"]}
+
+
+def test_a_capture_proves_nothing_while_a_return_is_hidden_though_copies_of_ours_have_come_to_sight_again() -> None:
+    bench, message = _sent_and_captured()
+    bench.come_back(message)
+    reader = _hidden_by_another_reader(bench)
+    bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
+    bench.promote()
+    assert bench.capture().captured == capture.Captured(received=1, known=1, drained=True)
+    assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
+    bench.sqs.change_message_visibility(**reader, VisibilityTimeout=0)
+    assert bench.capture().captured.returns == 1
+    assert bench.history() == [(1, "returned", 0)]
+
+
+def test_a_capture_proves_what_it_does_while_copies_of_ours_have_come_to_sight_again() -> None:
+    bench, _ = _sent_and_captured()
+    bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
+    bench.promote()
+    assert bench.capture().captured == capture.Captured(received=1, known=1, drained=True)
+    assert bench.promote() == 1
+
+
+def test_what_sqs_hides_for_longer_than_is_known_is_ours_as_soon_as_sqs_has_said_so() -> None:
+    """Whoever extended it did not live to note that."""
+    bench, _ = _sent_and_captured()
+    _time_is_over(bench, "sent")
+    bench.promote()
+    assert bench.capture().captured.drained
+    assert bench.promote() == 1
+
+
+def test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides() -> None:
+    bench, message = _sent_and_captured()
+    bench.come_back(message)
+    _hidden_by_another_reader(bench)
+    bench.sqs.delete_message(**_time_is_over(bench, "sent"))
+    bench.promote()
+    assert bench.capture().captured.drained
+    assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
+
+
+def test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, message = _sent_and_captured()
+    bench.come_back(message)
+    _hidden_by_another_reader(bench)
+    Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
+    ours = _time_is_over(bench, "sent")
+
+    def froze(*args: Any) -> Extended:  # noqa: ANN401  those of extend
+        done = extend(*args)
+        clock.advance(bench.conf.receive_visibility + 1)
+        bench.sqs.delete_message(**ours)  # by whoever received it since
+        return done
+
+    monkeypatch.setattr(gather, "extend", froze)
+    bench.promote()
+    assert bench.capture().captured == capture.Captured(drained=True)
+    assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
+
+
+def _whenever_sqs_counts(monkeypatch: pytest.MonkeyPatch, *, before: Doing, after: Doing) -> None:
+    """Around the count of what is in flight, by its number: a turn asks for its own depth, and then at both ends."""
+    asked_so_far = count(1)
+
+    def counted(address: QueueAddress) -> Depth:
+        number = next(asked_so_far)
+        before(number)
+        found = depth(address)
+        after(number)
+        return found
+
+    monkeypatch.setattr(gather, "depth", counted)
+
+
+def _nothing(_: int) -> None:
+    """By default nothing happens."""
+
+
+def test_what_another_capture_hides_after_sqs_counted_stands_for_no_return_that_another_reader_hides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench, message = _sent_and_captured()
+    bench.come_back(message)
+    _hidden_by_another_reader(bench)
+
+    def to_sight(_: int) -> None:
+        bench.sqs.change_message_visibility(**_time_is_over(bench, "captured"), VisibilityTimeout=0)
+
+    def another_captures(_: int) -> None:
+        found = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+        capture.letters(found, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, alone=lambda: False)
+
+    bench.promote()
+    _whenever_sqs_counts(monkeypatch, before=to_sight, after=another_captures)
+    assert bench.capture().captured.drained
+    assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
+
+
+def test_a_reader_who_comes_while_a_dlq_is_captured_hides_no_return_from_what_that_proves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench, message = _sent_and_captured()
+    bench.come_back(message)
+    bench.promote()
+    _whenever_sqs_counts(
+        monkeypatch, before=_nothing, after=lambda number: _hidden_by_another_reader(bench) if number == 2 else None
+    )
+    assert bench.capture().captured == capture.Captured(drained=True)
+    assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
+
+
+@pytest.mark.parametrize("end", [2, 3])
+def test_a_capture_proves_nothing_when_sqs_does_not_say_how_much_is_in_flight(
+    end: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench, _ = _sent_and_captured()
+    bench.promote()
+
+    def fails(number: int) -> None:
+        if number == end:
+            raise QueueIsOutOfReach("no answer")
+
+    with monkeypatch.context() as patch:
+        _whenever_sqs_counts(patch, before=fails, after=_nothing)
+        assert bench.capture().captured == capture.Captured(drained=True)
+    assert (bench.promote(), [one.getMessage() for one in caplog.records if one.name == gather.logger.name]) == (
+        0, [f"{bench.dlq.name}: whether another reads it is not known, so nothing counts as drained: no answer"],
+    )  # fmt: skip
+    bench.capture()
+    assert bench.promote() == 1
