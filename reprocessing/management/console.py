@@ -10,6 +10,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -35,6 +36,14 @@ class Console(BaseCommand):
 
     requires_system_checks: list[str] = []  # noqa: RUF012  # an emergency stop needs no templates
     heard = True  #: False as soon as nobody reads standard output any more
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Django's entry from a shell; argparse takes `--reason=--` for a reason that was given, and has none."""
+        for given in takewhile(lambda one: one != "--", argv[2:]):
+            if given.startswith("--") and given.endswith("=--"):
+                self.stderr.write(f"Nothing was done: {given[:-3]} is given --, which is no value.")
+                sys.exit(2)
+        super().run_from_argv(argv)
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
         """Django's word for `answer`."""

@@ -149,6 +149,17 @@ class DeadLetterQueue(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="a_dlq_allows_one_attempt"),
             models.CheckConstraint(
+                condition=Q(
+                    mode__in=Mode.values,
+                    missing_key__in=MissingKey.values,
+                    delete_when__in=DeleteWhen.values,
+                    backoff_jitter__in=Jitter.values,
+                    parked_head__in=ParkedHead.values,
+                    stale__in=StalePolicy.values,
+                ),
+                name="a_dlq_is_set_to_what_there_is",
+            ),
+            models.CheckConstraint(
                 condition=Q(wave_success__gte=0, wave_success__lte=1), name="a_wave_succeeds_by_a_share"
             ),
             models.CheckConstraint(

@@ -87,6 +87,10 @@ class Target(models.Model):
         db_table = "redrive_target"
         constraints = [
             models.CheckConstraint(
+                condition=Q(kind__in=TargetKind.values, proof__in=Proof.values, advance__in=Advance.values),
+                name="a_target_is_set_to_what_there_is",
+            ),
+            models.CheckConstraint(
                 condition=Q(rate=None) | Q(rate__gte=SLOWEST, rate__lte=FASTEST),
                 name="a_rate_is_a_thousandth_to_a_million_or_none",
             ),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command, get_commands
+from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import CommandError
 
 from reprocessing import sqs
@@ -19,7 +19,7 @@ from reprocessing.domain.lifecycle import LetterState
 from reprocessing.management.commands import release_parked
 from reprocessing.management.console import LATER, Console
 from reprocessing.management.parking import Decided
-from reprocessing.models import Halt, Review, roles, standing
+from reprocessing.models import DeadLetterQueue, Halt, Review, roles, standing
 from reprocessing.pipeline import gather
 from tests.reprocessing.commands.conftest import AddRow, Ask
 from tests.reprocessing.commands.stock import add_letter, add_origin
@@ -47,6 +47,25 @@ COMMANDS = [
     ("stop_redrive", "orders", "--reason", "?", "--confirm"),
     ("resume_redrive", "orders", "--reason", "?"),
 ]
+
+
+@pytest.mark.parametrize(
+    "given", [("--reason", "why", "--by=--"), ("--reason=--", "--confirm"), ("--reason", "why", "--json=--", "--", "x")]
+)
+def test_an_option_without_its_value_is_refused_in_a_sentence(
+    given: tuple[str, ...], add_row: AddRow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_row("orders")
+    (wrong,) = [one[:-3] for one in given if one.endswith("=--")]
+    with pytest.raises(SystemExit) as ended:
+        load_command_class("reprocessing", "stop_redrive").run_from_argv(
+            ["manage.py", "stop_redrive", "orders", *given]
+        )
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out, told.err) == (
+        2, "", f"Nothing was done: {wrong} is given --, which is no value.\n",
+    )  # fmt: skip
+    assert not DeadLetterQueue.objects.exclude(stopped_at=None).exists()
 
 
 @pytest.mark.parametrize("bad", [BYTE, ZERO])
