@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -12,9 +11,6 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from django.test import TransactionTestCase
 from hypothesis import HealthCheck, settings
-from pytest_django import DjangoDbBlocker
-
-from tests.conditions import eventually
 
 # A slow machine is no failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,27 +34,8 @@ def _emptied_and_not_truncated() -> Iterator[None]:
     """A TRUNCATE makes files anew for forty tables and their indexes; most tests have written a dozen rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: empty())
+        patch.setattr(TransactionTestCase, "_should_reload_connections", lambda _: False)  # no cursor of ours is dear
         yield
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The tests' database, which Postgres drops only when nobody else is in it, and it waits for five seconds."""
-    yield
-    gc.collect()  # a thread that ended leaves its connection to the next collection
-    with django_db_blocker.unblock():
-        try:
-            eventually(lambda: not _others(), within=60.0)
-        except AssertionError:
-            raise AssertionError(f"a test left sessions of PostgreSQL open: {_others()}") from None
-
-
-def _others() -> list[tuple[Any, ...]]:
-    """Who else is in the tests' database."""
-    asked = "SELECT pid, backend_type, backend_start, state, wait_event, query FROM pg_stat_activity "
-    with connection.cursor() as cursor:
-        cursor.execute(asked + "WHERE datname = current_database() AND pid <> pg_backend_pid()")
-        return list(cursor.fetchall())
 
 
 def empty() -> None:

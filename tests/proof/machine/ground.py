@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db import Error as DatabaseError
-from django.db import connection
+from django.db import connection, connections
 
 from redrive_service.sandbox.sqs.message import Message
 from reprocessing.conf import Conf
@@ -145,6 +145,7 @@ class Ground:
         """Ready for examples, until the end of the block."""
         self.stage.now, self.stage.bury = BEGIN, self.wire.hang_up
         empty()
+        known = connections["default"]
         logging.disable(logging.ERROR)
         mine.actor = self._alone
         try:
@@ -155,7 +156,9 @@ class Ground:
             mine.actor = None
             logging.disable(logging.NOTSET)
             empty()
-            connection.close()  # it is another one than the one that pytest knows
+            connection.close()
+            connections["default"] = known  # it is the one that pytest will close
+            connection.close()  # it may have died first
 
     def begin(self, policy: Policy) -> None:
         """A new world: two queues, nothing in them."""
