@@ -30,6 +30,7 @@ class Seen:
         waves: its last waves, the oldest first.
         left: what has not come to an end, by target.
         awaited: what its sent letters wait for, by target.
+        elsewhere: letters that it sent and that are in other runs by now; its tally has none of them.
         spent: what SQS has charged for its sends and deletes, without the captures.
         arrived: letters captured in its dlq since it began; None for one that beat feeds, which takes them.
     """
@@ -39,6 +40,7 @@ class Seen:
     waves: list[Wave]
     left: list[Left]
     awaited: list[Expectation]
+    elsewhere: int
     spent: Cost
     arrived: int | None
 
@@ -51,6 +53,7 @@ class Seen:
             run=run,
             tally=progress.tally(run.pk),
             awaited=awaited,
+            elsewhere=progress.elsewhere(run.pk),
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
             left=progress.left(run.pk, count_lag=count_lag, known_in=known),
             spent=charges.of(run.pk, prices) or Cost(),
@@ -92,7 +95,11 @@ def lines(seen: Seen) -> Iterable[str]:
     if run.selected is not None:
         behind = f", {counted(run.behind or 0, 'letter')} behind" if run.behind else ""
         yield f"  selected  {counted(run.selected, 'letter')}{behind}"
-    yield f"  letters   {drain_words.progress(tally)} ({seen.tally.percent} % at an end)"
+    ended = f" ({tally.percent} % at an end)" if tally.letters else ""
+    yield f"  letters   {drain_words.progress(tally)}{ended}"
+    if seen.elsewhere:
+        moved = f"{counted(seen.elsewhere, 'letter')} that it sent"
+        yield f"            {moved} {'is' if seen.elsewhere == 1 else 'are'} in other runs by now"
     if seen.waves:
         yield "  waves     " + "; ".join(map(_wave, seen.waves))
     yield from _forecast(seen)
@@ -137,6 +144,7 @@ def in_json(seen: Seen) -> dict[str, Any]:
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
         "failed_attempts": tally.failed_attempts,
+        "in_other_runs": seen.elsewhere,
         "kind": run.kind,
         "state": run.state,
         "asked_by": run.asked_by,

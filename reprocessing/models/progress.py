@@ -77,6 +77,12 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
  GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
 """
 
+# A letter of a run that has ended, once released or left over, goes with another: its attempts say where it was.
+_ELSEWHERE = """
+SELECT count(DISTINCT a.letter_id) AS n FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
+ WHERE a.run_id = %(run)b AND l.run_id <> %(run)b
+"""
+
 _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'running' ORDER BY id"
 
 
@@ -193,6 +199,11 @@ class _Id:
 
 
 @dataclass(frozen=True, slots=True)
+class _Number:
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class _State:
     state: str
 
@@ -229,6 +240,11 @@ def at_a_glance(run: int, *, selected: int | None) -> Tally:
 def _states(run: int, *, most: int) -> dict[str, int]:
     asked = {"run": run, "most": most, "states": [state.value for state in LetterState]}
     return {row.state: row.n for row in rows.fetch(_States, _STATES, asked)}
+
+
+def elsewhere(run: int) -> int:
+    """How many letters that a run sent are in other runs by now: released, or left by it when it was aborted."""
+    return rows.fetch(_Number, _ELSEWHERE, {"run": run})[0].n
 
 
 def running(dlq: int) -> list[int]:

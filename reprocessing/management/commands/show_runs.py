@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db.models import F
 
 from reprocessing import conf
 from reprocessing.management import run_words
@@ -31,12 +32,13 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        runs = Run.objects.select_related("dlq").order_by("-pk")
+        runs = Run.objects.select_related("dlq")
         if options["name"]:
             runs = runs.filter(dlq=find(options["name"]))
         if options["run"]:
             runs = runs.filter(pk=find_run(options["run"]).pk)
-        ended = runs.filter(state__in=_ENDED)[: options["last"]]
+        # By their end: a drain that found nothing is begun after one that still goes, and ends before it.
+        ended = runs.filter(state__in=_ENDED).order_by(F("finished_at").desc(nulls_last=True), "-pk")[: options["last"]]
         chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda one: one.pk)
         view = conf.current()
         seen = [Seen.look(one, count_lag=view.count_lag.total_seconds(), prices=view.prices) for one in chosen]

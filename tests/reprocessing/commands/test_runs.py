@@ -11,8 +11,9 @@ from pytest_django import Settings
 
 from reprocessing.models import Breaker, DeadLetter, Lane, Run, Target, Wave, operations, stops
 from reprocessing.models.lanes import clock as now
-from reprocessing.pipeline import drain, gather
-from tests.reprocessing.commands.conftest import Ask, AskJson
+from reprocessing.pipeline import drain, gather, park
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import ago
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -219,6 +220,48 @@ def test_a_paused_run_is_shown_with_who_and_why_and_without_an_end(
     said = ask("show_runs", bench.name)
     assert "by ann: the shop is down" in said
     assert "ends" not in said
+
+
+def test_the_last_runs_are_those_that_ended_last_though_later_ones_found_nothing(
+    add_row: AddRow, ask_json: AskJson
+) -> None:
+    row = add_row("orders")
+    ends = {"real": 1, "empty": 3, "emptier": 2, "alike": 2}  # in the order of their beginning; minutes ago
+    for name, minutes in ends.items():
+        Run.objects.create(dlq=row, name=name, state="finished", finished_at=ago(minutes=minutes))
+    Run.objects.filter(name="alike").update(finished_at=Run.objects.get(name="emptier").finished_at)
+    Run.objects.create(dlq=row, name="goes", state="running")
+
+    def told(last: str) -> list[str]:
+        return [one["run"] for one in ask_json("show_runs", "orders", "--last", last)["runs"]]
+
+    assert [told(last) for last in "0123"] == [
+        ["goes"], ["real", "goes"], ["real", "alike", "goes"], ["real", "emptier", "alike", "goes"],
+    ]  # fmt: skip
+
+
+def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_json: AskJson) -> None:
+    bench = Workbench(fields={"max_attempts": 1})
+    for body in ("broken", "broken", "fine"):
+        bench.bury(body)
+    with bench.refusing("broken"):
+        ask("drain_dlq", bench.name, "--run", "monday", "--confirm")
+    park.release(DeadLetter.objects.filter(state="parked").values_list("pk", flat=True), by="ann", reason="mended")
+    told = ask_json("show_runs", "--run", "monday")["runs"][0]
+    assert (told["captured"], told["in_other_runs"]) == (1, 2)
+    assert (
+        "  letters   1 letter: 1 delivered, 2 failed attempts (100 % at an end)\n"
+        "            2 letters that it sent are in other runs by now\n"
+    ) in ask("show_runs", "--run", "monday")
+    (other,) = [one for one in ask_json("show_runs")["runs"] if one["run"] != "monday"]
+    assert (other["captured"], other["in_other_runs"]) == (2, 0)
+
+
+def test_a_run_without_a_letter_has_no_share_of_them_at_an_end(add_row: AddRow, ask: Ask) -> None:
+    Run.objects.create(dlq=add_row("orders"), name="monday", state="finished", finished_at=ago(minutes=1))
+    assert ask("show_runs").splitlines() == [
+        "monday  (orders, drain, finished)", "  asked     by nobody", "  letters   no letter",
+    ]  # fmt: skip
 
 
 def test_where_there_is_no_run_it_says_so(ask: Ask) -> None:
