@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import environ
-import redis
 from django.core.exceptions import ImproperlyConfigured
-from psycopg.pq import Conninfo
 
+from redrive_service.addresses import is_host, is_visible, misfit_of_libpq, misfit_of_redis, parts
 from reprocessing.conf import COLOURS, LONGEST_PLACE
 from reprocessing.domain import secret
 from reprocessing.domain.endpoint import Denied, allow_list
@@ -24,8 +23,6 @@ HOST_OF_A_REGION = re.compile(r"sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.
 QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, QueueName
 NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricData, Namespace; as short as a place
 _INVISIBLE = "a space, a line break or another character that nobody sees"
-_OPTIONS_OF_LIBPQ = frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
-_NUMBERS = re.compile(r"connect_timeout|tcp_user_timeout|keepalives(_\w+)?")
 SHORTEST_SECRET = 50  # characters, as Django's deployment check asks for
 SHORTEST_TOKEN = 32
 
@@ -134,17 +131,20 @@ class _Reader:
             self.problems.append(f"ALLOWED_HOSTS admits every host (*). {cure}")
         elif any("/" in host for host in hosts):
             self.problems.append(f"ALLOWED_HOSTS holds a URL, not a host name. {cure}")
-        elif not all(_is_visible(host) for host in hosts):
+        elif not all(is_visible(host) for host in hosts):
             self.problems.append(f"ALLOWED_HOSTS holds {_INVISIBLE}. Separate the names with commas alone. {cure}")
+        elif not all(map(is_host, hosts)):
+            wanted = "neither the name nor the address of a host, nor a .domain"
+            self.problems.append(f"ALLOWED_HOSTS holds what is {wanted}. Leave ports out. {cure}")
         return hosts
 
     def trusted_origins(self) -> tuple[str, ...]:
         origins = self.words("CSRF_TRUSTED_ORIGINS")
         cure = "Begin each with https:// and separate them with commas alone."
-        parts = [_parts(origin, ("https", "http")) for origin in origins]
-        if not all(map(_is_visible, origins)):
+        found = [parts(origin, ("https", "http")) for origin in origins]
+        if not all(map(is_visible, origins)):
             self.problems.append(f"CSRF_TRUSTED_ORIGINS holds {_INVISIBLE}. {cure}")
-        elif not all(part and part.netloc for part in parts):
+        elif not all(one and one.netloc for one in found):
             self.problems.append(f"CSRF_TRUSTED_ORIGINS holds something else than https://HOST. {cure}")
         return origins
 
@@ -179,7 +179,7 @@ class _Reader:
     def metrics_token(self) -> str:
         """May be missing: then nobody is told any metrics. Nothing of it is told."""
         value = self.variables.get("REDRIVE_METRICS_TOKEN", "").strip()
-        if value and (len(value) < SHORTEST_TOKEN or not value.isascii() or not _is_visible(value)):
+        if value and (len(value) < SHORTEST_TOKEN or not value.isascii() or not is_visible(value)):
             needed = f"at least {SHORTEST_TOKEN} characters that can be seen"
             self.problems.append(f"REDRIVE_METRICS_TOKEN must have {needed}. Make one: openssl rand -hex 32")
         return value
@@ -201,7 +201,7 @@ class _Reader:
         cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
         # The scheme first: of one it does not know the parser tells the whole address, password and all.
         value = self.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))
-        if problem := _misfit(value):
+        if problem := misfit_of_libpq(value):
             self.problems.append(f"DATABASE_URL has {problem}. Correct or remove it. {cure}")
         if problem or not value:
             return {}
@@ -213,12 +213,10 @@ class _Reader:
     def redis_url(self) -> str:
         cure = "Set it to a Redis or Valkey server: rediss://:PASSWORD@HOST:6379/0"
         value = self.url("REDIS_URL", cure, schemes=("redis", "rediss", "unix"))
-        if value and not value.startswith("unix:") and not re.fullmatch(r"/?\d*", urlsplit(value).path):
+        if value and not value.startswith("unix:") and not re.fullmatch(r"/?[0-9]{0,99}", urlsplit(value).path):
             self.problems.append(f"REDIS_URL does not end with the number of a database. {cure}")
-        elif value and not _redis_takes(value):
-            self.problems.append(
-                f"REDIS_URL has an option, or a value of one, that redis-py does not take. Correct or remove it. {cure}"
-            )
+        elif value and (problem := misfit_of_redis(value)):
+            self.problems.append(f"REDIS_URL has {problem}. Correct or remove it. {cure}")
         return value
 
     def region(self) -> str:
@@ -241,11 +239,13 @@ class _Reader:
         value = self.url(name, cure, schemes=("https", "http"))
         if not value:
             return ""
-        parts = urlsplit(value)
-        at_home = HOST_OF_A_REGION.fullmatch(parts.hostname or "")
-        if parts.path.endswith(".fifo"):
+        found = urlsplit(value)
+        at_home = HOST_OF_A_REGION.fullmatch(found.hostname or "")
+        if "@" in found.netloc:
+            self.problems.append(f"{name} has a user or a password: SQS takes neither, and logs would tell it. {cure}")
+        elif found.path.endswith(".fifo"):
             self.problems.append(f"{name} is a FIFO queue. {cure} It must be a standard queue.")
-        elif not QUEUE_PATH.fullmatch(parts.path):
+        elif not QUEUE_PATH.fullmatch(found.path):
             self.problems.append(f"{name} does not end with an account and a queue's name. {cure}")
         elif at_home and REGION.fullmatch(region) and at_home[1] != region:
             self.problems.append(f"{name} is in {at_home[1]}, but AWS_DEFAULT_REGION is {region}. Correct one of them.")
@@ -254,9 +254,9 @@ class _Reader:
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
         """The URL, or nothing when it is missing or cannot be used."""
         value = self.text(name, cure)
-        if not value or (_is_visible(value) and _parts(value, schemes)):
+        if not value or (is_visible(value) and parts(value, schemes)):
             return value
-        if not _is_visible(value):
+        if not is_visible(value):
             self.problems.append(f"{name} holds {_INVISIBLE}. Remove it, or percent-encode it in a password. {cure}")
         elif value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
             hint = "Its port must be a number from 1 to 65535, and what is special in a password percent-encoded."
@@ -264,37 +264,3 @@ class _Reader:
         else:
             self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")
         return ""
-
-
-def _parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
-    """The parts of a URL that can be used, else nothing."""
-    try:
-        parts = urlsplit(value)
-        port = parts.port  # reading it is what checks it
-    except ValueError:
-        return None
-    usable = parts.scheme in schemes and value.startswith(f"{parts.scheme}://") and not parts.fragment and port != 0
-    return parts if usable and (parts.netloc or parts.path.strip("/")) else None
-
-
-def _is_visible(value: str) -> bool:
-    """Whether it can be seen whole. What cannot, urlsplit drops unsaid and others send on."""
-    return value.isprintable() and " " not in value and "%00" not in value
-
-
-def _misfit(url: str) -> str:
-    """What libpq does not take of what is after the question mark; nothing of its value."""
-    options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
-    if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
-        return "an option that is none of libpq's, such as sslmode or connect_timeout"
-    odd = (name for name, text in options if _NUMBERS.fullmatch(name) and not re.fullmatch(r"-?[0-9]{1,9}", text))
-    return next((f"a {name} that is no whole number" for name in odd), "")
-
-
-def _redis_takes(url: str) -> bool:
-    """Whether redis-py makes a connection of it; nothing is connected."""
-    try:
-        redis.ConnectionPool.from_url(url).make_connection()
-    except (TypeError, ValueError, redis.RedisError):
-        return False
-    return True

@@ -182,7 +182,7 @@ def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
     elif isinstance(found := allow_list(value), Denied):
-        yield f"{name} has {found.why}. Correct it, or take it out."
+        yield f"{name}: {found.why}. Correct it, or take it out."
 
 
 def _problems_of_urls(name: str, value: object) -> Iterator[str]:

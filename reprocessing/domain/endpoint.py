@@ -108,7 +108,7 @@ class AllowList:
 
 
 def allow_list(entries: Sequence[str]) -> AllowList | Denied:
-    """The list that these entries make.
+    """The list that these entries make; one that is refused is told by its place, and not repeated.
 
     Args:
         entries: each a host name or an address, with or without a port, or a network: status.example.com,
@@ -116,10 +116,10 @@ def allow_list(entries: Sequence[str]) -> AllowList | Denied:
     """
     names: set[tuple[str, int | None]] = set()
     networks: list[tuple[Network, int | None]] = []
-    for entry in entries:
+    for place, entry in enumerate(entries, 1):
         found = _network(entry) if "/" in entry else _host(entry)
         if isinstance(found, Denied):
-            return Denied(f"{entry[:_LONGEST_HOST]!r}: {found.why}")
+            return Denied(f"entry {place}: {found.why}")
         what, port = found
         if isinstance(what, str):
             names.add((what, port))

@@ -91,6 +91,8 @@ ORIGINS = "CSRF_TRUSTED_ORIGINS holds something else than https://HOST"
 INVISIBLE = "a space, a line break or another character that nobody sees"
 UNKNOWN_TO_LIBPQ = "DATABASE_URL has an option that is none of libpq's, such as sslmode or connect_timeout"
 UNKNOWN_TO_REDIS = "REDIS_URL has an option, or a value of one, that redis-py does not take"
+NO_REDIS_HAS = "REDIS_URL has the number of a database that no Redis has: 0 is the first, 2,147,483,646 the last"
+NO_HOST = "ALLOWED_HOSTS holds what is neither the name nor the address of a host, nor a .domain"
 UNUSABLE = [
     ("DATABASE_URL", "sqlite:///db.sqlite3", POSTGRES),
     ("DATABASE_URL", "mysql://user@db/redrive", POSTGRES),
@@ -130,7 +132,24 @@ UNUSABLE = [
     ("REDIS_URL", "redis://cache/1?engine=any", UNKNOWN_TO_REDIS),
     ("REDIS_URL", "redis://cache/1?socket_timeout=soon", UNKNOWN_TO_REDIS),
     ("REDIS_URL", "rediss://cache/1?ssl_cert_reqs=any", UNKNOWN_TO_REDIS),
+    ("REDIS_URL", "redis://cache/1?encoding=klingon", UNKNOWN_TO_REDIS),
     ("REDIS_URL", "redis://cache/one", "REDIS_URL does not end with the number of a database"),
+    ("REDIS_URL", "redis://cache/" + "9" * 100, "REDIS_URL does not end with the number of a database"),
+    *[
+        ("REDIS_URL", f"{place}{number}", NO_REDIS_HAS)
+        for place in ("redis://cache/", "redis://cache?db=", "unix:///run/valkey.sock?db=")
+        for number in (2**31 - 1, "9" * 20)
+    ],
+    ("REDIS_URL", "redis://cache?db=-1", NO_REDIS_HAS),
+    *[
+        (
+            "REDIS_URL",
+            f"redis://cache/1?{name}={value}",
+            f"REDIS_URL has a {name} that is no number of seconds above 0 and at most 86,400",
+        )
+        for name in ("socket_timeout", "socket_connect_timeout")
+        for value in ("nan", "inf", "0", "-1", "86401")
+    ],
     ("AWS_DEFAULT_REGION", "Europe", "AWS_DEFAULT_REGION is not the name of a region"),
     (
         "REDRIVE_CONTROL_QUEUE_URL",
@@ -152,6 +171,15 @@ UNUSABLE = [
         "https://sqs.eu-west-2.amazonaws.com/123456789012/redrive-control",
         "REDRIVE_CONTROL_QUEUE_URL is in eu-west-2, but AWS_DEFAULT_REGION is eu-west-1",
     ),
+    *[
+        (
+            name,
+            f"http://{who}@sqs:9324/000000000000/redrive",
+            f"{name} has a user or a password: SQS takes neither, and logs would tell it",
+        )
+        for name in ("REDRIVE_CONTROL_QUEUE_URL", "REDRIVE_CAPTURE_QUEUE_URL", "REDRIVE_REPLAY_QUEUE_URL")
+        for who in ("user:pass", "user", ":pass", "")
+    ],
     (
         "REDRIVE_CONTROL_QUEUE_URL",
         COMPLETE["REDRIVE_REPLAY_QUEUE_URL"],
@@ -160,6 +188,26 @@ UNUSABLE = [
     ("SECRET_KEY", "short", "SECRET_KEY is shorter than 50 characters"),
     ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS admits every host (*)"),
     ("ALLOWED_HOSTS", "https://redrive.example.com", "ALLOWED_HOSTS holds a URL, not a host name"),
+    *[
+        ("ALLOWED_HOSTS", f"redrive.example.com,{host}", NO_HOST)
+        for host in (
+            ";",
+            "=x",
+            "h:443:1",
+            "h:443",
+            "a..b",
+            ".",
+            "-a",
+            "a_b",
+            "h.",
+            "*.example.com",
+            "::1",
+            "[x]",
+            "[::1]:1",
+            "x" * 64,
+            "\u212a.example",
+        )
+    ],
     ("CSRF_TRUSTED_ORIGINS", "redrive.example.com", ORIGINS),
     ("CSRF_TRUSTED_ORIGINS", "https://", ORIGINS),
     ("CSRF_TRUSTED_ORIGINS", "https:///redrive", ORIGINS),
@@ -171,7 +219,7 @@ UNUSABLE = [
         "REDRIVE_HEALTH_HOSTS",
         "https://status.example.com",
         (
-            "REDRIVE_HEALTH_HOSTS cannot be used: 'https://status.example.com': it is no network; "
+            "REDRIVE_HEALTH_HOSTS cannot be used: entry 1: it is no network; "
             "write one such as 10.1.0.0/16, with nothing set behind its length"
         ),
     ),
@@ -195,6 +243,23 @@ def test_a_refusal_does_not_repeat_the_secret(name: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("REDRIVE_HEALTH_HOSTS", "status.example.com, postgres://hunter2:hunter2@db/redrive"),
+        ("REDRIVE_HEALTH_HOSTS", "whsec_hunter2="),
+        ("ALLOWED_HOSTS", "whsec_hunter2="),
+        ("REDRIVE_REPLAY_QUEUE_URL", "https://hunter2:hunter2@sqs.eu-west-1.amazonaws.com/123456789012/redrive-replay"),
+        ("REDIS_URL", "redis://:hunter2@cache/0?socket_timeout=nan"),
+        ("REDIS_URL", "redis://:hunter2@cache/99999999999999999999"),
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_not_repeated(name: str, value: str) -> None:
+    (problem,) = problems({**COMPLETE, name: value})
+
+    assert "hunter2" not in problem
+
+
 @pytest.mark.parametrize("name", ["REDRIVE_MODE", "BEHIND_TLS_PROXY", "CSRF_TRUSTED_ORIGINS", "REDRIVE_HEALTH_HOSTS"])
 def test_what_is_optional_may_be_empty(name: str) -> None:
     assert read({**COMPLETE, name: ""}) == read(COMPLETE)
@@ -209,6 +274,8 @@ def test_what_is_optional_may_be_empty(name: str) -> None:
         ("REDIS_URL", "redis://cache"),
         ("REDIS_URL", "rediss://cache:1/0?ssl_cert_reqs=none&socket_timeout=3"),
         ("REDIS_URL", "unix:///run/valkey.sock"),
+        ("REDIS_URL", "redis://cache/2147483646?socket_timeout=86400&socket_connect_timeout=0.1"),
+        ("ALLOWED_HOSTS", "localhost, 127.0.0.1, [::1], .example.com, Redrive-1.example.com"),
         ("AWS_DEFAULT_REGION", "eu-west-1"),
         ("REDRIVE_CONTROL_QUEUE_URL", "http://sqs:9324/000000000000/redrive-control"),
         ("CSRF_TRUSTED_ORIGINS", "https://redrive.example.com, https://*.example.com"),

@@ -50,7 +50,7 @@ def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> No
     [
         ("status.example.com", "it must be a list of hosts"),
         ([1], "it must be a list of hosts"),
-        (["ok.example", "https://status.example.com"], "HEALTH_HOSTS has 'https://status.example.com': "),
+        (["ok.example", "https://status.example.com"], "HEALTH_HOSTS: entry 2: it is no network; "),
     ],
 )
 def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:

@@ -1,0 +1,70 @@
+"""Whether the addresses that the service is told can be used; nothing of them is repeated."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any, Final
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+import redis
+from psycopg.pq import Conninfo
+
+_OPTIONS_OF_LIBPQ = frozenset(option.keyword.decode() for option in Conninfo.get_defaults())
+_NUMBERS = re.compile(r"connect_timeout|tcp_user_timeout|keepalives(_\w+)?")
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_HOST = re.compile(rf"(?ai)\.?{_LABEL}(\.{_LABEL})*")
+_DATABASES: Final = 2**31 - 1  #: that a Redis may have at the most: its setting is an int
+_LONGEST_WAIT: Final = 86_400.0  #: seconds
+_WAITS: Final = ("socket_timeout", "socket_connect_timeout")
+
+
+def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
+    """The parts of a URL that can be used, else nothing."""
+    try:
+        found = urlsplit(value)
+        port = found.port  # reading it is what checks it
+    except ValueError:
+        return None
+    usable = found.scheme in schemes and value.startswith(f"{found.scheme}://") and not found.fragment and port != 0
+    return found if usable and (found.netloc or found.path.strip("/")) else None
+
+
+def is_visible(value: str) -> bool:
+    """Whether it can be seen whole. What cannot, urlsplit drops unsaid and others send on."""
+    return value.isprintable() and " " not in value and "%00" not in value
+
+
+def is_host(value: str) -> bool:
+    """Whether Django finds it in a request: a host's name or address without a port, or a domain behind a dot."""
+    if value.startswith("[") and value.endswith("]"):
+        try:
+            return ipaddress.IPv6Address(value[1:-1]).scope_id is None
+        except ValueError:
+            return False
+    return bool(_HOST.fullmatch(value))
+
+
+def misfit_of_libpq(url: str) -> str:
+    """What libpq does not take of what is after the question mark; nothing of its value."""
+    options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
+        return "an option that is none of libpq's, such as sslmode or connect_timeout"
+    odd = (name for name, text in options if _NUMBERS.fullmatch(name) and not re.fullmatch(r"-?[0-9]{1,9}", text))
+    return next((f"a {name} that is no whole number" for name in odd), "")
+
+
+def misfit_of_redis(url: str) -> str:
+    """What redis-py, or a Redis, does not take of it; nothing is connected."""
+    try:
+        connection: Any = redis.ConnectionPool.from_url(url).make_connection()
+        connection.encoder.encode("")  # looks its encoding up
+    except (TypeError, ValueError, LookupError, redis.RedisError):
+        return "an option, or a value of one, that redis-py does not take"
+    waits = {name: getattr(connection, name) for name in _WAITS}
+    odd = (name for name, wait in waits.items() if wait is not None and not 0 < wait <= _LONGEST_WAIT)
+    if name := next(odd, ""):
+        return f"a {name} that is no number of seconds above 0 and at most {_LONGEST_WAIT:,.0f}"
+    if not 0 <= connection.db < _DATABASES:
+        return f"the number of a database that no Redis has: 0 is the first, {_DATABASES - 1:,} the last"
+    return ""
