@@ -96,7 +96,7 @@ def asked(options: dict[str, Any]) -> Wanted:
 
 
 def _add_queues(parser: CommandParser) -> None:
-    parser.add_argument("--url", metavar="URL", help="the dlq's URL, as SQS shows it")
+    parser.add_argument("--url", type=given, metavar="URL", help="the dlq's URL, as SQS shows it")
     parser.add_argument(
         "--origin", action="append", metavar="WHAT",
         help="the URL of a queue whose messages die into it, where SQS does not tell; or the ARN of what else failed "
@@ -110,7 +110,7 @@ def _add_queues(parser: CommandParser) -> None:
         help="when copies are deleted from the dlq; default: terminal, on FIFO captured",
     )  # fmt: skip
     parser.add_argument(
-        "--parking-url", type=or_off(str), metavar="URL", help='an SQS queue that is told of parked letters; or "off"'
+        "--parking-url", type=or_off(given), metavar="URL", help='an SQS queue that is told of parked letters; or "off"'
     )
 
 
@@ -167,6 +167,13 @@ def name(text: str) -> str:
         raise ArgumentTypeError(f"{text!r} is no name: it takes letters, digits, hyphens and underscores") from None
     if len(text) > _LONGEST_NAME:
         raise ArgumentTypeError(f"a name has {_LONGEST_NAME} characters at most")
+    return text
+
+
+def given(text: str) -> str:
+    """The type of what a shell may have made nothing of: a variable that is not set."""
+    if not text.strip():
+        raise ArgumentTypeError("it is empty: is the variable set?")
     return text
 
 

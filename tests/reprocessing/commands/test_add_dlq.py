@@ -369,6 +369,17 @@ def test_what_an_option_cannot_mean_is_said(ask: Ask, shop: Shop, arguments: tup
         ask("add_dlq", "orders", "--url", shop.dlq.url, *arguments)
 
 
+@pytest.mark.parametrize("option", ["--url", "--parking-url"])
+@pytest.mark.parametrize("nothing", ["", " "])
+def test_a_url_of_a_variable_that_is_not_set_is_refused_also_of_a_known_dlq(
+    ask: Ask, shop: Shop, option: str, nothing: str
+) -> None:
+    add(ask, shop.dlq)
+    with pytest.raises(CommandError) as refusal:
+        ask("add_dlq", "orders", option, nothing, "--confirm")
+    assert str(refusal.value) == f"Error: argument {option}: it is empty: is the variable set?"
+
+
 @pytest.mark.parametrize("name", ["a b", "", "x" * 101, "dlq/1"])
 def test_a_name_is_a_plain_word(ask: Ask, shop: Shop, name: str) -> None:
     with pytest.raises(CommandError, match="name"):
