@@ -285,11 +285,12 @@ def _wait(one: Expectation) -> str:
         return f"Outcomes of letters sent to {name} wait for {awaited}. The wait has no end by itself."
     if not expectation.is_never_empty(one):
         return f"Outcomes of letters sent to {name} wait for: {awaited}."
-    return f"Outcomes wait: {awaited}; {_visible(target)}is its consumer running? The wait has no end by itself."
+    asked = "; is its consumer running? The wait has no end by itself" if expectation.is_long(one) else ""
+    return f"Outcomes wait: {awaited}{_visible(target)}{asked}."
 
 
 def _visible(target: Target) -> str:
     try:
-        return f"{depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn)).visible:,} visible; "
+        return f"; {depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn)).visible:,} visible"
     except QueueIsOutOfReach:
         return ""

@@ -152,6 +152,12 @@ def is_never_empty(one: Expectation) -> bool:
     return in_words(one).startswith(f"{name_of(one.target)} has not been seen empty")
 
 
+def is_long(one: Expectation) -> bool:
+    """Whether it has lasted so long, since its target could be seen empty, that nobody may consume that."""
+    since = one.again_from or one.taken_at
+    return since is not None and one.now - since >= _LONG
+
+
 def _unseen(one: Expectation) -> str:
     if one.proof == "acknowledged":
         return f"nothing: its consumer's time is over, and the next promotion parks its {one.which} letter"
@@ -163,7 +169,7 @@ def _lacking(one: Expectation) -> str:
     """What of the evidence of absence is not there yet, in the order in which it comes."""
     name, since = name_of(one.target), one.taken_at
     if one.seen_at is None or one.again_from is None:
-        meant = f": nobody seems to consume {name}" if since and one.now - since >= _LONG else ""
+        meant = f": nobody seems to consume {name}" if is_long(one) else ""
         when = f"at {since:%Y-%m-%d %H:%M:%S} UTC"
         return f"{name} has not been seen empty since it took its {one.which} letter, {when}{meant}"
     if one.now < one.again_from:

@@ -43,7 +43,7 @@ from reprocessing.sqs import Move
 from tests.conditions import eventually
 from tests.nobody import nobody
 from tests.reprocessing.commands.conftest import Ask, AskJson
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.stories.consumer import Consumer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -531,7 +531,9 @@ def test_what_a_killed_capture_left_is_waited_for_until_it_is_in_sight_and_told_
     assert len(waits) == 3
 
 
-def test_a_target_that_nobody_empties_is_named_with_its_depth_and_that_the_wait_has_no_end() -> None:
+def test_a_target_that_nobody_empties_is_named_with_its_depth_and_after_a_while_that_the_wait_has_no_end(
+    clock: Clock,
+) -> None:
     bench = Workbench()
     bench.judge_by_absence(window=0.1)
     for number in range(2):
@@ -545,7 +547,30 @@ def test_a_target_that_nobody_empties_is_named_with_its_depth_and_that_the_wait_
 
     assert eventually(lambda: "has not been seen empty" in told(), within=10)
     assert f"Outcomes wait: {shop} has not been seen empty since" in told()
-    assert "2 visible; is its consumer running? The wait has no end by itself." in told()
+    assert told().endswith(" UTC; 2 visible.")
+    clock.advance(120)
+    asked = "is its consumer running? The wait has no end by itself."
+    assert told().endswith(f" UTC: nobody seems to consume {shop}; 2 visible; {asked}")
+
+
+def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen_so_again(clock: Clock) -> None:
+    bench = Workbench()
+    bench.judge_by_absence(window=0.1)
+    bench.bury("letter")
+    run = bench.ready()
+    bench.replay()
+    bench.delivered()
+    clock.advance(600)
+    bench.promote()  # which sees that nothing lies there
+
+    def told() -> str:
+        return draining.line(bench.dlq, progress.tally(run.pk))
+
+    clock.advance(60)  # longer than a message that was received is out of sight
+    assert "has not been seen empty again since" in told()
+    assert "is its consumer running?" not in told()
+    clock.advance(120)
+    assert told().endswith("; is its consumer running? The wait has no end by itself.")
 
 
 def test_another_capture_is_waited_for(ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
