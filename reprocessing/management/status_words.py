@@ -15,7 +15,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.management import brake_words, rule_words
 from reprocessing.management.console import when
 from reprocessing.management.drain_words import counted, refired
-from reprocessing.models.run import RunKind
+from reprocessing.models.run import RunKind, RunState
 
 Told = dict[str, Any]
 
@@ -66,8 +66,7 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
     for run in dlq["runs"]:
         by = f" for {run['asked_by']}" if run["asked_by"] else ""
         which = run["kind"] if run["kind"] == RunKind.STANDING else f"{run['name']} ({run['kind']}{by})"
-        left = counted(run["unfinished"], "letter")
-        yield f"  run       {which} is {run['state']}: {left} unfinished{_wave(run['wave'])}"
+        yield f"  run       {which} is {_stands(run)}"
         if run["why"]:
             yield f"            {run['why']}"
         if (asked := run["aws_requests"]) and asked["most"]:  # of a large run show_runs tells it
@@ -91,6 +90,13 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
         which = f" ({breaker['rate_class']})" if breaker["rate_class"] else ""
         yield f"  breaker{which}   {brake_words.standing(breaker, now)}"
         yield f"            {brake_words.allowed(breaker)}"
+
+
+def _stands(run: Told) -> str:
+    """Where a run stands; a drain of which nothing is left runs until beat, or the next drain, looks at it."""
+    if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
+        return "at its end: beat finishes it"
+    return f"{run['state']}: {counted(run['unfinished'], 'letter')} unfinished{_wave(run['wave'])}"
 
 
 def _wave(wave: Told | None) -> str:

@@ -223,6 +223,23 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         assert part in said
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (RunState.RUNNING, "is at its end: beat finishes it"),
+        (RunState.PAUSED, "is paused: 0 letters unfinished"),
+        (RunState.PLANNED, "is planned: 0 letters unfinished"),
+    ],
+)
+def test_a_running_drain_of_which_nothing_is_left_is_said_to_be_at_its_end(
+    ask: Ask, origin: Origin, state: RunState, said: str
+) -> None:
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state=state, stopped_by="ann", why="rain")
+    add_letter(origin, LetterState.DELIVERED, run=run)
+    (told,) = [line for line in ask("redrive_status").splitlines() if line.startswith("  run ")]
+    assert told == f"  run       monday (drain) {said}"
+
+
 def test_letters_that_go_elsewhere_are_said_to(ask: Ask, origin: Origin) -> None:
     Target.objects.filter(pk=origin.target_id).update(arn="arn:aws:lambda:us-east-1:000000000000:function:ship:prod")
     assert "target    shop \N{RIGHTWARDS ARROW} ship:prod: outcome absence" in ask("redrive_status")
