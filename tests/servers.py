@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -22,6 +24,7 @@ def pytest_load_initial_conftests() -> Generator[None]:
     The environment of whoever runs the tests is replaced: no test may ever meet a real database or queue.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
+        signal.signal(signal.SIGTERM, _ends)
         folder = _session.enter_context(tempfile.TemporaryDirectory(prefix="redrive-tests-"))
         stack = Stack(Path(folder))
         # Once the servers have ended, what may lie outside the folder goes, too.
@@ -31,6 +34,11 @@ def pytest_load_initial_conftests() -> Generator[None]:
             del os.environ[name]
         os.environ.update(stack.environment(), DJANGO_SETTINGS_MODULE="redrive_service.settings")
     return (yield)
+
+
+def _ends(*_: object) -> NoReturn:
+    """Whoever is told to end leaves nothing behind, as after Ctrl-C."""
+    pytest.exit("It was told to end (SIGTERM).", returncode=128 + signal.SIGTERM)
 
 
 def pytest_unconfigure() -> None:
