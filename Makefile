@@ -25,7 +25,7 @@ soak: setup  ## browsers, processes, faults and floods; WHICH="and not long" as 
 	$(BIN)/python -m pytest -m "soak and alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
 
 prove: setup  ## the long form of the proof, MINUTES for each of its tests (10), LAYER alone; it adds up in .proof
-	@PROVE_MINUTES='$(or $(MINUTES),10)' $(BIN)/python -m tests.proof.asked $(LAYER)  # before servers start
+	@PROVE_MINUTES="$${MINUTES:-10}" $(BIN)/python -m tests.proof.asked "$$LAYER"  # one word; before servers start
 	PROVE_MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest tests/proof/$(LAYER) -m prove -s --timeout 0 $(ARGS); proved=$$?; \
 	  $(BIN)/python -m tests.proof; exit $$proved
 

@@ -13,22 +13,17 @@ from pathlib import Path
 from typing import Final
 
 from tests.proof.ledger import Ledger, LedgerIsShut
-from tests.proof.names import LAYERS, SCREENS, names, without_servers
+from tests.proof.names import LAYERS, begun, names, without_servers
 
 HERE: Final = Path(__file__).parent
 _NUMBERS: Final = ("PROVE_REPETITION", "PROVE_SEED", "PROVE_SEEDS", "PROVE_BOOTHS")
 
 
-def _begins(asked: str, name: str) -> bool:
-    """Screens are meant by who says so."""
-    return name.startswith(asked) and asked.startswith(SCREENS) == name.startswith(SCREENS)
-
-
-#: By variable: the layer whose cases it names, whether it names this one, and how names are meant.
-_NAMES: Final[dict[str, tuple[str, Callable[[str, str], bool], str]]] = {
-    "PROVE_CELL": ("failpoints", lambda asked, name: asked in name, "a part of a name"),
-    "PROVE_CASE": ("dependencies", lambda asked, name: asked == name, "a whole name"),
-    "POISON": ("poison", _begins, "how names begin"),
+#: By variable: the layer whose cases it names, which of them those are, and how names are meant.
+_NAMES: Final[dict[str, tuple[str, Callable[[str, list[str]], list[str]], str]]] = {
+    "PROVE_CELL": ("failpoints", lambda asked, some: [name for name in some if asked in name], "a part of a name"),
+    "PROVE_CASE": ("dependencies", lambda asked, some: [name for name in some if asked == name], "a whole name"),
+    "POISON": ("poison", begun, "how names begin"),
 }
 
 
@@ -42,12 +37,12 @@ def refused(environment: Mapping[str, str], layer: str = "", ledger: Ledger | No
 
 def misnamed(environment: Mapping[str, str]) -> str:
     """Of the cases that are asked for, which there is not, and what is like it; empty: there are all."""
-    for variable, (layer, names_it, how) in _NAMES.items():
+    for variable, (layer, meant, how) in _NAMES.items():
         asked = environment.get(variable, "")
         if variable not in environment or (not asked and variable != "PROVE_CASE"):
             continue
         found = names(layer)
-        if not any(names_it(asked, name) for name in found):
+        if not meant(asked, found):
             near = get_close_matches(asked, found, n=3) or [one for one in found if asked.lower() in one.lower()][:3]
             like = f" Like it: {', '.join(map(repr, near))}." if near and asked else ""
             return (
@@ -58,8 +53,10 @@ def misnamed(environment: Mapping[str, str]) -> str:
 
 
 def _quick(environment: Mapping[str, str], layer: str, ledger: Ledger) -> Iterator[str]:
-    if layer and not (layer.partition("/")[0] in LAYERS and (HERE / layer).exists()):
-        yield f"LAYER is {layer!r}; there are: {', '.join(LAYERS)}."
+    if wrong := {"layer", "minutes"} & environment.keys():  # which `make` hands on, and knows nothing of
+        yield f"LAYER and MINUTES are written in capitals; nobody reads {' and '.join(sorted(wrong))}."
+    if layer and not _is_one(layer):
+        yield f"LAYER is {layer!r}; there are: {', '.join(LAYERS)}. It is one of them; several need several commands."
     minutes = environment.get("PROVE_MINUTES", "10")
     if _is_endless(minutes):
         yield f"MINUTES is {minutes!r}: how many minutes each test may take, such as 10 or 0.5."
@@ -72,6 +69,12 @@ def _quick(environment: Mapping[str, str], layer: str, ledger: Ledger) -> Iterat
         ledger.open_up()
     except LedgerIsShut as shut:
         yield str(shut)
+
+
+def _is_one(layer: str) -> bool:
+    """Whether it is a layer, or is inside of one."""
+    first, *more = layer.split("/")
+    return first in LAYERS and ".." not in more and (HERE / layer).exists()
 
 
 def _is_endless(minutes: str) -> bool:

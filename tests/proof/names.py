@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NoReturn
 
 import django
 
@@ -36,6 +38,21 @@ def without_servers() -> None:
     django.setup()
 
 
+def begun(asked: str, some: Iterable[str]) -> list[str]:
+    """Of these names of `poison` the one that is asked for, or else those that begin so.
+
+    Screens are meant by who says so.
+    """
+    found = [name for name in some if name.startswith(asked) and asked.startswith(SCREENS) == name.startswith(SCREENS)]
+    return [asked] if asked in found else found
+
+
+def misused(sentence: str) -> NoReturn:
+    """End as a program does that was asked for what it does not do: a sentence, and 2."""
+    print(sentence, file=sys.stderr)  # noqa: T201  it was asked
+    sys.exit(2)
+
+
 def names(layer: str) -> list[str]:
     """The cases of a layer; none of those whose cases are numbers. The models are importable."""
     # What a layer imports takes seconds: only of that which is asked for.
@@ -65,7 +82,8 @@ def main() -> None:
     """Tell them, one a line."""
     asked = sys.argv[1:]
     if len(asked) != 1 or asked[0] not in LAYERS:
-        sys.exit(f"Usage: .venv/bin/python -m tests.proof.names LAYER; there are: {', '.join(LAYERS)}.")
+        misused(f"Usage: .venv/bin/python -m tests.proof.names LAYER; there are: {', '.join(LAYERS)}.")
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # who reads only the first of them has read enough
     without_servers()
     print("\n".join(names(asked[0]) or [f"The cases of {asked[0]} are whole numbers: 0, 1, 2 ..."]))  # noqa: T201
 

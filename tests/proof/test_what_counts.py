@@ -70,10 +70,12 @@ def test_a_number_that_is_none_is_refused(name: str, tmp_path: Path) -> None:
 
 def test_a_layer_that_is_none_is_refused_with_those_that_are(tmp_path: Path) -> None:
     assert refused({}, "nonsense", _kept(tmp_path)) == (
-        "LAYER is 'nonsense'; there are: simulation, machine, failpoints, dependencies, planted, poison."
+        "LAYER is 'nonsense'; there are: simulation, machine, failpoints, dependencies, planted, poison. "
+        "It is one of them; several need several commands."
     )
     assert [refused({}, one, _kept(tmp_path)) for one in ("", *LAYERS, "poison/test_screens.py")] == [""] * 8
-    assert refused({}, "poison/nonsense", _kept(tmp_path)) != ""
+    for none in ("poison/nonsense", "simulation machine", "simulation/../../", "simulation/..", "..", "/tmp"):
+        assert refused({}, none, _kept(tmp_path)).startswith(f"LAYER is {none!r}; there are: ")
 
 
 @pytest.mark.parametrize(

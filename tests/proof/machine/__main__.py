@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.proof.names import misused
+
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
-        sys.exit("Usage: .venv/bin/python -m tests.proof.machine CHUNK, where CHUNK is a whole number.")
+        misused("Usage: .venv/bin/python -m tests.proof.machine CHUNK, where CHUNK is a whole number.")
     os.environ["PROVE_SEED"] = sys.argv[1]
     here = str(Path(__file__).parent)
     sys.exit(pytest.main([here, "-m", "prove", "-k", "one_chunk_again", "-s", "-q", "--timeout", "0"]))

@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import empty
 from tests.proof import names
 from tests.proof.ledger import Ledger
-from tests.proof.names import SCREENS
+from tests.proof.names import SCREENS, begun
 from tests.proof.poison import cycle
 from tests.proof.poison.corpus import CORPUS, Payload
 from tests.proof.poison.cycle import Cycle
@@ -93,10 +93,10 @@ def _least_proved(ledger: Ledger) -> Iterator[list[Case]]:
 
     POISON names a case, or how several begin.
     """
-    wanted = os.environ.get("POISON", "")
-    cases = {one.name: one for one in _cases() if one.name.startswith(wanted)}
+    cases = {one.name: one for one in _cases()}
+    wanted = begun(os.environ.get("POISON", ""), cases)
     together: dict[tuple[int, int, str], list[Case]] = {}
-    for name, turn in ledger.turns(LAYER, cases).items():
+    for name, turn in ledger.turns(LAYER, wanted).items():
         one = cases[name]
         together.setdefault((turn, one.shift, one.station.name), []).append(one)
     for some in together.values():

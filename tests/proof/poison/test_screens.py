@@ -22,7 +22,7 @@ from reprocessing.admin.reading import visible
 from reprocessing.models import DeadLetter, Rule, lanes, rules
 from reprocessing.pipeline import preview
 from tests.proof.ledger import Ledger
-from tests.proof.names import SCREENS
+from tests.proof.names import SCREENS, begun
 from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.corpus import Payload as Odd
 from tests.proof.poison.secrecy import quoted, values_of
@@ -86,9 +86,9 @@ def _again(name: str) -> str:
 
 
 def _lots(ledger: Ledger) -> Iterator[list[Odd]]:
-    wanted = os.environ.get("POISON", SCREENS)
-    some = {name: one for one in CORPUS.values() if (name := f"{SCREENS}{one.name}").startswith(wanted)}
-    left = (some[name] for name in ledger.turns(LAYER, some))
+    some = {f"{SCREENS}{one.name}": one for one in CORPUS.values()}
+    wanted = begun(os.environ.get("POISON", SCREENS), some)
+    left = (some[name] for name in ledger.turns(LAYER, wanted))
     while lot := list(islice(left, TOGETHER)):
         yield lot
 
