@@ -15,10 +15,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
+from tests.proof.names import LAYERS
+
 HOME: Final = Path(__file__).resolve().parents[2] / ".proof"
 #: Layers whose cases are numbers, and how many figures one has at the most.
 NUMBERED: Final = frozenset({"simulation", "machine"})
 _FIGURES: Final = 18
+#: Nothing is counted that often.
+_MOST: Final = 1e15
 
 
 class LedgerIsShut(Exception):
@@ -49,6 +53,8 @@ class Entry:
 class Ledger:
     """A file of entries. What is none is passed over: a torn line, which a kill may leave, or one of other types.
 
+    So is a layer that there is not, and a figure that nothing can be added to.
+
     Raises:
         LedgerIsShut: from whatever writes or reads, where the file or its folder does not let it.
     """
@@ -67,7 +73,7 @@ class Ledger:
         self.noted += 1
         at = datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251  a diary
         told = {"layer": layer, "name": name, "passed": passed, "why": why, "figures": figures, "at": at}
-        self._append(b"\n" + json.dumps(told).encode() + b"\n")  # whatever a torn line before it
+        self._append(json.dumps(told).encode() + b"\n")
 
     def entries(self, layer: str | None = None) -> Iterator[Entry]:
         """All entries, or those of one layer, oldest first."""
@@ -105,9 +111,11 @@ class Ledger:
     def _append(self, line: bytes) -> None:
         with _told(self._file, "written"):
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                os.write(descriptor, line)
+                size = os.fstat(descriptor).st_size
+                is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                os.write(descriptor, b"\n" + line if is_torn and line else line)
             finally:
                 os.close(descriptor)
 
@@ -121,6 +129,8 @@ def _told(file: Path, done: str) -> Iterator[None]:
         at = error.filename or file
         if isinstance(error, PermissionError) and str(at) == str(file.parent):  # it is not there yet
             cure = f"let this user write to {file.parent.parent}"
+        elif isinstance(error, PermissionError) and any(map(_is_of_another, (file.parent, file))):
+            cure = f"it belongs to another user; as root: chown -R {os.geteuid()} {file.parent}"
         elif isinstance(error, PermissionError):
             cure = f"let this user write and read it and its folder (chmod u+rwX {file.parent} {file})"
         elif isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
@@ -130,6 +140,13 @@ def _told(file: Path, done: str) -> Iterator[None]:
         raise LedgerIsShut(
             f"The ledger of what is proved, {file}, cannot be {done}: {at}: {error.strerror}; {cure}."
         ) from error
+
+
+def _is_of_another(path: Path) -> bool:
+    try:
+        return path.stat().st_uid != os.geteuid()
+    except OSError:  # it is not there, or its folder is shut, which is looked at itself
+        return False
 
 
 def _entry(line: bytes) -> Entry | None:
@@ -142,7 +159,7 @@ def _entry(line: bytes) -> Entry | None:
     texts = all(isinstance(one, str) for one in (said.layer, said.name, said.why, said.at))
     if not (texts and isinstance(said.passed, bool) and isinstance(said.figures, dict)):
         return None
-    if not all(isinstance(one, int | float) for one in said.figures.values()):
+    if not all(isinstance(one, int | float) and abs(one) <= _MOST for one in said.figures.values()):  # NaN is not
         return None
     is_number = entry.name.isdecimal() and len(entry.name) <= _FIGURES
-    return entry if is_number or entry.layer not in NUMBERED else None
+    return entry if entry.layer in LAYERS and (is_number or entry.layer not in NUMBERED) else None

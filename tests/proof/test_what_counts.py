@@ -29,7 +29,7 @@ def test_a_test_of_the_long_form_that_tried_nothing_fails(tmp_path: Path) -> Non
         calling = conftest.pytest_runtest_call(item)
         next(calling)
         for number in range(tries):
-            ledger.note("layer", str(number), passed=True)
+            ledger.note("planted", str(number), passed=True)
         with pytest.raises(StopIteration if tries else pytest.fail.Exception, match=None if tries else "Nothing was"):
             calling.send(None)
 
@@ -140,12 +140,14 @@ def test_a_ledger_that_is_shut_is_told_in_a_sentence_before_anything_is_tried(tm
     ]
 
 
+@pytest.mark.parametrize("of_another", [False, True])
 @pytest.mark.parametrize(("call", "done"), [("open", "written"), ("read_bytes", "read")])
-def test_a_ledger_that_somebody_else_owns_is_told_with_its_cure(
-    call: str, done: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_ledger_that_is_not_to_be_opened_is_told_with_its_cure(
+    call: str, done: str, of_another: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the system says it to whoever is not root."""
-    file = tmp_path / "ledger.jsonl"
+    file, me = tmp_path / "ledger.jsonl", tmp_path.stat().st_uid + of_another
+    monkeypatch.setattr(os, "geteuid", lambda: me)
 
     def denied(*_: object, **__: object) -> None:
         raise PermissionError(EACCES, "Permission denied", str(file))
@@ -153,10 +155,9 @@ def test_a_ledger_that_somebody_else_owns_is_told_with_its_cure(
     with monkeypatch.context() as patch:
         patch.setattr(os if call == "open" else Path, call, denied)
         said = refused({}, ledger=Ledger(file))
-    assert said == (
-        f"The ledger of what is proved, {file}, cannot be {done}: {file}: Permission denied; "
-        f"let this user write and read it and its folder (chmod u+rwX {tmp_path} {file})."
-    )
+    ours = f"let this user write and read it and its folder (chmod u+rwX {tmp_path} {file})"
+    cure = f"it belongs to another user; as root: chown -R {me} {tmp_path}" if of_another else ours
+    assert said == f"The ledger of what is proved, {file}, cannot be {done}: {file}: Permission denied; {cure}."
 
 
 def test_a_ledger_for_which_there_is_no_folder_and_can_be_none_is_told_with_its_cure(
@@ -180,17 +181,35 @@ def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
     ledger = _kept(tmp_path)
     whole = {"layer": "simulation", "name": "7", "passed": True, "why": "", "figures": {"steps": 2.0}, "at": "then"}
     wrong = {"name": ["7"], "passed": "yes", "figures": {"x": "1"}, "why": None, "at": 1, "layer": 3, "more": 1}
-    lines = [*({**whole, name: value} for name, value in wrong.items()), {**whole, "name": "seven"}, 7, [], whole]
+    figures = (float("nan"), float("inf"), -float("inf"), 1.1e15, 10**400)
+    lines = [
+        *({**whole, name: value} for name, value in wrong.items()),
+        *({**whole, "figures": {"steps": one}} for one in figures),
+        {**whole, "name": "seven"}, {**whole, "layer": "simulated"}, 7, [], whole,
+    ]  # fmt: skip
     text = "\n".join(map(json.dumps, lines))
     (tmp_path / "ledger.jsonl").write_text(f'{text}\n{{"layer": "simul')
     assert list(ledger.entries()) == [Entry(**whole)]  # type: ignore[arg-type]  # as it was written
 
 
+def test_of_the_ledger_no_line_is_empty_and_no_entry_is_lost_behind_a_torn_one(tmp_path: Path) -> None:
+    ledger, file = _kept(tmp_path), tmp_path / "ledger.jsonl"
+    for seed in ("1", "2"):
+        ledger.note("simulation", seed, passed=True)
+    with file.open("a") as torn:
+        torn.write('{"layer": "simul')
+    ledger.open_up()
+    for seed in ("3", "4"):
+        ledger.note("simulation", seed, passed=True)
+    assert [line[:16] for line in file.read_text().split("\n")] == ['{"layer": "simul'] * 5 + [""]
+    assert [one.name for one in ledger.entries()] == ["1", "2", "3", "4"]
+
+
 def test_what_failed_last_comes_first_and_then_what_passed_least_often(tmp_path: Path) -> None:
     ledger = _kept(tmp_path)
     for name, passed in (("a", True), ("a", True), ("b", True), ("c", False), ("d", True), ("d", True), ("d", False)):
-        ledger.note("layer", name, passed=passed)
-    assert list(ledger.turns("layer", "abcde").items()) == [("c", 0), ("d", 0), ("e", 1), ("b", 2), ("a", 3)]
+        ledger.note("planted", name, passed=passed)
+    assert list(ledger.turns("planted", "abcde").items()) == [("c", 0), ("d", 0), ("e", 1), ("b", 2), ("a", 3)]
 
 
 def test_seeds_that_failed_last_are_played_before_those_that_nobody_has_played(tmp_path: Path) -> None:
@@ -207,9 +226,9 @@ def test_a_fault_that_reports_nothing_was_not_felt() -> None:
 def test_what_failed_last_is_known_until_it_passes(tmp_path: Path) -> None:
     ledger = _kept(tmp_path)
     for name, passed in (("a", True), ("b", False), ("c", False), ("a", False), ("c", True)):
-        ledger.note("layer", name, passed=passed)
-    ledger.note("other", "d", passed=False)
-    assert ledger.failing("layer") == ["a", "b"]
+        ledger.note("planted", name, passed=passed)
+    ledger.note("poison", "d", passed=False)
+    assert ledger.failing("planted") == ["a", "b"]
 
 
 def _kept(folder: Path) -> Ledger:
