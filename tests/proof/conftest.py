@@ -16,6 +16,11 @@ from tests.reprocessing.pipeline.bench import clock
 __all__ = ["clock"]
 
 _LONG = re.compile(r"(?<!not )\bprove\b")
+_KEPT = "What was proved until now is kept: .venv/bin/python -m tests.proof tells it, and make prove goes on."
+
+
+def _is_long(config: pytest.Config) -> bool:
+    return bool(_LONG.search(config.getoption("markexpr")))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -23,8 +28,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
     `make prove` asks the same before there are servers.
     """
-    if _LONG.search(config.getoption("markexpr")) and (why := refused(os.environ) or misnamed(os.environ)):
+    if _is_long(config) and (why := refused(os.environ) or misnamed(os.environ)):
         raise pytest.UsageError(why)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """Ctrl-C ends `make prove` before its report."""
+    if _is_long(config) and exitstatus == pytest.ExitCode.INTERRUPTED:
+        terminalreporter.write_line(_KEPT)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,12 +1,13 @@
 """A process in which cells are tried, one after another, on a database of its own.
 
 Run as a program: for each line of JSON that it reads (a cell's name, a repetition, whether to hurry) it writes one,
-what the trial came to.
+what the trial came to. SIGINT ends it at once, with the workers of its trial.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import traceback
 
@@ -31,6 +32,7 @@ def shorten() -> None:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where whoever started it has it ignored
     shorten()
     for line in sys.stdin:
         asked = json.loads(line)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.conditions import eventually
 from tests.proof.failpoints.booths import Booth
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
@@ -26,3 +29,15 @@ def test_whatever_strikes_a_worker_the_healthy_finish_every_letter(booth: Booth)
         "answered, not settled: stopped past its lease",
     ):
         assert booth.tries(cell, 0, hurry=True)["why"] == []
+
+
+def test_a_booth_that_is_ended_takes_its_workers_along(booth: Booth) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        trial = pool.submit(booth.tries, "lanes leased, heads not asked: kill -9", 0)
+        process = psutil.Process(booth._process.pid)
+        workers = eventually(lambda: both if len(both := process.children()) > 1 else [], within=60)
+        booth.end()
+        with pytest.raises(AssertionError, match="the booth has ended"):
+            trial.result(timeout=30)
+    booth.close()
+    assert [one for one in workers if one.is_running()] == []

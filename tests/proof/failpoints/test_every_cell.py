@@ -6,7 +6,7 @@ import os
 import shlex
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -35,17 +35,32 @@ class Run:
         self._guard = threading.Lock()
         self.tried = 0
         self.failed: list[str] = []
+        self._is_over = False
+
+    def through(self, some: Sequence[Booth]) -> None:
+        """Have them all work. With Ctrl-C no trial begins any more, and those under way are ended."""
+        with ThreadPoolExecutor(len(some)) as pool:
+            try:
+                for done in [pool.submit(self.work, one) for one in some]:
+                    done.result()
+            except KeyboardInterrupt:
+                self._is_over = True
+                print("\nThe trials under way are ended, and count for nothing.", flush=True)  # noqa: T201  somebody waits
+                for one in some:
+                    one.end()
+                raise
 
     def work(self, booth: Booth) -> None:
         """Try what is next, while there is time."""
         while self._is_time():
             with self._guard:
-                if not self._left:
+                if self._is_over or not self._left:
                     return
                 cell, repetition = self._left.popleft()
             told = booth.tries(cell, repetition)
             with self._guard:
-                self._note(cell, repetition, told["why"], told["figures"])
+                if not self._is_over:
+                    self._note(cell, repetition, told["why"], told["figures"])
 
     def _note(self, cell: str, repetition: int, why: list[str], figures: dict[str, float]) -> None:
         self.tried += 1
@@ -74,7 +89,6 @@ def test_whatever_strikes_wherever_the_healthy_finish_every_letter(
     tmp_path: Path, ledger: Ledger, is_time: Callable[[], bool]
 ) -> None:
     run = Run(ledger, is_time)
-    with booths(BOOTHS, tmp_path) as some, ThreadPoolExecutor(BOOTHS) as pool:
-        for done in [pool.submit(run.work, one) for one in some]:
-            done.result()
+    with booths(BOOTHS, tmp_path) as some:
+        run.through(some)
     assert not run.failed, "\n".join(run.failed)
