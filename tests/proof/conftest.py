@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from time import monotonic
 
 import pytest
 
 from tests.proof.asked import misnamed, refused
 from tests.proof.ledger import Ledger
+from tests.proof.progress import quiet_console
 from tests.reprocessing.pipeline.bench import clock
 
 __all__ = ["clock"]
@@ -46,6 +48,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     yield
     if ledger and ledger.noted == before:
         pytest.fail("Nothing was tried: what was asked for names no case, or there was no time for one.", pytrace=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _progress_is_seen(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `-s` the long form's own lines would drown among those that the service logs."""
+    with quiet_console() if _is_long(request.config) else nullcontext():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.corpus import Payload as Odd
 from tests.proof.poison.secrecy import quoted, values_of
 from tests.proof.poison.test_everywhere import LAYER
+from tests.proof.progress import telling
 from tests.reprocessing.admin.lot import LOOKS, person, token
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
@@ -59,10 +60,11 @@ def test_every_payload_is_looked_at_on_every_screen(
     monkeypatch.setattr("reprocessing.pipeline.peek.WAIT", 0)
     rule("preview", "quarantine", "body:order.id equals nobody-has-this", "task:args equals x", enabled=False)
     broken: list[str] = []
+    done = 0
     for lot in _lots(ledger):
         if not is_time():
             break
-        with caplog.at_level(logging.INFO):
+        with telling(f"screens: {len(lot)} payloads after {done}"), caplog.at_level(logging.INFO):
             caplog.clear()
             found = _screens(lot, everybody)
             for one in lot:
@@ -77,7 +79,8 @@ def test_every_payload_is_looked_at_on_every_screen(
             broken += [f"{name}: {each}" for each in why]
             for each in why:
                 print(f"  {name}: {each}\n    again: {_again(name)}", flush=True)  # noqa: T201
-        print(f"screens: {len(lot)} payloads, {len(broken)} failed", flush=True)  # noqa: T201
+        done += len(lot)
+        print(f"screens: {len(lot)} payloads, {done} in all, {len(broken)} failed", flush=True)  # noqa: T201
     assert broken == []
 
 
