@@ -1,4 +1,4 @@
-"""Play one chunk of examples again: python -m tests.proof.machine CHUNK."""
+"""Play one chunk of examples again, and note it: python -m tests.proof.machine CHUNK."""
 
 import os
 import sys
@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.proof.asked import refused
 from tests.proof.names import misused
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
         misused("Usage: .venv/bin/python -m tests.proof.machine CHUNK, where CHUNK is a whole number.")
+    if why := refused(os.environ):
+        sys.exit(why)
     os.environ["PROVE_SEED"] = sys.argv[1]
     here = str(Path(__file__).parent)
     sys.exit(pytest.main([here, "-m", "prove", "-k", "one_chunk_again", "-s", "-q", "--timeout", "0"]))

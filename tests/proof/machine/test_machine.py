@@ -6,7 +6,7 @@ import os
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import chain, count
+from itertools import count
 from time import monotonic
 from types import ModuleType
 
@@ -79,26 +79,31 @@ def _play(ground: Ground, which: int, seen: Counter[str]) -> str:
     return ""
 
 
+def _noted(ground: Ground, ledger: Ledger, which: int) -> str:
+    """The tale of one chunk, written down."""
+    seen: Counter[str] = Counter()
+    began = monotonic()
+    tale = _play(ground, which, seen)
+    why = tale and f"{tale.partition(chr(10))[0][:300]} Again: {AGAIN} {which}"
+    ledger.note(LAYER, str(which), passed=not tale, why=why, **seen)
+    print(f"machine: chunk {which}, {dict(seen)} in {monotonic() - began:.0f} s", flush=True)  # noqa: T201
+    return tale
+
+
+def _chunks(ledger: Ledger) -> Iterator[int]:
+    """Those that failed last, and then those that nobody has played, without end."""
+    tried = set(map(int, ledger.tried(LAYER)))  # with gaps: a person plays whichever they like
+    yield from map(int, ledger.failing(LAYER))
+    yield from (which for which in count() if which not in tried)
+
+
 @pytest.mark.prove
 def test_chunks_that_nobody_has_played(ground: Ground, ledger: Ledger, is_time: Callable[[], bool]) -> None:
-    """Those that failed last, and then from where the ledger ends."""
-    ahead = count(max((int(name) for name in ledger.tried(LAYER)), default=-1) + 1)
     bad = 0
-    for which in chain([int(name) for name in ledger.failing(LAYER)], ahead):
+    for which in _chunks(ledger):
         if not is_time():
             break
-        seen: Counter[str] = Counter()
-        began = monotonic()
-        tale = _play(ground, which, seen)
-        ledger.note(
-            LAYER,
-            str(which),
-            passed=not tale,
-            why=tale and f"{tale.partition(chr(10))[0][:300]} Again: {AGAIN} {which}",
-            **seen,
-        )
-        print(f"machine: chunk {which}, {dict(seen)} in {monotonic() - began:.0f} s", flush=True)  # noqa: T201
-        if tale:
+        if tale := _noted(ground, ledger, which):
             bad += 1
             print(f"{AGAIN} {which}\n{tale}", flush=True)  # noqa: T201  somebody waits
     assert not bad
@@ -106,6 +111,6 @@ def test_chunks_that_nobody_has_played(ground: Ground, ledger: Ledger, is_time: 
 
 @pytest.mark.prove
 @pytest.mark.skipif("PROVE_SEED" not in os.environ, reason=".venv/bin/python -m tests.proof.machine CHUNK asks for it")
-def test_one_chunk_again(ground: Ground) -> None:
-    tale = _play(ground, int(os.environ["PROVE_SEED"]), Counter())
+def test_one_chunk_again(ground: Ground, ledger: Ledger) -> None:
+    tale = _noted(ground, ledger, int(os.environ["PROVE_SEED"]))
     assert not tale, tale

@@ -1,7 +1,8 @@
-"""Plant the bugs that are named, one after another, and tell whether their tests notice: for people who try one."""
+"""Plant the bugs that are named, one after another; note and tell whether their tests notice: for who tries one."""
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from argparse import ArgumentParser
@@ -9,9 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests import servers
+from tests.proof.asked import refused
+from tests.proof.ledger import Ledger
 from tests.proof.planted.bug import Bug
 from tests.proof.planted.bugs import BUGS
 from tests.proof.planted.stage import Stage
+from tests.proof.planted.verdict import noted
 
 
 def main() -> int:
@@ -23,12 +27,15 @@ def main() -> int:
     if unknown := [name for name in names if name not in by_name]:
         parser.error(f"no bug is named {', '.join(unknown)}; without a name all of them are told")
     if names:
-        return int(not all(_planted([by_name[name] for name in names])))
+        ledger = Ledger()
+        if why := refused(os.environ, ledger=ledger):
+            sys.exit(why)
+        return int(not all(_planted(ledger, [by_name[name] for name in names])))
     print("\n".join(f"{bug.name}: {bug.breaks}" for bug in BUGS))  # noqa: T201  it is asked
     return 0
 
 
-def _planted(bugs: Sequence[Bug]) -> list[bool]:
+def _planted(ledger: Ledger, bugs: Sequence[Bug]) -> list[bool]:
     """Whether each was noticed; on servers that are started for it, as for every session of tests."""
     next(servers.pytest_load_initial_conftests())
     try:
@@ -36,16 +43,15 @@ def _planted(bugs: Sequence[Bug]) -> list[bool]:
             before = stage.unbroken([bug.caught_by for bug in bugs])
             if before.failed or before.trouble:
                 sys.exit(f"Their tests do not pass without a bug: {before.trouble or before.failed}")
-            return [_told(stage, bug) for bug in bugs]
+            return [_told(ledger, stage, bug) for bug in bugs]
     finally:
         servers.pytest_unconfigure()
 
 
-def _told(stage: Stage, bug: Bug) -> bool:
+def _told(ledger: Ledger, stage: Stage, bug: Bug) -> bool:
     ran = stage.broken(bug)
-    said = next(iter(ran.failed.values()), "") if ran.noticed else ran.trouble or "it passes all the same"
-    print(f"{bug.name}: {bug.breaks}\n  {bug.file}\n  {bug.caught_by}")  # noqa: T201  as above
-    print(f"  {'noticed' if ran.noticed else 'NOT NOTICED'} in {ran.seconds:.0f} s: {said}", flush=True)  # noqa: T201
+    said = noted(ledger, bug, ran)
+    print(f"{bug.name}: {bug.breaks}\n  {bug.file}\n  {bug.caught_by}\n  {ran.seconds:.0f} s: {said}", flush=True)  # noqa: T201  as above
     return ran.noticed
 
 

@@ -13,6 +13,7 @@ from tests.proof.ledger import Ledger
 from tests.proof.planted.bugs import BUGS
 from tests.proof.planted.stage import PROJECT, Stage
 from tests.proof.planted.unnoticed import UNNOTICED
+from tests.proof.planted.verdict import AGAIN, LAYER, noted
 
 #: One of plain Python and one that needs a server, both quick: neither makes a database.
 SHOWN = ("a-cold-bucket-is-full-in-the-domain", "an-id-left-out-is-taken")
@@ -55,7 +56,7 @@ def test_a_bug_is_noticed_by_its_test_and_gone_afterwards(stage: Stage) -> None:
 def test_every_bug_is_noticed_by_its_test(stage: Stage, ledger: Ledger, is_time: Callable[[], bool]) -> None:
     missed: list[str] = []
     by_name = {bug.name: bug for bug in BUGS}
-    left = [by_name[name] for name in ledger.turns("planted", by_name)]
+    left = [by_name[name] for name in ledger.turns(LAYER, by_name)]
     print(f"\nFirst the tests of all {len(left)} bugs, without one: minutes, from whose end on time counts", flush=True)  # noqa: T201  somebody waits
     unbroken = stage.unbroken([bug.caught_by for bug in left])
     assert (unbroken.failed, unbroken.trouble) == ({}, "")
@@ -64,11 +65,8 @@ def test_every_bug_is_noticed_by_its_test(stage: Stage, ledger: Ledger, is_time:
         if not is_time():
             break
         ran = stage.broken(bug)
-        why = ran.trouble or ("" if ran.noticed else f"{bug.caught_by} passes all the same")
-        again = f"{why} Again: .venv/bin/python -m tests.proof.planted {bug.name}" if why else ""
-        ledger.note("planted", bug.name, passed=ran.noticed, why=again, seconds=round(ran.seconds, 1))
-        said = next(iter(ran.failed.values()), "") if ran.noticed else f"NOT NOTICED: {why}"
+        said = noted(ledger, bug, ran)
         print(f"{number}/{len(left)} {bug.name} ({ran.seconds:.0f} s): {said}", flush=True)  # noqa: T201  as above
         if not ran.noticed:
-            missed.append(f".venv/bin/python -m tests.proof.planted {bug.name}")
+            missed.append(f"{AGAIN} {bug.name}")
     assert missed == []

@@ -1,4 +1,4 @@
-"""Play one seed again, and tell its tale: python -m tests.proof.simulation SEED."""
+"""Play one seed again, note it, and tell its tale: python -m tests.proof.simulation SEED."""
 
 import os
 import sys
@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.proof.asked import refused
 from tests.proof.names import misused
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
         misused("Usage: .venv/bin/python -m tests.proof.simulation SEED, where SEED is a whole number.")
+    if why := refused(os.environ):
+        sys.exit(why)
     os.environ["PROVE_SEED"] = sys.argv[1]
     here = str(Path(__file__).parent)
     sys.exit(pytest.main([here, "-m", "prove", "-k", "one_seed_again", "-s", "-q", "--timeout", "0"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pytest
 
 from reprocessing.models import intent, lanes
 from tests.proof.ledger import Ledger
+from tests.proof.progress import TELLS_EVERY, say
 from tests.proof.simulation.plot import plot
 from tests.proof.simulation.stage import Odds
 from tests.proof.simulation.world import Ending, Theatre, again, last_words
@@ -23,7 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LAYER, STREAMS = "simulation", 3
 SHORT = 5
-_TELLS_EVERY = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -72,20 +71,19 @@ def test_a_broken_promise_is_seen(theatre: Theatre, broken: str, by: str, monkey
     assert next((one for one in endings if one.broken), None) is not None
 
 
-def _say(text: str) -> None:
-    """To whoever waits, from a process of pytest-xdist's too."""
-    print(text, file=sys.__stderr__, flush=True)
-
-
 def _seeds(ledger: Ledger, stream: int) -> Iterator[int]:
     """Those of a stream that failed when they were played last, and then those that nobody has played, without end."""
-    tried = [seed for name in ledger.tried(LAYER) if (seed := int(name)) % STREAMS == stream]
+    tried = set(map(int, ledger.tried(LAYER)))  # with gaps: a person plays whichever they like
     yield from sorted(seed for name in ledger.failing(LAYER) if (seed := int(name)) % STREAMS == stream)
-    yield from count(max(tried, default=stream - STREAMS) + STREAMS, STREAMS)
+    yield from (seed for seed in count(stream, STREAMS) if seed not in tried)
 
 
-def _why(ending: Ending) -> str:
-    return f"{'; '.join(ending.broken[:3])}. Again: {again(ending.seed)}" if ending.broken else ""
+def _note(ledger: Ledger, ending: Ending) -> None:
+    why = f"{'; '.join(ending.broken[:3])}. Again: {again(ending.seed)}" if ending.broken else ""
+    ledger.note(
+        LAYER, str(ending.seed), passed=not ending.broken, why=why, steps=ending.steps, letters=ending.letters,
+        faults=sum(ending.struck.values()), excused=ending.excused, duplicates=ending.duplicates,
+    )  # fmt: skip
 
 
 @pytest.mark.prove
@@ -93,24 +91,20 @@ def _why(ending: Ending) -> str:
 def test_seeds_that_nobody_has_played(
     theatre: Theatre, stream: int, ledger: Ledger, is_time: Callable[[], bool]
 ) -> None:
-    """Those that failed last, and then from where the ledger ends; ARGS="-n 3": each stream has its own process."""
+    """Those that failed last, and then those that nobody has played; ARGS="-n 3": each stream has its own process."""
     most = int(os.environ.get("PROVE_SEEDS", "1000000")) // STREAMS
     bad, told = 0, monotonic()
     for done, seed in enumerate(islice(_seeds(ledger, stream), most), 1):
         if not is_time():
             break
         ending = theatre.play(plot(seed))
-        ledger.note(
-            LAYER, str(seed), passed=not ending.broken, why=_why(ending), steps=ending.steps,
-            letters=ending.letters, faults=sum(ending.struck.values()), excused=ending.excused,
-            duplicates=ending.duplicates,
-        )  # fmt: skip
+        _note(ledger, ending)
         if ending.broken:
             bad += 1
-            _say(last_words(ending))
-        if monotonic() - told > _TELLS_EVERY:
+            say(last_words(ending))
+        if monotonic() - told > TELLS_EVERY:
             told = monotonic()
-            _say(f"simulation: {done} worlds of stream {stream}, {bad} broken; the latest seed is {seed}")
+            say(f"simulation: {done} worlds of stream {stream}, {bad} broken; the latest seed is {seed}")
     assert not bad
 
 
@@ -118,8 +112,9 @@ def test_seeds_that_nobody_has_played(
 @pytest.mark.skipif(
     "PROVE_SEED" not in os.environ, reason=".venv/bin/python -m tests.proof.simulation SEED asks for it"
 )
-def test_one_seed_again(theatre: Theatre) -> None:
+def test_one_seed_again(theatre: Theatre, ledger: Ledger) -> None:
     world = plot(int(os.environ["PROVE_SEED"]))
     ending = theatre.play(world)
+    _note(ledger, ending)
     print("\n".join([*ending.tale, "", *theatre.seen(), "", str(world), "", *ending.states, "", *ending.broken]))  # noqa: T201
     assert not ending.broken, last_words(ending)
