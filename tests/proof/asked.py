@@ -23,7 +23,7 @@ _NUMBERS: Final = ("PROVE_REPETITION", "PROVE_SEED", "PROVE_SEEDS", "PROVE_BOOTH
 _NAMES: Final[dict[str, tuple[str, Callable[[str, list[str]], list[str]], str]]] = {
     "PROVE_CELL": ("failpoints", lambda asked, some: [name for name in some if asked in name], "a part of a name"),
     "PROVE_CASE": ("dependencies", lambda asked, some: [name for name in some if asked == name], "a whole name"),
-    "POISON": ("poison", begun, "how names begin"),
+    "POISON": ("poison", begun, "a whole name, or how several begin"),
 }
 
 

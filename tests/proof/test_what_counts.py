@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from errno import EACCES
+from importlib import import_module
 from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -231,5 +233,25 @@ def test_what_failed_last_is_known_until_it_passes(tmp_path: Path) -> None:
     assert ledger.failing("planted") == ["a", "b"]
 
 
+def test_the_handbook_says_how_many_tests_share_the_minutes_of_a_layer() -> None:
+    here = Path(conftest.__file__).parent
+    table = re.findall(r"^\| `(\w+)` \| (\d+) \|", (here.parents[1] / "docs" / "proof.md").read_text(), re.MULTILINE)
+    assert {layer: int(tests) for layer, tests in table} == {layer: _long(here / layer) for layer in LAYERS}
+
+
 def _kept(folder: Path) -> Ledger:
     return Ledger(folder / "ledger.jsonl")
+
+
+def _long(layer: Path) -> int:
+    """How many tests its long form has, without those that play one case again."""
+    modules = [import_module(f"tests.proof.{layer.name}.{file.stem}") for file in layer.glob("test_*.py")]
+    tests = [(module, test) for module in modules for name, test in vars(module).items() if name.startswith("test_")]
+    marked = [{one.name: one.args for one in [*_marks(module), *_marks(test)]} for module, test in tests]
+    long = [marks for marks in marked if "prove" in marks and "skipif" not in marks]
+    return sum(len(marks.get("parametrize", ("", [""]))[1]) for marks in long)
+
+
+def _marks(of: object) -> list[pytest.MarkDecorator]:
+    found: Any = getattr(of, "pytestmark", [])
+    return found if isinstance(found, list) else [found]
