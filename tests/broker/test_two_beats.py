@@ -46,6 +46,7 @@ def test_two_beats_send_every_tick_once(schedule: Schedule, ticks: int) -> None:
     assert sends == runs
 
 
+@pytest.mark.soak
 def test_the_second_beat_takes_over_from_one_that_was_killed(schedule: Schedule) -> None:
     with schedule.beat("first") as first:
         eventually(lambda: first.says(LEADS) and schedule.sends(), within=START)

@@ -88,6 +88,7 @@ def test_a_long_poll_wakes_when_a_message_is_sent(queue: Queue, poll: Callable[.
     assert waiting.result(PATIENCE) == ["m"]
 
 
+@pytest.mark.soak
 def test_a_long_poll_waits_its_full_time(
     queue: Queue,
     poll: Callable[..., Future[list[str]]],
@@ -101,6 +102,7 @@ def test_a_long_poll_waits_its_full_time(
     assert advance(0) - started >= 15
 
 
+@pytest.mark.soak
 def test_the_queues_wait_holds_for_receives_without_their_own(
     make_queue: MakeQueue,
     poll: Callable[..., Future[list[str]]],
@@ -131,6 +133,7 @@ def test_a_long_poll_blocks_nobody_else(
     assert [future.result(PATIENCE) for future in waiting] == [[empty.name] for empty in polled]
 
 
+@pytest.mark.soak
 def test_a_long_poll_wakes_when_a_message_becomes_visible_again(
     queue: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
 ) -> None:
@@ -142,6 +145,7 @@ def test_a_long_poll_wakes_when_a_message_becomes_visible_again(
     assert waiting.result(PATIENCE) == ["m"]
 
 
+@pytest.mark.soak
 def test_a_long_poll_wakes_when_a_consumer_gives_its_message_back(
     queue: Queue, poll: Callable[..., Future[list[str]]]
 ) -> None:
@@ -152,6 +156,7 @@ def test_a_long_poll_wakes_when_a_consumer_gives_its_message_back(
     assert waiting.result(PATIENCE) == ["m"]
 
 
+@pytest.mark.soak
 def test_a_long_poll_wakes_when_a_delay_has_passed(
     queue: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
 ) -> None:
@@ -162,6 +167,7 @@ def test_a_long_poll_wakes_when_a_delay_has_passed(
     assert waiting.result(PATIENCE) == ["m"]
 
 
+@pytest.mark.soak
 def test_a_long_poll_wakes_when_a_deletion_frees_the_group(
     fifo: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
 ) -> None:
@@ -175,6 +181,7 @@ def test_a_long_poll_wakes_when_a_deletion_frees_the_group(
     assert waiting.result(PATIENCE) == ["m1"]
 
 
+@pytest.mark.soak
 @local_only
 def test_receivers_and_senders_at_once_neither_lose_nor_double(queue: Queue, background: Background) -> None:
     expected = [f"{sender}-{n}" for sender in range(4) for n in range(100)]
@@ -203,6 +210,7 @@ def test_receivers_and_senders_at_once_neither_lose_nor_double(queue: Queue, bac
     assert queue.counts() == Counts(0, 0, 0)
 
 
+@pytest.mark.soak
 @local_only
 def test_receivers_at_once_keep_the_order_of_every_group(fifo: Queue, background: Background) -> None:
     bodies = [str(n) for n in range(10)]

@@ -45,6 +45,7 @@ def test_make_begins_nothing_of_which_it_knows_that_it_cannot_be_done(asked: str
     assert (done.returncode, done.stderr[: len(said)], "BEGUN" in done.stdout) == (2, said, False)
 
 
+@pytest.mark.soak
 def test_make_begins_one_layer(environment: Path) -> None:
     assert _make("LAYER=poison/test_screens.py", environment).stdout.split("\n").count("BEGUN") == 1
 
@@ -67,6 +68,7 @@ def test_a_name_of_poison_is_meant_before_those_that_begin_like_it() -> None:
     }
 
 
+@pytest.mark.soak
 def test_who_reads_only_the_first_names_is_told_nothing_else() -> None:
     with _program("tests.proof.names", "poison") as naming:
         assert naming.stdout

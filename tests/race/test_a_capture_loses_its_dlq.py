@@ -36,6 +36,7 @@ def test_a_capture_whose_dlq_was_taken_over_in_its_silence_has_drained_nothing()
     assert DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through is None
 
 
+@pytest.mark.soak
 def test_a_silent_capture_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "LEASE", 0.3)
     bench = Workbench()

@@ -41,10 +41,12 @@ def _two_lanes() -> list[int]:
     return sorted(Lane.objects.values_list("id", flat=True))
 
 
+@pytest.mark.soak
 def test_a_deadlock_s_victim_is_done_again_as_a_whole() -> None:
     together(_crosswise(_two_lanes(), rows.whole))
 
 
+@pytest.mark.soak
 def test_without_that_one_of_them_fails() -> None:
     def once(work: Callable[[], None]) -> None:
         with transaction.atomic():

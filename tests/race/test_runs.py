@@ -35,6 +35,7 @@ def test_lanes_that_were_leased_before_send_nothing_after(deed: str) -> None:
     assert (bench.letter().state, bench.letter().attempts, bench.history()) == ("waiting", 0, [])
 
 
+@pytest.mark.soak
 def test_two_seconds_after_an_abort_nothing_is_sent_any_more_and_nothing_is_lost() -> None:
     bench = Workbench(target_fields={"rate": RATE, "burst": 1})
     for number in range(LETTERS):

@@ -78,6 +78,7 @@ def test_who_resolves_a_group_at_the_moment_it_recurs_sees_it_open_again() -> No
     assert list(Review.objects.order_by("pk").values_list("by", flat=True)) == ["ann", "the service"]
 
 
+@pytest.mark.soak
 def test_sorting_releasing_reporting_and_settling_at_once_end_with_every_letter_sorted_once() -> None:
     stock = Stock()
     letters = [

@@ -135,6 +135,7 @@ def test_a_postgres_that_accepts_and_says_nothing_is_waited_for_two_seconds(
     assert 1.9 < time.monotonic() - began < 10 * health.PATIENCE
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 def test_a_postgres_that_falls_silent_after_the_question_is_waited_for_two_seconds(client: Client) -> None:
     beat(timedelta(0))
@@ -146,6 +147,7 @@ def test_a_postgres_that_falls_silent_after_the_question_is_waited_for_two_secon
         assert 1.9 < time.monotonic() - began < 10 * health.PATIENCE
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(60)
 def test_a_redis_that_accepts_and_says_nothing_is_waited_for_one_second_whatever_its_url_says(
     client: Client, settings: Settings, silent: socket.socket, silent_port: int

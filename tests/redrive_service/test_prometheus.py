@@ -107,6 +107,7 @@ def asked(prometheus: str, query: str) -> dict[str, float]:
     return {one["metric"].get("dlq", one["metric"].get("target", "")): float(one["value"][1]) for one in found}
 
 
+@pytest.mark.soak
 def test_prometheus_has_the_right_values(bench: Workbench, prometheus: str) -> None:
     eventually(lambda: asked(prometheus, "redrive_success_total"), within=60, every=0.2)
     name = bench.origin_url.rsplit("/", 1)[-1]

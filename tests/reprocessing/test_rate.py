@@ -157,6 +157,7 @@ def test_an_absent_redis_grants_nothing_and_says_so(server: Server, rates: Rates
         rates.take(1, 1, 1)
 
 
+@pytest.mark.soak
 def test_a_redis_that_does_not_answer_is_given_up_after_a_second(server: Server, rates: Rates) -> None:
     with server.client() as client:
         client.execute_command("CLIENT", "PAUSE", "60000", "ALL")
@@ -278,6 +279,7 @@ def pass_until(moment: float) -> None:
     eventually(lambda: time.monotonic() >= moment, within=60)
 
 
+@pytest.mark.soak
 def test_eight_workers_stay_below_the_rate_and_use_it(server: Server) -> None:
     crowd, used = crowd_out(server, 4, 200, 100)
     assert crowd.worst_second() <= 300

@@ -168,6 +168,7 @@ json_values = some.recursive(
 )
 
 
+@pytest.mark.soak
 @settings(max_examples=60)
 @given(some.binary(min_size=1, max_size=60) | json_values | json_values.map(lambda one: {"reports": [one]}))
 def test_whatever_is_sent_is_answered_in_json(said: object) -> None:

@@ -469,6 +469,7 @@ def test_a_slice_that_leaves_nothing_enqueues_nothing(post: Post) -> None:
     assert (sorted(_bodies(bench)), post.messages) == (["a1", "b1"], [])
 
 
+@pytest.mark.soak
 def test_one_lane_a_task_makes_exactly_one_task_for_every_ordering_key(post: Post, brisk: Settings) -> None:
     brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 1, "HINT_LIFE": 60, "HINT_LIFE_CAP": 60}  # a slow machine hints once
     keys = "abcdefghijklmnopqrst"  # more than are told of at a time

@@ -90,6 +90,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives the guard its orphans")
 @pytest.mark.parametrize("killed", ["parent", "server"])
 def test_children_that_left_the_group_are_gone_two_seconds_after(tmp_path: Path, killed: str) -> None:

@@ -91,6 +91,7 @@ def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -
     assert told.stopped
 
 
+@pytest.mark.soak
 def test_a_service_that_says_delivered_and_delivered_nothing_is_not_believed(tmp_path: Path) -> None:
     summary = incident_with(Told("delivered"), tmp_path, []).run(LETTERS)
     assert not summary.kept

@@ -53,6 +53,7 @@ def programs_with(folder: Path, initdb: str) -> Path:
     return programs
 
 
+@pytest.mark.soak
 def test_an_initdb_ends_with_its_killed_launcher_and_nobody_has_the_folder_before(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     programs = programs_with(tmp_path, SLOW_INITDB.format(pids=pids))
@@ -77,6 +78,7 @@ def test_an_initdb_that_fails_is_reported_with_its_last_words(tmp_path: Path, mo
     assert str(caught.value).splitlines()[-1].strip() == "the disk is full"
 
 
+@pytest.mark.soak
 def test_what_a_killed_initdb_left_is_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = programs_with(tmp_path, '#!/bin/sh\nmkdir "$2"\necho 17 > "$2/PG_VERSION"\nkill -9 $$\n')
     with monkeypatch.context() as patch:
@@ -93,6 +95,7 @@ def test_what_a_killed_initdb_left_is_no_cluster(tmp_path: Path, monkeypatch: py
     assert sorted(path.name for path in (tmp_path / "postgres").iterdir()) == ["data"]
 
 
+@pytest.mark.soak
 def test_a_cluster_with_another_password_is_refused_at_once_with_its_cure(tmp_path: Path) -> None:
     cluster(tmp_path).start(tmp_path / "postgres.log").stop()
 
@@ -105,6 +108,7 @@ def test_a_cluster_with_another_password_is_refused_at_once_with_its_cure(tmp_pa
     )
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives the guard its orphans")
 def test_a_busy_backend_does_not_outlive_a_killed_postmaster(tmp_path: Path) -> None:
     postgres = cluster(tmp_path)

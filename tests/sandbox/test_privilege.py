@@ -45,6 +45,7 @@ def reachable_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.soak
 @ROOT_ONLY
 def test_postgres_started_by_root_runs_as_nobody_where_namespaces_are_forbidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -85,6 +86,7 @@ def test_a_sandbox_of_root_in_somebodys_private_home_runs(tmp_path: Path) -> Non
         assert [path.name for path in temporary.iterdir()] == [f"redrive-sandbox-{token}"]
 
 
+@pytest.mark.soak
 @ROOT_ONLY
 def test_a_private_temporary_folder_is_refused_in_a_sentence_when_nobody_needs_it(tmp_path: Path) -> None:
     home, temporary = tmp_path / "home", tmp_path / "temporary"

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LETTERS, ATTEMPTS = 40, 3
 
 
+@pytest.mark.soak
 def test_what_fails_again_is_parked_after_its_attempts_and_never_counted_as_delivered() -> None:
     witness = Witness()
     bench = _bench(max_attempts=ATTEMPTS)

@@ -61,6 +61,7 @@ def hides(bench: Workbench, seconds: int) -> None:
     bench.sqs.set_queue_attributes(QueueUrl=bench.origin_url, Attributes=attributes)
 
 
+@pytest.mark.soak
 def test_a_task_that_failed_goes_back_and_finishes_and_its_worker_gets_nothing_that_harms_it(tmp_path: Path) -> None:
     bench = Workbench(target_fields={"kind": "celery"})
     running = shop(tmp_path, "shop", bench.origin_url)

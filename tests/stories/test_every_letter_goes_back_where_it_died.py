@@ -17,6 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 KEYED = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 
 
+@pytest.mark.soak
 def test_two_dlqs_are_drained_at_the_same_time_each_into_its_own_origin() -> None:
     witness = Witness()
     benches = [Workbench(fields=KEYED), Workbench(fields=KEYED)]

@@ -157,6 +157,7 @@ def refuse(intended: Sequence[Intended], *_: object, **__: object) -> dict[int, 
     return {one.attempt_id: Refused("Busy", "not now") for one in intended}
 
 
+@pytest.mark.soak
 def test_nobody_sees_a_payload_without_the_right(journey: Aviary, caplog: pytest.LogCaptureFixture, post: Post) -> None:
     letters = list(ParkedLetter.objects.order_by("pk").values_list("pk", flat=True))
     furnished()
@@ -241,6 +242,7 @@ def test_nobody_gets_at_a_payload_by_sending_without_the_right(
     assert statuses[200] > 100
 
 
+@pytest.mark.soak
 def test_what_a_letter_holds_stays_covered_until_somebody_asks_and_is_shown_then(journey: Aviary) -> None:
     client = logged_in(EDITOR)
     for pk in ParkedLetter.objects.order_by("pk").values_list("pk", flat=True):

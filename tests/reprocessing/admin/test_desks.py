@@ -61,6 +61,7 @@ def first(model_name: str) -> object:
     return row.pk
 
 
+@pytest.mark.soak
 def test_each_list_and_page_opens_in_few_queries(
     root: Client, rows: None, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -73,6 +74,7 @@ def test_each_list_and_page_opens_in_few_queries(
     assert seen == dict.fromkeys(NAMES, (200, 200))
 
 
+@pytest.mark.soak
 def test_nobody_adds_changes_or_deletes_history(root: Client, rows: None) -> None:
     names = [name for name in NAMES if name not in DECIDED]
     refused = {
@@ -86,6 +88,7 @@ def test_nobody_adds_changes_or_deletes_history(root: Client, rows: None) -> Non
     assert refused == {name: [403, 403, 403] for name in names}
 
 
+@pytest.mark.soak
 def test_who_has_no_permission_sees_nothing(client: Client, rows: None) -> None:
     client.force_login(User.objects.create_user("nobody", is_staff=True))
     seen = {
@@ -98,6 +101,7 @@ def test_who_has_no_permission_sees_nothing(client: Client, rows: None) -> None:
     assert seen == {name: [403, 403] for name in NAMES}
 
 
+@pytest.mark.soak
 def test_no_search_is_too_strange(root: Client, rows: None) -> None:
     queries = [urlencode({"q": text}) for text in ("shop\0", "x" * 5_000, "' OR 1=1")]
     seen = {

@@ -62,6 +62,7 @@ def test_what_was_shown_is_written_with_who_and_why(watched: Queue) -> None:
     assert list(Review.objects.values_list("act", "by", "reason", "dlq")) == [("added", "ann", "an incident", row.pk)]
 
 
+@pytest.mark.soak
 def test_what_is_refused_is_not_written_and_says_how_to_cure_it(make_queue: MakeQueue) -> None:
     ann, lonely = person("ann", *CONFIGURES), make_queue()
     given = _look(ann, _sheet(ann) | {"name": "orders", "url": lonely.url})
@@ -108,6 +109,7 @@ def test_a_queue_that_cannot_be_reached_is_a_sentence() -> None:
     assert "nowhere" in page
 
 
+@pytest.mark.soak
 def test_everything_is_changed_after_the_same_look_also_to_automatic(watched: Queue) -> None:
     ann = person("ann", *CONFIGURES)
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
@@ -126,6 +128,7 @@ def test_everything_is_changed_after_the_same_look_also_to_automatic(watched: Qu
     }  # fmt: skip
 
 
+@pytest.mark.soak
 def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(watched: Queue) -> None:
     ann = person("ann", *CONFIGURES)
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "parked_head": "hold"}))
@@ -147,6 +150,7 @@ def test_a_sheet_as_it_stands_changes_nothing(watched: Queue) -> None:
     assert "Nothing would change" in page
 
 
+@pytest.mark.soak
 def test_of_two_people_the_second_is_told_who_was_first_and_changes_nothing(watched: Queue) -> None:
     ann, ben = person("ann", *CONFIGURES), person("ben", *CONFIGURES)
     post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))

@@ -120,6 +120,7 @@ def test_nobody_looks_into_bodies_without_the_right_by_no_way() -> None:
     assert "you may not see payloads" in client.get(LOT).content.decode()
 
 
+@pytest.mark.soak
 def test_a_list_of_many_takes_as_many_queries_as_one_of_few(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:

@@ -47,6 +47,7 @@ def ways_back(page: str) -> list[str]:
     return re.findall(r'href="([^"]*)"', found[1])
 
 
+@pytest.mark.soak
 def test_every_address_that_is_sent_to_leads_to_the_page_that_sends(root: Client) -> None:
     furnished()
     sent_only = {

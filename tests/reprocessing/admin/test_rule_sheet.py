@@ -61,6 +61,7 @@ def test_what_it_would_do_is_shown_and_nothing_is_written() -> None:
     assert not Rule.objects.exists()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("condition", "is_shown"),
     [

@@ -130,6 +130,7 @@ def test_a_plan_that_stands_as_it_is_shown_is_not_counted_again_for_a_minute(
     assert ann.get(_address(run, "progress?plan=3@x@y")).status_code == 200
 
 
+@pytest.mark.soak
 def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_captured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -191,6 +192,7 @@ def test_letters_behind_others_are_named_on_the_plan() -> None:
     assert first.message_id not in page
 
 
+@pytest.mark.soak
 def test_a_run_is_planned_started_paused_resumed_and_aborted_with_who_and_why() -> None:
     origin, ann = dlq(), person("ann", *OPERATES)
     _captured(origin)

@@ -57,6 +57,7 @@ def test_of_two_who_stop_it_the_second_is_told_of_the_first(there: str) -> None:
     assert _stopped() == ["ann"]
 
 
+@pytest.mark.soak
 def test_a_stop_that_was_not_seen_is_not_lifted(there: str) -> None:
     ann, ben = person("ann", *STOPS), person("ben", *STOPS)
     _do(ann, there, "stop", "first")

@@ -156,6 +156,7 @@ def test_a_drain_delivers_parks_and_ends_with_one_object(ask_json: AskJson) -> N
     assert bench.left() == 0
 
 
+@pytest.mark.soak
 def test_what_is_presumed_is_told_apart_from_what_is_delivered(ask_json: AskJson) -> None:
     bench = Workbench(fields={"max_attempts": 1})
     dead = json.dumps({"deadLetterTargetArn": bench.dlq.arn, "maxReceiveCount": "1"})
@@ -449,6 +450,7 @@ def test_another_runs_letters_ahead_of_ours_go_along(ask_json: AskJson) -> None:
     assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
 
 
+@pytest.mark.soak
 def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask: Ask) -> None:
     bench = Workbench()
     for number in range(3):
@@ -463,6 +465,7 @@ def test_other_runs_that_are_under_way_are_drained_to_their_end_and_counted(ask:
     assert set(bench.states().values()) == {"delivered"}
 
 
+@pytest.mark.soak
 def test_those_that_went_along_are_told_within_the_one_object(ask_json: AskJson) -> None:
     bench = Workbench()
     bench.bury("1")
@@ -618,6 +621,7 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
     assert (bench.arrivals(), bench.states()) == ([], {"letter": "waiting"})
 
 
+@pytest.mark.soak
 def test_a_watch_that_loses_its_database_connection_goes_on(ask_json: AskJson) -> None:
     """What sees to outcomes beside the replay has a connection of its own, and survives its end."""
     bench = Workbench()

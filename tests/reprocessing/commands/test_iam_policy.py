@@ -173,6 +173,7 @@ def test_observing_takes_what_is_asked_and_no_more(ask: Ask, printed: Any, recor
     }  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("mode", ["manual", "automatic"])
 def test_redriving_takes_what_is_asked_and_no_more(
     ask: Ask, printed: Any, record: Record, shop: Shop, mode: str  # noqa: ANN401  a function
@@ -339,6 +340,7 @@ def test_making_queues_takes_what_is_asked(ask: Ask, printed: Any, record: Recor
     assert found - without | (both & without) == asked
 
 
+@pytest.mark.soak
 def test_alarms_and_metrics_take_what_is_asked(
     ask: Ask, record: Record, elsewhere: Elsewhere, settings: Any, shop: Shop  # noqa: ANN401  pytest-django's
 ) -> None:  # fmt: skip

@@ -38,6 +38,7 @@ def test_a_dry_run_says_how_much_where_and_what_is_lost_and_asks_nothing(ask: As
     assert (tasks(bench), is_aws_s(bench)) == ([], False)
 
 
+@pytest.mark.soak
 def test_it_is_started_listed_and_cancelled(ask: Ask, ask_json: AskJson) -> None:
     bench = mine()
     for number in range(30):  # at one a second: it is under way for as long

@@ -123,6 +123,7 @@ def test_a_dlq_that_is_being_captured_is_left_alone(ask: Ask, orders: DeadLetter
         ask("peek_dlq", "orders", "--confirm")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "fault",
     [

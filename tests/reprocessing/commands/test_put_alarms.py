@@ -53,6 +53,7 @@ def _said(*given: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.soak
 def test_nothing_is_put_without_confirm_and_nothing_differs_afterwards(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     dry = put()
@@ -79,6 +80,7 @@ def test_an_action_that_cloudwatch_would_refuse_is_refused_in_a_dry_run(actions:
         call_command("put_alarms", *(word for one in actions for word in ("--action", one)), stdout=StringIO())
 
 
+@pytest.mark.soak
 def test_each_alarm_tells_what_is_of_its_region_and_none_is_put_where_one_could_tell_nothing(
     cloudwatch: Any,  # noqa: ANN401
 ) -> None:
@@ -97,6 +99,7 @@ def test_each_alarm_tells_what_is_of_its_region_and_none_is_put_where_one_could_
         there.delete_alarms(AlarmNames=[one])
 
 
+@pytest.mark.soak
 def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     put("--confirm", "--action", TOPIC)
@@ -119,6 +122,7 @@ def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwa
     assert {name: mended[name] for name in others} == others
 
 
+@pytest.mark.soak
 def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     function = f"arn:aws:lambda:eu-west-1:000000000000:function:{bench.origin_url.rsplit('/', 1)[-1]}"
@@ -148,6 +152,7 @@ def test_without_a_namespace_only_sqs_s_own_metrics_have_alarms(cloudwatch: Any,
     assert "REDRIVE_CLOUDWATCH" in _said("put_alarms")
 
 
+@pytest.mark.soak
 def test_alarms_on_queues_of_another_account_are_for_that_account(cloudwatch: Any) -> None:  # noqa: ANN401
     bench = Workbench()
     DeadLetterQueue.objects.update(role_arn="arn:aws:iam::111111111111:role/theirs")

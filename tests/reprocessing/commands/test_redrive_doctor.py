@@ -103,6 +103,7 @@ def refusing(action: str, queue: Queue) -> dict[str, object]:
     return {"kind": "error", "action": action, "queue": queue.name, **denied}
 
 
+@pytest.mark.soak
 def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox: Sandbox) -> None:
     shop.dlq.send()
     before = (DeadLetterQueue.objects.values().get(), Target.objects.values().get())
@@ -183,6 +184,7 @@ def test_a_missing_right_to_send_to_the_parking_queue_is_found(
     assert told_of(lot) == [("ill", DENIED)]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("of_all", [True, False])
 def test_a_queue_that_a_rule_sends_letters_to_and_that_is_gone_is_found(
     shop: Shop, make_queue: MakeQueue, *, of_all: bool
@@ -441,6 +443,7 @@ def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> 
     assert [(one["grade"], one["where"]) for one in remarks] == [("unknown", shop.origin.name)]
 
 
+@pytest.mark.soak
 def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> None:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)

@@ -285,6 +285,7 @@ def test_the_statements_do_not_grow_with_the_letters(ask: Ask, origin: Origin, a
     assert len(many) == len(few)
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_watching_goes_on_until_nobody_watches(orders: DeadLetterQueue) -> None:
     arguments = [sys.executable, "manage.py", "redrive_status", "--watch", "--every", "0.1", "--json"]

@@ -59,6 +59,7 @@ def test_it_goes_on_with_what_is_left_and_does_nothing_twice(
     assert Run.objects.get().state == "finished"
 
 
+@pytest.mark.soak
 def test_what_is_left_of_another_run_is_told_with_the_command_that_goes_on(bench: Workbench, ask: Ask) -> None:
     bench.bury("later")
     ask("drain_dlq", bench.name, "--run", "tuesday", "--enqueue", "--confirm")

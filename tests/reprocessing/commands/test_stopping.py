@@ -183,6 +183,7 @@ def test_of_many_at_once_one_stops_and_the_others_hear_of_it(add_row: AddRow, of
     Halt.objects.all().delete()
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_a_reader_who_goes_away_keeps_nothing_from_being_done(add_row: AddRow) -> None:
     """`stop_redrive … | head -0`: Python would complain as it ends, and end with a status of its own."""

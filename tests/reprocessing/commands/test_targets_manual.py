@@ -106,6 +106,7 @@ def test_everybody_again(ask: Ask, make_queue: MakeQueue, listeners: Listeners) 
     assert "each letter goes to 2 subscribers again that had it already" in said
 
 
+@pytest.mark.soak
 def test_other_accounts(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811  roles
     run(ask, "Other accounts", URL=make_queue().url, FUNCTION=function("ship"))
     assert DeadLetterQueue.objects.get().role_arn == "arn:aws:iam::111122223333:role/redrive"

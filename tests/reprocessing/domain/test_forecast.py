@@ -58,6 +58,7 @@ def _simulated(letters: int, rate: float, start: float, every: int, first: int) 
     return now / 100
 
 
+@pytest.mark.soak
 @given(
     letters=some.integers(1, 500), rate=some.floats(1, 50), start=some.floats(0.05, 1), every=some.integers(10, 400),
     wait=some.integers(0, 400),

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 POLICY: dict[str, Any] = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
 
 
+@pytest.mark.soak
 def test_a_capture_ends_when_the_last_letter_of_every_group_is_in() -> None:
     bench = Workbench(fifo=True, fields=POLICY)
     for number in range(24):  # a receive of ten cuts groups of three apart

@@ -169,6 +169,7 @@ def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
     assert (presume([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
 
 
+@pytest.mark.soak
 def test_a_restore_shows_what_became_of_each_letter(clock: Clock) -> None:
     bench = Workbench(conf=SHORT, fields=SLOW)
     for body in "abcd":
@@ -199,6 +200,7 @@ def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock
     assert found() == {"dropped": 1}
 
 
+@pytest.mark.soak
 def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     bench = Workbench(conf=SHORT, fields={"ordering_key": "attribute:key", **SLOW})
     for n in range(6):
@@ -243,6 +245,7 @@ def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
     assert [before["MessageAttributes"][one] for one in names] == [after["MessageAttributes"][one] for one in names]
 
 
+@pytest.mark.soak
 def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
     bench = Workbench(conf=SHORT)
     bench.bury("letter")
@@ -257,6 +260,7 @@ def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
     assert bench.history() == [(1, "unknown", 0)]
 
 
+@pytest.mark.soak
 def test_what_was_on_its_last_attempt_is_replayed_when_a_person_says_so(clock: Clock) -> None:
     bench = Workbench(conf=SHORT, fields={"max_attempts": 1})
     bench.bury("letter")
@@ -557,6 +561,7 @@ def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
 # --- the command --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
     bench = Workbench(conf=SHORT)
     bench.bury("letter")

@@ -40,6 +40,7 @@ def test_to_a_target_that_refuses_goes_one_group_then_one_canary_a_rest_until_it
     assert sum(DeadLetter.objects.values_list("attempts", flat=True)) == 25 + 13
 
 
+@pytest.mark.soak
 def test_letters_that_come_back_open_it_and_the_next_canary_goes_when_it_is_known_what_became_of_the_one_before(
     clock: Clock,
 ) -> None:

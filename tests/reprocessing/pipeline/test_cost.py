@@ -36,6 +36,7 @@ def _of(url: str) -> Iterator[str]:
         since, end = page["next"], page["end"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_drain_takes_the_requests_that_its_plan_tells(*, keyed: bool) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"} if keyed else {})

@@ -82,6 +82,7 @@ def test_group_and_deduplication_and_trace_go_along() -> None:
     assert len(sent["Attributes"]["MessageDeduplicationId"]) == 64
 
 
+@pytest.mark.soak
 def test_a_known_failure_gives_the_next_attempt_a_deduplication_id_of_its_own() -> None:
     bench = Workbench(fifo=True)
     bench.bury("letter")

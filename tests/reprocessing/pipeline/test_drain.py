@@ -43,6 +43,7 @@ def test_a_drain_needs_neither_worker_nor_beat() -> None:
     assert Run.objects.get(pk=run.pk).state == "finished"
 
 
+@pytest.mark.soak
 def test_a_drain_proves_by_itself_what_became_of_letters_that_a_rule_sends_elsewhere() -> None:
     bench, other, consumed = Workbench(), Workbench(), list[dict[str, Any]]()
     other.judge_by_absence(window=0)

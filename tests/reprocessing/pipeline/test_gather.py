@@ -154,6 +154,7 @@ def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted
     assert gather.receivers(visible, BRISK) == wanted
 
 
+@pytest.mark.soak
 def test_a_capture_needs_no_statement_more_for_a_letter_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "CHUNK", MANY + 1)
     monkeypatch.setattr(capture, "PATIENCE", 600.0)
@@ -168,6 +169,7 @@ def test_a_capture_needs_no_statement_more_for_a_letter_more(monkeypatch: pytest
     assert needed[0] == needed[1] <= 45
 
 
+@pytest.mark.soak
 def test_a_replay_needs_no_statement_more_for_a_letter_more() -> None:
     needed = []
     for number in (FEW, MANY):

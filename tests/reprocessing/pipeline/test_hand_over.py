@@ -160,6 +160,7 @@ def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: py
     assert (is_aws_s(bench), acts(bench)[-1]) == (False, ("changed", "the service", "AWS never began it."))
 
 
+@pytest.mark.soak
 def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = mine()
     for number in range(30):  # at one a second: it is under way for as long
@@ -192,6 +193,7 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pyte
     assert is_aws_s(bench)
 
 
+@pytest.mark.soak
 def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(clock: Clock) -> None:
     bench = mine()
     for body in "abc":
@@ -257,6 +259,7 @@ def test_a_letter_that_a_run_parked_meanwhile_goes_on_too(clock: Clock) -> None:
     assert (bench.letter().state, bench.letter().objection, Lane.objects.count()) == ("captured", "", 0)
 
 
+@pytest.mark.soak
 def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> None:
     bench = mine()
     captured_and_in_sight(bench, clock, "a", "b", "c")
@@ -310,6 +313,7 @@ def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clo
     assert set(DeadLetter.objects.values_list("state", "reason")) == {("parked", "moved_by_aws")}
 
 
+@pytest.mark.soak
 def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) -> None:
     bench = mine()
     captured_and_in_sight(bench, clock, "a", "b")

@@ -415,6 +415,7 @@ def test_an_attempt_that_a_letter_never_had_is_refused() -> None:
     assert heard({"redrive_id": f"{bench.letter().public_id}:2", "verdict": "failed"}).refused.keys() == {0}
 
 
+@pytest.mark.soak
 def test_a_whole_call_takes_as_many_statements_as_one_report(
     django_assert_max_num_queries: Any,  # noqa: ANN401  a fixture
 ) -> None:

@@ -123,6 +123,7 @@ def test_where_no_dlq_is_watched_its_time_ends_it(clock: Clock, end: End) -> Non
     assert [one["Body"] for one in bench.delivered()] == ["2"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("poison", [False, True])
 def test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go(
     clock: Clock, poison: bool

@@ -97,6 +97,7 @@ def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_le
     assert (captured.letters, captured.drained) == (24, True)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("fifo", [False, True])
 def test_a_trickle_starves_nobody(fifo: bool) -> None:
     bench = Workbench(fifo=fifo, fields={**AUTOMATIC, **(BY_GROUP if fifo else {})})

@@ -61,6 +61,7 @@ def _goes_on(bench: Workbench, run: Run) -> list[str]:
     return _sent(bench)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("seen", [True, False], ids=["seen at work", "unseen"])
 def test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has_looked(
     clock: Clock, seen: bool

@@ -196,6 +196,7 @@ def test_a_key_that_is_read_from_bodies_parks_those_that_have_none(place: int) -
     assert bench.left() == 0
 
 
+@pytest.mark.soak
 def test_equal_bytes_are_one_letter_where_the_content_is_the_key(clock: Clock) -> None:
     bench = _bench(idempotency_key="content-hash")
     bodies = sorted({odd.body for odd in ODD.values()})

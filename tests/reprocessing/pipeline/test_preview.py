@@ -25,6 +25,7 @@ def _look(row: Rule, *, days: int = 7, dlq: int | None = None) -> Share:
     return found.shares[0]
 
 
+@pytest.mark.soak
 def test_its_letters_are_those_that_it_quarantines_once_it_is_enabled() -> None:
     bench = Workbench(fields=BY_KEY)
     for number in range(6):

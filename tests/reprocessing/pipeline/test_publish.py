@@ -55,6 +55,7 @@ def drained(*bodies: str) -> Workbench:
     return bench
 
 
+@pytest.mark.soak
 def test_counters_are_told_by_what_they_grew_and_others_as_they_are(cloudwatch: Any) -> None:  # noqa: ANN401
     at(-1)
     bench = drained("good", "better", "bad")
@@ -179,6 +180,7 @@ def test_values_go_out_five_hundred_at_a_time_and_the_rest_is_known(
 _datum = telling._datum
 
 
+@pytest.mark.soak
 def test_a_cloudwatch_that_does_not_answer_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = drained("good")
     monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")

@@ -106,6 +106,7 @@ def test_a_killed_worker_repeats_one_intent_group_at_most(clock: Clock) -> None:
     assert set(bench.states().values()) == {"delivered"}
 
 
+@pytest.mark.soak
 def test_without_a_fault_nothing_is_delivered_twice() -> None:
     bench = Workbench(fields=KEYED)
     for number in range(60):

@@ -22,6 +22,7 @@ from tests.reprocessing.pipeline.slow import Endpoint, bench_with, delivered, du
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.soak
 def test_all_lanes_are_open_at_once_and_each_goes_in_its_order(endpoint: Endpoint) -> None:
     bench = bench_with(keys=5, letters=4)
     bench.replay(60)
@@ -87,6 +88,7 @@ def test_what_outlasts_its_turn_is_settled_when_it_ends_and_its_lane_goes_on(end
     assert (bench.states(), endpoint.begun) == ({"0-0": "delivered", "0-1": "delivered"}, ["0-0", "0-1"])
 
 
+@pytest.mark.soak
 def test_the_lanes_of_open_letters_stay_leased_beyond_the_turn(endpoint: Endpoint, clock: Clock) -> None:
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None

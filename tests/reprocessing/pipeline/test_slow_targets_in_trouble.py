@@ -79,6 +79,7 @@ def test_what_outlasts_its_turn_is_followed_whatever_fails_beside_it(endpoint: E
     eventually(lambda: delivered(bench) == {"0-0", "1-0"}, within=10)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("outlasting", [False, True])
 def test_leases_are_renewed_while_sqs_takes_its_time_to_delete_copies(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, *, outlasting: bool

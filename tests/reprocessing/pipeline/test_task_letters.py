@@ -98,6 +98,7 @@ def test_what_expires_between_plan_and_send_is_not_sent(clock: Clock) -> None:
     assert parked(bench)[soon][0] == "expired"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("kind", "chunks"), [("celery", [17, 1]), ("sqs", [18])])
 def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
     kind: str, chunks: list[int], monkeypatch: pytest.MonkeyPatch

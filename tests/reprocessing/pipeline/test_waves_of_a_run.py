@@ -36,6 +36,7 @@ def _waves() -> list[tuple[int | None, int | None, int | None]]:
     return list(Wave.objects.order_by("no").values_list("size", "touched", "failed"))
 
 
+@pytest.mark.soak
 def test_a_run_ends_through_all_of_its_waves() -> None:
     bench = Workbench(fields=WAVES)
     _bury(bench, LETTERS)
@@ -45,6 +46,7 @@ def test_a_run_ends_through_all_of_its_waves() -> None:
     assert _waves() == [(1, 1, 0), (10, 10, 0), (100, 100, 0), (None, None, None)]
 
 
+@pytest.mark.soak
 def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all that it was sent it took the first one alone."""
     bench = Workbench(fields=WAVES)

@@ -362,6 +362,7 @@ assert not {"django", "celery"} & set(sys.modules)
 """
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("hangs", [False, True])
 def test_a_process_that_ends_sends_what_waits_if_it_can(stub: Stub, tmp_path: Path, *, hangs: bool) -> None:
     stub.hangs = hangs

@@ -56,6 +56,7 @@ def test_regions_and_waits_have_clients_of_their_own() -> None:
     assert len({id(client("eu-west-1")), id(client("eu-west-2")), id(client("eu-west-1", wait=20))}) == 3
 
 
+@pytest.mark.soak
 def test_a_forked_child_makes_its_own_clients_whatever_its_parent_was_doing(address: QueueAddress) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FORK, address.url], env=dict(os.environ), timeout=30, check=False, capture_output=True

@@ -88,6 +88,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[list[dict[
     return ours
 
 
+@pytest.mark.soak
 def test_every_subscriber_gets_the_message_with_its_attributes(aws: Aws) -> None:
     """But for binary ones, with which moto's queues cannot be received from."""
     topic, one, other = aws.topic(), aws.queue(), aws.queue()

@@ -39,6 +39,7 @@ def test_a_standard_queue_is_asked_without_an_attempt_id(address: QueueAddress) 
     assert sqs.receive(address, wait=0, visibility=30, attempt_id="once") == []
 
 
+@pytest.mark.soak
 def test_a_long_poll_outlasts_the_read_timeout_of_other_calls(
     address: QueueAddress, afresh: pytest.MonkeyPatch
 ) -> None:

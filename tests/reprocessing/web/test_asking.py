@@ -100,6 +100,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked" + BLANK
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("script", "finding"),
     [
@@ -146,6 +147,7 @@ def test_who_refuses_the_connection_is_not_well() -> None:
         assert ask(Server(port)) == Unhealthy("the connection failed: Connection refused")
 
 
+@pytest.mark.soak
 def test_a_name_that_takes_too_long_to_resolve_is_not_asked() -> None:
     over, answered = threading.Event(), list[str]()
 
@@ -229,6 +231,7 @@ def test_a_certificate_must_be_the_names_and_trusted(certified: Contexts, tmp_pa
         assert "its certificate is not good" in str(ask(server, tls=None))
 
 
+@pytest.mark.soak
 def test_who_speaks_no_tls_or_never_ends_its_handshake_is_not_well(certified: Contexts) -> None:
     with serving(greeting) as server:
         found = ask(server, tls=certified[1])
@@ -238,6 +241,7 @@ def test_who_speaks_no_tls_or_never_ends_its_handshake_is_not_well(certified: Co
         assert ask_in_vain(server, tls=certified[1]) == LATE
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("script", [dribbling(HEAD, b"X-A: b\r\n"), dribbling(HEAD + BLANK, b"x")])
 def test_a_deadline_holds_under_tls_too(certified: Contexts, script: Script) -> None:
     with serving(script, tls=certified[0]) as server:

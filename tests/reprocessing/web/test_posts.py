@@ -146,6 +146,7 @@ def test_an_endless_head_is_no_answer(first: bytes) -> None:
     assert isinstance(outcome_of(pours(first, piece), timeout=30), Unknown)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("script", [hangs, pours(b"HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n", b"y", every=0.01)])
 def test_an_answer_that_is_not_there_in_time_leaves_the_letter_unknown(script: Script) -> None:
     assert outcome_of(script, timeout=1.0) == Unknown("it had not answered within 1 s")
@@ -233,6 +234,7 @@ def test_nothing_of_a_letter_is_kept_or_logged(
         assert {one.turn.post.body for one in posts._idle} == {b""}
 
 
+@pytest.mark.soak
 def test_attempts_are_told_of_in_the_order_they_end() -> None:
     with standing_in({"late": answers(status(200), after=1.0)}) as there, posting(there.port) as posts:
         posts.start([post(there.port, "/late", attempt=2), post(there.port, "/500", attempt=3)], may_start=always)

@@ -113,6 +113,7 @@ def test_a_host_is_resolved_once_for_many_letters() -> None:
         assert asked == [NAME]
 
 
+@pytest.mark.soak
 def test_a_host_that_turns_to_an_address_of_ours_gets_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names, "LIFE", 1.0)
     found = [["10.0.0.1"], ["127.0.0.1"]]
@@ -137,6 +138,7 @@ def test_a_connection_to_an_address_that_was_not_judged_is_shown_nothing() -> No
         made.handle.close()
 
 
+@pytest.mark.soak
 def test_a_slow_resolver_holds_up_no_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names, "PATIENCE", 1.0)
     over = threading.Event()

@@ -137,6 +137,7 @@ def test_a_careful_redrive_is_found_clean_and_every_letter_accounted_for(shop: S
     assert counts["returns"] == 1
 
 
+@pytest.mark.soak
 def test_a_careless_redrive_is_found_out(shop: Shop, client: SQSClient) -> None:
     redrive = Redrive(shop, client)
     letters = sorted(redrive.capture(), key=lambda letter: value(letter, "account"), reverse=True)
@@ -150,6 +151,7 @@ def test_a_careless_redrive_is_found_out(shop: Shop, client: SQSClient) -> None:
     assert broken >= {Offence.DUPLICATE, Offence.REORDERED, Offence.OVERLAP, Offence.OVER_RATE, Offence.OVER_WAVE}
 
 
+@pytest.mark.soak
 def test_sqs_can_be_told_to_deliver_twice(shop: Shop, client: SQSClient) -> None:
     shop.deliver_twice()
     redrive = Redrive(shop, client)

@@ -112,6 +112,7 @@ def test_a_given_file_keeps_all(tmp_path: Path) -> None:
     assert len((tmp_path / "calls").read_bytes().splitlines()) == 1_001
 
 
+@pytest.mark.soak
 def test_a_page_ends_when_it_is_full_and_the_next_goes_on() -> None:
     log = CallLog()
     add(log, PAGE + 5)

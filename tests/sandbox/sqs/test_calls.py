@@ -175,6 +175,7 @@ def dead_letter_pair(client: Client, receives: int) -> str:
     return url_of("q")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("wait", [0, 1])
 def test_dead_lettering_is_told_by_the_receive_that_did_it(client: Client, wait: int) -> None:
     url = dead_letter_pair(client, 1)

@@ -144,6 +144,7 @@ def test_bytes_may_arrive_one_by_one(client: Client) -> None:
     assert client.read() == (200, {"QueueUrl": url_of("q")})
 
 
+@pytest.mark.soak
 def test_pipelined_calls_are_answered_in_order(client: Client) -> None:
     calls = [("CreateQueue", {"QueueName": "q"}), ("ReceiveMessage", {"QueueUrl": url_of("q"), "WaitTimeSeconds": 1})]
     calls += [("SendMessage", {"QueueUrl": url_of("q"), "MessageBody": str(n)}) for n in range(20)]

@@ -68,6 +68,7 @@ def test_a_wait_that_is_over_answers_nothing(server: Server, client: Client, url
         assert waiter.read() == (200, {})
 
 
+@pytest.mark.soak
 def test_a_wait_ends_by_itself(client: Client, url: str) -> None:
     client.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=1)
     assert client.is_silent(0.1)
@@ -84,6 +85,7 @@ def test_the_queues_own_wait_counts_where_none_is_asked_for(server: Server, clie
         assert body_of(waiter.read()) == ["x"]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("cause", ["visibility", "expiry", "delay", "real expiry"])
 def test_what_becomes_visible_wakes_a_receive(server: Server, client: Client, url: str, cause: str) -> None:
     if cause == "delay":
