@@ -133,10 +133,10 @@ class _Capture:
                 return self._done
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
-        drained = listening.silent and clean and self._capturing.clean
+        drained = listening.silent and clean
         proves = drained and was_alone and alone()  # who came meanwhile may hide what came back before
         newest = captures.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
-        self._done.drained = newest is not None and drained
+        self._done.drained = newest is not None and drained and self._capturing.clean
         self._done.through = newest or 0
         return self._done
 
