@@ -177,6 +177,17 @@ def test_a_reader_who_comes_while_a_dlq_is_captured_hides_no_return_from_what_th
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
 
 
+def test_a_reader_who_is_gone_when_a_dlq_has_run_dry_may_have_hidden_a_return_until_then() -> None:
+    bench, _ = _sent_and_captured()
+    bench.promote()
+    found = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
+    polls: list[capture.Captured] = []
+    captured = capture.letters(
+        found, conf=bench.conf, dice=lambda: 0.0, seconds=10, receivers=1, heard=polls.append, alone=lambda: bool(polls)
+    )
+    assert (captured.drained, bench.promote(), bench.states()["sent"]) == (True, 0, "awaiting")
+
+
 @pytest.mark.parametrize("end", [2, 3])
 def test_a_capture_proves_nothing_when_sqs_does_not_say_how_much_is_in_flight(
     end: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
