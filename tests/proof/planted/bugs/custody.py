@@ -296,8 +296,8 @@ BUGS: Final = (
         name="enlisted-behind-what-a-dead-capture-hid",
         breaks="In order: what a killed capture had received is out of sight, and later letters are enlisted.",
         file=_CAPTURE,
-        old="listening.silent and clean and self._capturing.clean\n",
-        new="listening.silent and clean\n",
+        old="        self._done.drained = newest is not None and drained and self._capturing.clean\n",
+        new="        self._done.drained = newest is not None and drained\n",
         caught_by=(
             "tests/race/test_a_capture_loses_its_dlq.py"
             "::test_a_clean_capture_does_not_vouch_for_one_that_died_before_it"
