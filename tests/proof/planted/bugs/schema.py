@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_TRIGGERS: Final = "reprocessing/migrations/0003_what_postgres_sees_to.py"
-_TABLES: Final = "reprocessing/migrations/0002_the_letters_and_their_lanes.py"
+_TRIGGERS: Final = "reprocessing/migrations/0002_what_postgres_sees_to.py"
+_TABLES: Final = "reprocessing/migrations/0001_the_tables.py"
 _REFUSES: Final = "tests/reprocessing/models/test_constraints.py::test_the_schema_refuses"
 
 BUGS: Final = (
@@ -39,8 +39,8 @@ BUGS: Final = (
         name="a-message-is-two-letters",
         breaks="A message of a dlq is one letter, however often it is received.",
         file=_TABLES,
-        old='constraint=models.UniqueConstraint(fields=("dlq", "message_id"), name="a_message_is_one_letter"),',
-        new='constraint=models.UniqueConstraint(fields=("id", "dlq", "message_id"), name="a_message_is_one_letter"),',
+        old='models.UniqueConstraint(fields=("dlq", "message_id"), name="a_message_is_one_letter"),',
+        new='models.UniqueConstraint(fields=("id", "dlq", "message_id"), name="a_message_is_one_letter"),',
         caught_by=_REFUSES,
     ),
 )
