@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import Error as DatabaseError
-from django.db import connection
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run, amendments, lanes, operations, stops
@@ -78,7 +77,7 @@ class Cast:
         try:
             act()
         except (DatabaseError, QueueIsOutOfReach):
-            connection.close()
+            self.stage.bury()
             least, most = 0.1, 1.0
         self.stage.sleep(self.stage.dice.uniform(least, most))
 
