@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
 from reprocessing.models import rows
 from reprocessing.models.dead_letter_queue import DeadLetterQueue
@@ -39,7 +40,22 @@ def server() -> Server:
 def pending() -> list[str]:
     """The migrations that are not applied, as APP.NAME."""
     executor = MigrationExecutor(connection)
-    return [f"{one.app_label}.{one.name}" for one, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [*halfway(), *(f"{one.app_label}.{one.name}" for one, _ in plan)]
+
+
+def halfway() -> list[str]:
+    """Those that are not applied, as APP.NAME, of migrations that another stands for, and some of which are.
+
+    Django passes over the other then, and over what is missing, and says that all is applied.
+    """
+    loader = MigrationLoader(connection)
+    left = list[str]()
+    for one in loader.disk_migrations.values():
+        missing = [key for key in one.replaces if key not in loader.applied_migrations]
+        if len(missing) < len(one.replaces):
+            left += [f"{app}.{name}" for app, name in missing]
+    return left
 
 
 def has_dlqs() -> bool:
