@@ -31,6 +31,7 @@ class Point:
         in_database: an error of Postgres is natural here.
         meters: whoever passes here asks Redis, here or soon after.
         sends: letters have left, or will before their settlement is tried: what the fault leaves open is repeated.
+        alone: one passage takes all there is, and the next might be another worker's: they begin after the fault.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Point:
     in_database: bool = False
     meters: bool = False
     sends: bool = False
+    alone: bool = False
 
 
 def _is(statement: str) -> Only:
@@ -75,7 +77,10 @@ POINTS: Final = (
         name="inside the enlisting transaction", where="reprocessing.models.rows:fetch", after=True,
         only=_is(enlistment._ENLIST), in_database=True,
     ),
-    Point(name="lanes leased, heads not asked", where=f"{_PIPELINE}.take:due", after=True, most=2, meters=True),
+    Point(
+        name="lanes leased, heads not asked", where=f"{_PIPELINE}.take:due", after=True, most=2, meters=True,
+        alone=True,
+    ),
     Point(
         name="heads through the gate, intent not asked", where=f"{_PIPELINE}.replay:intend", most=3, in_database=True,
         meters=True,

@@ -105,8 +105,8 @@ class Trial:
     def _strike(self) -> list[str]:
         """Have the fault happen; what was not as it should be."""
         try:
-            begin = "met" if self._cell.fault is Fault.REDIS else "fired" if self._hurry else "passed"
-            self._await(begin, _FIRES_WITHIN)
+            first = "fired" if self._hurry or self._cell.point.alone else "passed"
+            self._await("met" if self._cell.fault is Fault.REDIS else first, _FIRES_WITHIN)
             if self._hurry:
                 self._await_death()
                 Clock().advance(LEASE + 1)
