@@ -155,11 +155,6 @@ class Named:
     backoff_jitter: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    found: bool
-
-
 def named(attempts: Collection[int]) -> list[Named]:
     """These attempts."""
     return rows.fetch(Named, _NAMED, {"attempts": list(attempts)})
@@ -201,4 +196,4 @@ def give_up(attempts: Sequence[int]) -> list[Deletable]:
 
 def is_awaited() -> bool:
     """Whether there are letters whose outcome is to be looked for."""
-    return rows.fetch(_Answer, _AWAITED, {"lately": LATELY})[0].found
+    return rows.value(bool, _AWAITED, {"lately": LATELY})

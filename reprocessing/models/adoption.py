@@ -46,11 +46,6 @@ class _Left:
     lane_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
 def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
     """Give a plan that is about to be started, or the standing run, the letters that ended runs of its dlq left.
 
@@ -69,9 +64,9 @@ def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bo
 
 def _adopt(dlq: int, run: int) -> int:
     found = rows.fetch(_Left, _LEFT, {"dlq": dlq, "run": run, "limit": BATCH})
-    if not found or not rows.fetch(_Id, _HEIR, {"run": run}):
+    if not found or not rows.execute(_HEIR, {"run": run}):
         return 0
     lanes = sorted({one.lane_id for one in found})
-    rows.fetch(_Id, _LOCK, {"lanes": lanes})
+    rows.execute(_LOCK, {"lanes": lanes})
     rows.execute(_ADOPT, {"dlq": dlq, "run": run, "lanes": lanes, "letters": [one.id for one in found]})
     return len(found)

@@ -200,19 +200,9 @@ def returns(dlq: int, copies: Sequence[Marked]) -> list[ReturnedCopy]:
     return rows.fetch(ReturnedCopy, _RETURNS, values)
 
 
-@dataclass(frozen=True, slots=True)
-class _Twin:
-    body_hash: bytes
-
-
 def in_doubt(hashes: Sequence[bytes]) -> set[bytes]:
     """The digests under which an attempt is open or of unknown fate: a copy with one of them may be that attempt's."""
-    return {bytes(row.body_hash) for row in rows.fetch(_Twin, _TWINS, {"hashes": list(hashes)})}
-
-
-@dataclass(frozen=True, slots=True)
-class _Admitted:
-    message_id: str
+    return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
 
 def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
@@ -242,4 +232,4 @@ def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture
         "state": "delete" if at_capture else "held",
         "until": until,
     }
-    return {row.message_id for row in rows.fetch(_Admitted, _ADMIT, values)}
+    return set(rows.column(str, _ADMIT, values))

@@ -173,11 +173,6 @@ class Brake:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
 def sight(targets: Collection[int]) -> list[Brake]:
     """What the breakers of these targets let go."""
     return rows.fetch(Brake, _SIGHT, {"targets": list(targets)}) if targets else []
@@ -188,7 +183,7 @@ def lock(letters: Collection[int], lanes: Collection[int], fences: Collection[in
 
     And for whoever moves letters of these lanes, each with the fence that it was leased under.
     """
-    rows.fetch(_Count, _LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
+    rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 
 def make_breakers(places: Collection[tuple[int, int]]) -> None:

@@ -208,7 +208,7 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
         "successes": [one.successes for one in wanted],
         "whys": [one.why for one in wanted],
     }
-    return {row.id for row in rows.fetch(_Id, _MOVE, values)}
+    return set(rows.column(int, _MOVE, values))
 
 
 def _told(one: _Move) -> Moved:
@@ -220,18 +220,13 @@ def _told(one: _Move) -> Moved:
     return Moved(row.id, row.target, row.state, one.state.value, one.why or "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
 def sweep() -> list[Moved]:
     """Look where a worker may have died between recording outcomes and looking; those that were opened or closed.
 
     Ramps of which nothing is known any more go back to their start.
     """
     after_rest()
-    return look([row.id for row in rows.fetch(_Id, _WATCHED, {})])
+    return look(rows.column(int, _WATCHED, {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,16 +116,6 @@ UPDATE redrive_custody c SET state = 'delete'
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    now: datetime
-
-
 def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
     """Take the dlq for a capture; None while another captures it, AWS moves its messages, or it is only observed.
 
@@ -141,8 +131,8 @@ def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
 def renew(capturing: Capturing, *, lease: float, dirty: float) -> datetime | None:
     """Lengthen the lease, from the moment that is told; None when the dlq is another's by now."""
     values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
-    found = rows.fetch(_Moment, _RENEW, values)
-    return found[0].now if found else None
+    found = rows.column(datetime, _RENEW, values)
+    return found[0] if found else None
 
 
 def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
@@ -161,13 +151,13 @@ def end(capturing: Capturing, *, clean: bool, drained: bool, trouble: str = "") 
         "began": capturing.began_at,
         "trouble": trouble,
     }
-    found = rows.fetch(_Count, _END, values)
-    return found[0].n if found else None
+    found = rows.column(int, _END, values)
+    return found[0] if found else None
 
 
 def held(dlq: int) -> int:
     """How many copies are held out of sight in this dlq."""
-    return rows.fetch(_Count, _HELD, {"dlq": dlq})[0].n
+    return rows.value(int, _HELD, {"dlq": dlq})
 
 
 def out_of_sight(dlq: int, *, count_lag: float) -> int:
@@ -175,7 +165,7 @@ def out_of_sight(dlq: int, *, count_lag: float) -> int:
 
     `count_lag`: seconds for which SQS's counts may still hold what was deleted.
     """
-    return rows.fetch(_Count, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})[0].n
+    return rows.value(int, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})
 
 
 def to_delete(dlq: int, *, limit: int) -> list[Deletable]:

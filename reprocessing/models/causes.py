@@ -90,11 +90,6 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Behind:
     group_id: int
     n: int
@@ -134,7 +129,7 @@ def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
 
 def behind(group: int) -> list[int]:
     """The letters that are counted behind those of a group, by id; `BEHIND` and one at most."""
-    return [one.id for one in rows.fetch(_Id, _WHO, {"group": group, "most": BEHIND, "asked": _ASKED})]
+    return rows.column(int, _WHO, {"group": group, "most": BEHIND, "asked": _ASKED})
 
 
 def _numbers(counted: Iterable[tuple[str, int]], behind: int) -> Numbers:

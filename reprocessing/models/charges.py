@@ -43,11 +43,6 @@ class _Asked:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
 def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
     """What SQS has charged for a run's sends, and for the deletes of its letters' copies; None of one that is larger.
 
@@ -59,7 +54,7 @@ def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
         prices: what SQS charges.
         most: attempts, and letters, that are added up; None: all.
     """
-    if most is not None and rows.fetch(_Count, _SIZE, {"run": run, "most": most + 1})[0].n > most:
+    if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
         return None
     return sum((_of(one, prices) for one in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
 

@@ -187,14 +187,9 @@ SELECT id AS check_id FROM gone
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    check_id: int
-
-
 def are_due() -> bool:
     """Whether any check is due whose target letters wait for."""
-    return bool(rows.fetch(_Id, _ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
+    return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
 def claim(*, limit: int, dlq: int | None = None) -> list[Check]:
@@ -240,13 +235,13 @@ def add(target: int, asked: Question, *, by: str, reason: str) -> int:
         "target": target, "kind": asked.kind.value, "subject": asked.subject, "ceiling": asked.ceiling,
         "status": asked.expected_status, "by": by, "reason": reason,
     }  # fmt: skip
-    return rows.fetch(_Id, _ADD, values)[0].check_id
+    return rows.value(int, _ADD, values)
 
 
 def remove(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:
     """Ask it no more; False where none of these targets has such a check."""
     values = {"check": check, "targets": list(targets), "by": by, "reason": reason}
-    return bool(rows.fetch(_Id, _REMOVE, values))
+    return bool(rows.execute(_REMOVE, values))
 
 
 def _said(finding: Finding) -> tuple[str, str]:

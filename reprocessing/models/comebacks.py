@@ -8,7 +8,6 @@ captured. Two such messages are told apart by nothing; each letter goes on once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
@@ -107,34 +106,14 @@ SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 """  # noqa: S608  # the inserted texts are constants
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    is_so: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Back:
-    message_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Dlq:
-    id: int
-
-
 def exposed(dlq: int | None = None) -> list[int]:
     """The dlqs, or this one, that are ours, and whose letters' copies AWS could move while these wait to be sent."""
-    return [one.id for one in rows.fetch(_Dlq, _EXPOSED, {"dlq": dlq})]
+    return rows.column(int, _EXPOSED, {"dlq": dlq})
 
 
 def are_sought(dlq: int) -> bool:
     """Whether letters wait for a capture of this dlq, which tells whether AWS has moved their messages."""
-    return rows.fetch(_Answer, _SOUGHT, {"dlq": dlq})[0].is_so
+    return rows.value(bool, _SOUGHT, {"dlq": dlq})
 
 
 def let_go(dlq: int, *, until: datetime | None = None) -> int:
@@ -142,12 +121,12 @@ def let_go(dlq: int, *, until: datetime | None = None) -> int:
 
     `until`: but for copies that were hidden until then or longer, since AWS was done by that time.
     """
-    return rows.fetch(_Count, _LET_GO, {"dlq": dlq, "until": until})[0].n
+    return rows.value(int, _LET_GO, {"dlq": dlq, "until": until})
 
 
 def are_expected(dlq: int) -> bool:
     """Whether AWS was told to move messages of letters of this dlq that have not been seen since."""
-    return rows.fetch(_Answer, _EXPECTED, {"dlq": dlq})[0].is_so
+    return rows.value(bool, _EXPECTED, {"dlq": dlq})
 
 
 def stayed(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
@@ -175,4 +154,4 @@ def came_back(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capt
         "state": "delete" if at_capture else "held",
         "until": until,
     }
-    return {row.message_id for row in rows.fetch(_Back, _CAME_BACK, values)}
+    return set(rows.column(str, _CAME_BACK, values))

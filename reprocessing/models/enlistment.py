@@ -225,12 +225,8 @@ SELECT count(*) AS n FROM moved
 
 
 @dataclass(frozen=True, slots=True)
-class _Count:
+class _Found:
     n: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Found(_Count):
     ahead: list[int]
 
 
@@ -291,10 +287,10 @@ def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlis
     these alone, where all that stand before them in their lanes are enlisted.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
-    rows.fetch(_Count, _LOCK_LANES, values)
+    rows.execute(_LOCK_LANES, values)
     rows.execute(_ADOPT, values)
     lanes = rows.execute(_LANES, values)
     found = rows.fetch(_Found, _ENLIST, values)[0]
     precedence.give(found.ahead)
-    parked = rows.fetch(_Count, _OBJECT, values)[0].n
+    parked = rows.value(int, _OBJECT, values)
     return Enlisted(letters=found.n, lanes=lanes, parked=parked)

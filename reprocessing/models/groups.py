@@ -182,11 +182,6 @@ class Worst:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
 def unsorted(*, limit: int) -> list[Unsorted]:
     """The first letters, by id, whose cause was never looked for, or not since they were parked or reported."""
     return rows.fetch(Unsorted, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
@@ -199,7 +194,7 @@ def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
     letters that were captured, or parked, after that; who ignores or sees to a cause is not disturbed.
     """
     values = {"letters": [one.id for one in letters], "versions": [one.version for one in letters]}
-    mine = {row.id for row in rows.fetch(_Id, _LOCK, values)}
+    mine = set(rows.column(int, _LOCK, values))
     held = [one for one in letters if one.id in mine]
     if not held:
         return 0

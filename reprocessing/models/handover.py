@@ -68,11 +68,6 @@ class Standing:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
 _LOCK = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR UPDATE"
 
 _STANDING = """
@@ -130,12 +125,12 @@ def claim(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
     """
 
     def work() -> Native | Standing:
-        rows.fetch(_Id, _LOCK, {"dlq": dlq})
+        rows.execute(_LOCK, {"dlq": dlq})
         found = standing(dlq)
         if not found.is_free:
             return found
-        for run in rows.fetch(_Id, _UNNAMED, {"dlq": dlq}):
-            operations.give_up(run.id, by=by, reason="The dlq was handed to AWS's own redrive.")
+        for run in rows.column(int, _UNNAMED, {"dlq": dlq}):
+            operations.give_up(run, by=by, reason="The dlq was handed to AWS's own redrive.")
         let_go = comebacks.let_go(dlq)
         asked = {"native_redrive": True, "to": wish.to, "per_second": wish.per_second, "captured_before": let_go}
         values = {"dlq": dlq, "by": by, "reason": reason, "to": wish.to, "after": wish.after, "asked": Jsonb(asked)}

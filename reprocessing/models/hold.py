@@ -127,16 +127,6 @@ _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redri
 _LOCK = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2 FOR UPDATE"
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Name:
-    name: str
-
-
 def standing() -> Hold | None:
     """The hold, while there is one."""
     found = rows.fetch(Hold, _STANDING, {})
@@ -168,22 +158,22 @@ def doubt_arrived() -> int:
 
 def unfinished() -> int:
     """Letters that a hold would doubt."""
-    return rows.fetch(_Count, _UNFINISHED, {})[0].n
+    return rows.value(int, _UNFINISHED, {})
 
 
 def sent_since(restored_to: datetime) -> int:
     """Attempts that are younger than the backup: the service ran on the restored database, or the time is wrong."""
-    return rows.fetch(_Count, _SENT_SINCE, {"restored_to": restored_to})[0].n
+    return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
 def undecided() -> int:
     """Doubted letters that are unfinished, and of which nobody has said anything."""
-    return rows.fetch(_Count, _OPEN, {})[0].n
+    return rows.value(int, _OPEN, {})
 
 
 def undrained() -> list[str]:
     """The dlqs of which it is not known that all they held when the hold began has come to sight."""
-    return [row.name for row in rows.fetch(_Name, _UNDRAINED, {"hidden": HIDDEN_FOR})]
+    return rows.column(str, _UNDRAINED, {"hidden": HIDDEN_FOR})
 
 
 def refuse_release(*, early: bool) -> None:

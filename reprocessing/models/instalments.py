@@ -73,16 +73,6 @@ class Owing:
     dlq_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    mine: bool
-
-
 def owing(*, limit: int) -> list[Owing]:
     """Running runs that wait for instalments."""
     return rows.fetch(Owing, _OWING, {"limit": limit})
@@ -90,7 +80,7 @@ def owing(*, limit: int) -> list[Owing]:
 
 def ahead(run: int) -> list[list[int]]:
     """The next instalments of a run, in the order in which they have to be paid; empty: there is none."""
-    return _cut([row.id for row in rows.fetch(_Id, _NEXT, {"run": run, "limit": AHEAD})])
+    return _cut(rows.column(int, _NEXT, {"run": run, "limit": AHEAD}))
 
 
 def free(dlq: int, *, through: int | None = None) -> Free:
@@ -132,7 +122,7 @@ def take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
 
 def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     native.keep_out(dlq)
-    if not rows.fetch(_Turn, _TURN, {"run": run})[0].mine:
+    if not rows.value(bool, _TURN, {"run": run}):
         return None
     selection.take_turn(dlq)
     if not rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running"]}):
@@ -145,7 +135,7 @@ def _cut(ids: list[int]) -> list[list[int]]:
 
 
 def _pay(run: int, letters: Sequence[int]) -> Enlisted | None:
-    if not rows.fetch(_Turn, _TURN, {"run": run})[0].mine:
+    if not rows.value(bool, _TURN, {"run": run}):
         return None
     found = rows.fetch(Owing, _LOCK, {"run": run})
     if not found or native.of(found[0].dlq_id) is not None:

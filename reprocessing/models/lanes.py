@@ -197,11 +197,6 @@ RETURNING n.id AS lane_id
 """  # noqa: S608  # the inserted text is constant
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    lane_id: int
-
-
 def lease(  # noqa: PLR0913  # each by its name
     owner: str,
     *,
@@ -224,7 +219,7 @@ def lease(  # noqa: PLR0913  # each by its name
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
     """Lock these lanes in the order of their ids; those that are still the caller's (fence None: all there are)."""
-    return {row.lane_id for row in rows.fetch(_Id, _LOCK, {"lanes": list(lanes), "fences": list(fences)})}
+    return set(rows.column(int, _LOCK, {"lanes": list(lanes), "fences": list(fences)}))
 
 
 def advance(
@@ -257,7 +252,7 @@ def advance(
 def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
     """Lengthen leases; the lanes that are still the caller's."""
     values = {"lanes": list(lanes), "fences": list(fences), "lease": lease}
-    return {row.lane_id for row in rows.fetch(_Id, _RENEW, values)}
+    return set(rows.column(int, _RENEW, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,14 +280,9 @@ def hand_back(some: Sequence[HandedBack]) -> None:
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
     """Due lanes that nobody was told of lately, stamped as told of for `lifetime` seconds."""
-    return [row.lane_id for row in rows.fetch(_Id, _HINT, {"limit": limit, "lifetime": lifetime})]
-
-
-@dataclass(frozen=True, slots=True)
-class _When:
-    now: datetime
+    return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 
 def clock() -> datetime:
     """The database's now, which leases and deadlines go by."""
-    return rows.fetch(_When, "SELECT redrive_now() AS now", {})[0].now
+    return rows.value(datetime, "SELECT redrive_now() AS now", {})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reprocessing.models import rows
 from reprocessing.models.progress import CAP
 
@@ -27,16 +25,11 @@ SELECT count(*) AS n FROM (
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
 def since(run: int) -> int:
     """How many letters were captured in a run's dlq since it was started, or planned where it is not yet."""
-    return rows.fetch(_Count, _ARRIVED, {"run": run})[0].n
+    return rows.value(int, _ARRIVED, {"run": run})
 
 
 def lately(run: int) -> int:
     """How many captured letters came to a dlq since this plan of it was made; `CAP` stands for more."""
-    return rows.fetch(_Count, _LATELY, {"run": run, "most": CAP})[0].n
+    return rows.value(int, _LATELY, {"run": run, "most": CAP})

@@ -31,11 +31,6 @@ class Beat:
     age: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    so: bool
-
-
 Key = tuple[str, int, str]
 
 # In one order: two turns that end at once wait for each other once, at the most.
@@ -140,7 +135,7 @@ def note_asked(at: datetime) -> None:
 
 def asked_since(at: datetime) -> bool:
     """Whether CloudWatch was asked to take anything at this moment or since."""
-    return rows.fetch(_Told, _ASKED_SINCE, {"at": at})[0].so
+    return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 
 def beats() -> list[Beat]:

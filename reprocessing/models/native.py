@@ -48,11 +48,6 @@ class _Known:
     after: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
 _NATIVE: Final[LiteralString] = """
 SELECT id AS dlq_id, native_at AS at, extract(epoch FROM redrive_now() - native_at)::float8 AS age, native_by AS by,
        native_reason AS reason, native_to AS to, native_handle AS handle, native_after AS after
@@ -138,7 +133,7 @@ def keep_out(dlq: int) -> None:
     Raises:
         AwsMovesTheMessages: AWS has the dlq already.
     """
-    rows.fetch(_Id, _KEEP_OUT, {"dlq": dlq})
+    rows.execute(_KEEP_OUT, {"dlq": dlq})
     if found := of(dlq):  # a later statement: what was waited for is committed by now
         raise AwsMovesTheMessages(in_words(found))
 

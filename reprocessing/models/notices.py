@@ -23,11 +23,6 @@ class Owed:
     attributes: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    notice_id: int
-
-
 # By chunks of bounded bytes, as letters that are planned. Of one that left the parking lot no bytes are told.
 _OWED = """
 SELECT o.notice_id, o.news, o.public_id, o.message_id, o.reason, o.state, p.attributes,

@@ -111,17 +111,17 @@ class _Lane:
 def forget(*, history: float, limit: int) -> int:
     """Forget up to `limit` letters that have been finished for `history` seconds; how many."""
     with transaction.atomic():
-        ids = [one.id for one in rows.fetch(_Chosen, _CHOOSE, {"history": history, "limit": limit})]
+        ids = rows.column(int, _CHOOSE, {"history": history, "limit": limit})
         if ids:
-            lanes = rows.fetch(
-                _Lane,
+            lanes = rows.column(
+                int,
                 "SELECT DISTINCT lane_id FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[]) AND lane_id IS NOT NULL",
                 {"ids": ids},
             )
             rows.execute(FORGETS, {})
             for statement in _FORGET:
                 rows.execute(statement, {"ids": ids})
-            rows.execute(_LANES, {"lanes": [one.lane_id for one in lanes]})
+            rows.execute(_LANES, {"lanes": lanes})
     return len(ids)
 
 
@@ -138,7 +138,7 @@ def forget_reports(*, history: float, limit: int) -> int:
 def forget_operations(*, history: float, limit: int) -> int:
     """Forget up to `limit` operations that ended so many seconds ago and of whose letters none is left; how many."""
     with transaction.atomic():
-        ids = [one.id for one in rows.fetch(_Chosen, _OPERATIONS, {"history": history, "limit": limit})]
+        ids = rows.column(int, _OPERATIONS, {"history": history, "limit": limit})
         if ids:
             rows.execute(FORGETS, {})
             for statement in _OF_OPERATIONS:
@@ -149,8 +149,8 @@ def forget_operations(*, history: float, limit: int) -> int:
 def forget_groups(*, history: float, limit: int) -> int:
     """Forget up to `limit` groups whose last letter died so many seconds ago and of which none is left; how many."""
     with transaction.atomic():
-        chosen = rows.fetch(_Chosen, _EMPTY_GROUPS, {"history": history, "limit": limit})
-        ids = [one.id for one in rows.fetch(_Chosen, _STILL_EMPTY, {"ids": [one.id for one in chosen]})]
+        chosen = rows.column(int, _EMPTY_GROUPS, {"history": history, "limit": limit})
+        ids = rows.column(int, _STILL_EMPTY, {"ids": chosen})
         if ids:
             rows.execute(FORGETS, {})
             for statement in _GROUPS:

@@ -51,16 +51,6 @@ class Held:
     leased_until: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
 _BEGIN: Final[LiteralString] = """
 WITH bound AS (
     SELECT coalesce(max(id), 0) AS upto, least(%(opened)b::timestamptz, redrive_now()) AS asked_at FROM redrive_letter
@@ -170,12 +160,12 @@ def begin(  # noqa: PLR0913  # each by its name
         "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason,
         "opened": opened,
     }  # fmt: skip
-    return bool(rows.fetch(_Id, _BEGIN.format(where=sieves.where(sieve, whole=True)), asked))
+    return bool(rows.execute(_BEGIN.format(where=sieves.where(sieve, whole=True)), asked))
 
 
 def due(*, limit: int) -> list[int]:
     """Running operations that nobody works on, kept for whoever is told of them for a while."""
-    return [one.id for one in rows.fetch(_Id, _DUE, {"lease": LEASE, "limit": limit})]
+    return rows.column(int, _DUE, {"lease": LEASE, "limit": limit})
 
 
 def take(operation: int) -> Held | None:
@@ -196,8 +186,7 @@ def letters(held: Held) -> list[int]:
     asked = sieves.values(sieve) | {
         "cursor": held.cursor, "upto": held.upto, "asked_at": held.asked_at, "limit": BATCH,
     }  # fmt: skip
-    found = rows.fetch(_Id, _NEXT.format(where=sieves.where(sieve, whole=True)), asked)
-    return [one.id for one in found]
+    return rows.column(int, _NEXT.format(where=sieves.where(sieve, whole=True)), asked)
 
 
 def count(held: Held, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
@@ -216,10 +205,10 @@ def give_back(held: Held) -> None:
 
 def abort(operation: int, *, by: str, why: str) -> bool:
     """End it where it is, between two batches, and say so in the audit; whether it was running."""
-    return bool(rows.fetch(_Id, _ABORT, {"id": operation, "by": by, "why": why}))
+    return bool(rows.execute(_ABORT, {"id": operation, "by": by, "why": why}))
 
 
 def later(sieve: Sieve, *, asked_at: datetime) -> int:
     """How many finished letters its filter means that came too late for it; more than `LATE` stand for more."""
     asked = sieves.values(sieve) | {"asked_at": asked_at, "limit": LATE + 1}
-    return rows.fetch(_Count, _LATER.format(where=sieves.where(sieve)), asked)[0].n
+    return rows.value(int, _LATER.format(where=sieves.where(sieve)), asked)

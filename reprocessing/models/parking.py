@@ -31,11 +31,6 @@ class Asked:
     refusal: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    lane_id: int
-
-
 # By chunks of bounded bytes, from the one after the last.
 _NAMELESS = """
 SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
@@ -219,7 +214,7 @@ def lock(
     if need_lane:
         rows.execute(_LANES, values)
         rows.execute(_SETTLE_DOWN, values)
-    rows.fetch(_Lane, _LOCK_LANES, values)
+    rows.execute(_LOCK_LANES, values)
     return rows.fetch(Asked, _ASK, values)
 
 
@@ -229,25 +224,20 @@ def release(letters: Sequence[int], *, by: str, due: datetime | None = None, tar
     One that goes where a person said is asked about by no rule.
     """
     values = {"letters": list(letters), "by": by, "due": due, "target": target}
-    touched = {row.lane_id for row in rows.fetch(_Lane, _RELEASE, values)}
+    touched = set(rows.column(int, _RELEASE, values))
     groups.replayed(letters)
     return touched
 
 
-@dataclass(frozen=True, slots=True)
-class _Dlq:
-    dlq_id: int
-
-
 def without_run(letters: Sequence[int]) -> list[int]:
     """The dlqs of these letters that have no run for them; those that they have stay as they are until the commit."""
-    rows.fetch(_Dlq, _LOCK_RUNS, {"letters": list(letters)})
-    return [row.dlq_id for row in rows.fetch(_Dlq, _IDLE_DLQS, {"letters": list(letters)})]
+    rows.execute(_LOCK_RUNS, {"letters": list(letters)})
+    return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
 
 def discard(letters: Sequence[int]) -> set[int]:
     """Parked letters are given up, and so are their keys; the ids of their lanes."""
-    return {row.lane_id for row in rows.fetch(_Lane, _DISCARD, {"letters": list(letters)})}
+    return set(rows.column(int, _DISCARD, {"letters": list(letters)}))
 
 
 def let_go(dlq: int) -> None:
@@ -255,7 +245,7 @@ def let_go(dlq: int) -> None:
 
     In transactions of its own: its caller has locked no row of the dlq, which those who lock lanes first wait for.
     """
-    held = [row.lane_id for row in rows.fetch(_Lane, _HELD, {"dlq": dlq})]
+    held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
         rows.whole(partial(_go_on, held[first : first + _GROUP]))
 

@@ -60,11 +60,6 @@ class _Plan:
     selection: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
 _LOCK_PLAN = """
 SELECT id, dlq_id, selection FROM redrive_run
  WHERE id = %(run)b AND state = 'planned' AND selected IS NULL FOR NO KEY UPDATE
@@ -124,8 +119,8 @@ def select(run: int, *, by: str, reason: str, through: int | None = None) -> Sel
         if not found:
             return None
         plan = found[0]
-        for other in rows.fetch(_Id, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
-            give_up(other.id, by=by, reason="The next plan of its dlq took its place.")
+        for other in rows.column(int, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
+            give_up(other, by=by, reason="The next plan of its dlq took its place.")
         done = selection.select(plan.dlq_id, run, Selection.read(plan.selection), through=through)
         values = {
             "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
@@ -147,7 +142,7 @@ def forget(run: int) -> None:
     """Undo a plan that nobody was told of: its letters are free again, and its id is nobody's."""
 
     def work() -> None:
-        for statement in _FORGET if rows.fetch(_Id, _LOCK, {"run": run}) else ():
+        for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():
             rows.execute(statement, {"run": run})
 
     rows.whole(work)
@@ -155,7 +150,7 @@ def forget(run: int) -> None:
 
 def sweep() -> int:
     """Give up the plans that nobody has started for a day, and say so; how many."""
-    old = [one.id for one in rows.fetch(_Id, _OLD_ONES, {"lasts": A_PLAN_LASTS})]
+    old = rows.column(int, _OLD_ONES, {"lasts": A_PLAN_LASTS})
     for run in old:
         reason = "Nobody started it within a day."
         if rows.whole(partial(give_up, run, by=THE_SERVICE, reason=reason)):

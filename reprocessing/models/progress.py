@@ -193,21 +193,6 @@ class _States:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Number:
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    state: str
-
-
 def tally(run: int) -> Tally:
     """Count what a run's letters have come to."""
     return rows.fetch(Tally, _TALLY, {"run": run})[0]
@@ -244,17 +229,17 @@ def _states(run: int, *, most: int) -> dict[str, int]:
 
 def elsewhere(run: int) -> int:
     """How many letters that a run sent are in other runs by now: released, or left by it when it was aborted."""
-    return rows.fetch(_Number, _ELSEWHERE, {"run": run})[0].n
+    return rows.value(int, _ELSEWHERE, {"run": run})
 
 
 def running(dlq: int) -> list[int]:
     """The running runs of a dlq: a letter may stand behind another run's."""
-    return [row.id for row in rows.fetch(_Id, _RUNNING, {"dlq": dlq})]
+    return rows.column(int, _RUNNING, {"dlq": dlq})
 
 
 def state(run: int) -> str:
     """Where a run stands."""
-    return rows.fetch(_State, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})[0].state
+    return rows.value(str, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})
 
 
 def left(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[Left]:
@@ -273,8 +258,8 @@ def finish_runs() -> int:
     """Finish the running drains that have nothing left to do; how many. One that is paused stays so."""
 
     def finish() -> list[int]:
-        found = [row.id for row in rows.fetch(_Id, _LOCK, {})]
-        return [row.id for row in rows.fetch(_Id, _FINISH, {"runs": found})]
+        found = rows.column(int, _LOCK, {})
+        return rows.column(int, _FINISH, {"runs": found})
 
     done = rows.whole(finish)
     for run in done:

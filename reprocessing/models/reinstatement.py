@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reprocessing.models import rows
 
@@ -32,11 +31,6 @@ SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    lane_id: int
-
-
 def restore(letters: Sequence[int]) -> set[int]:
     """Discarded letters are parked again, and their keys free; the ids of their lanes."""
-    return {row.lane_id for row in rows.fetch(_Lane, _RESTORE, {"letters": list(letters)})}
+    return set(rows.column(int, _RESTORE, {"letters": list(letters)}))

@@ -130,16 +130,6 @@ class Found:
     ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    digest: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    attempt_id: int
-
-
 def find(said: Sequence[Said], reporter: int | None) -> dict[int, Found]:
     """What these reports are about, by their places; one that is about nothing that is known is not among them."""
     values = {
@@ -166,9 +156,9 @@ def keep(said: Sequence[Said], reporter: int | None) -> set[bytes]:
         "ats": [one.at for one in said],
         "digests": [one.digest(reporter) for one in said],
     }
-    return {bytes(row.digest) for row in rows.fetch(_Kept, _KEEP, values)}
+    return set(rows.column(bytes, _KEEP, values))
 
 
 def unheard() -> list[int]:
     """Attempts of which something was said before it could be known that they were meant."""
-    return [row.attempt_id for row in rows.fetch(_Attempt, _UNHEARD, {"lately": LATELY, "most": _MOST})]
+    return rows.column(int, _UNHEARD, {"lately": LATELY, "most": _MOST})

@@ -217,14 +217,9 @@ def captured(*, since: datetime, dlq: int | None, below: int | None, bodies: boo
     return rows.fetch(Asked, _CAPTURED, values)
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    n: int
-
-
 def older(*, since: datetime, dlq: int | None) -> int:
     """How many letters that are not finished were captured before that."""
-    return rows.fetch(_Count, _OLDER, {"since": since, "dlq": dlq})[0].n
+    return rows.value(int, _OLDER, {"since": since, "dlq": dlq})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from django.db import OperationalError, connection, transaction
-from psycopg.rows import class_row
+from psycopg.rows import BaseRowFactory, class_row, scalar_row
 
 Shape = TypeVar("Shape")
 Done = TypeVar("Done")
@@ -28,13 +28,33 @@ def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str,
     Raises:
         django.db.Error: as the ORM would.
     """
+    return _all(class_row(shape), statement, parameters)
 
-    def run() -> list[Shape]:
-        with connection.wrap_database_errors, psycopg.Cursor(_raw(), row_factory=class_row(shape)) as cursor:
-            _execute(cursor, statement, parameters)
-            return cursor.fetchall()
 
-    return _again(run)
+def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
+    """The rows of a statement that answers with one column, each as its value.
+
+    Raises:
+        TypeError: a value is of another kind, which is a mistake of whoever wrote the statement.
+        django.db.Error: as the ORM would.
+    """
+    found = _all(scalar_row, statement, parameters)
+    for value in found:
+        if not isinstance(value, kind):
+            raise TypeError(f"Postgres answered with {type(value).__name__} where {kind.__name__} was expected.")
+    return found
+
+
+def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape:
+    """The one value of a statement that always answers with one row of one column.
+
+    Raises:
+        TypeError: it is of another kind.
+        ValueError: there was no row, or more than one.
+        django.db.Error: as the ORM would.
+    """
+    (only,) = column(kind, statement, parameters)
+    return only
 
 
 def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
@@ -62,6 +82,15 @@ def whole(work: Callable[[], Done]) -> Done:
     def run() -> Done:
         with transaction.atomic():
             return work()
+
+    return _again(run)
+
+
+def _all(shape: BaseRowFactory[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
+    def run() -> list[Shape]:
+        with connection.wrap_database_errors, psycopg.Cursor(_raw(), row_factory=shape) as cursor:
+            _execute(cursor, statement, parameters)
+            return cursor.fetchall()
 
     return _again(run)
 

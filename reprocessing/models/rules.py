@@ -45,20 +45,10 @@ class InForce:
     rules: tuple[Bound, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Now:
-    now: datetime
-
-
 def version() -> int:
     """The rulebook's version; 0 as long as there was no rule."""
-    found = rows.fetch(_Version, "SELECT version FROM redrive_rulebook WHERE id = 1", {})
-    return found[0].version if found else 0
+    found = rows.column(int, "SELECT version FROM redrive_rulebook WHERE id = 1", {})
+    return found[0] if found else 0
 
 
 def in_force() -> InForce:
@@ -154,7 +144,7 @@ def _next(now: datetime) -> datetime | None:
 
 
 def _clock() -> datetime:
-    return rows.fetch(_Now, "SELECT redrive_now() AS now", {})[0].now
+    return rows.value(datetime, "SELECT redrive_now() AS now", {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,21 +18,6 @@ class Selected:
     behind: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
-    done: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Behind:
-    message_id: str
-
-
 # Two selections of one dlq take turns: each sees whole lanes. The first number says what is locked, the second whose.
 _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
 
@@ -123,7 +108,7 @@ def select(dlq: int, run: int, wish: Selection, *, through: int | None = None) -
 
 def take_turn(dlq: int) -> None:
     """Wait until nobody else selects letters of this dlq, and keep others waiting until the end of the transaction."""
-    rows.fetch(_Done, _TURN, {"dlq": dlq})
+    rows.execute(_TURN, {"dlq": dlq})
 
 
 def ahead(dlq: int, run: int, *, through: int, most: int) -> list[int]:
@@ -132,7 +117,7 @@ def ahead(dlq: int, run: int, *, through: int, most: int) -> list[int]:
     Up to the letter of id `through`: one that was captured later keeps those behind it in its lane back.
     """
     values = {**_values(dlq, run, ALL), "through": through, "most": most}
-    return [row.id for row in rows.fetch(_Id, _NEXT, values)]
+    return rows.column(int, _NEXT, values)
 
 
 def claim(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
@@ -141,12 +126,12 @@ def claim(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
     In one transaction of the caller's.
     """
     take_turn(dlq)
-    return [row.id for row in rows.fetch(_Id, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})]
+    return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
 
 
 def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
     """Message ids of letters that a run was asked for and that stand behind others it was not asked for."""
-    return [row.message_id for row in rows.fetch(_Behind, _BEHIND, {**_values(dlq, run, wish), "most": most})]
+    return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 
 
 def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:

@@ -187,18 +187,12 @@ def keep_evidence(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    attempt_id: int
-
-
 def are_back(sent: Mapping[int, str]) -> set[int]:
     """Those of these attempts, by the ids their target gave them, whose message has come back already.
 
     The target swallowed such a resend: nothing new is on its way, and nothing will come back. The lanes are locked.
     """
-    found = rows.fetch(_Attempt, _BACK, {"attempts": list(sent), "sent": list(sent.values())})
-    return {row.attempt_id for row in found}
+    return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,18 +206,13 @@ class Closing:
     original: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Letter:
-    letter_id: int
-
-
 def put_off(letters: Sequence[int], *, owned: bool = True) -> set[int]:
     """Those of these letters that wait, and of which a copy may come back yet, where the next letter waits for that.
 
     They are not to be closed before: they rest until it can come back no more, and keep lane and key so long. The lanes
     are locked; `owned`: they are the caller's, else those that somebody has leased are left alone.
     """
-    return {one.letter_id for one in rows.fetch(_Letter, _PUT_OFF, {"letters": list(letters), "owned": owned})}
+    return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 
 
 def close(closings: Sequence[Closing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)) -> list[Deletable]:

@@ -102,16 +102,6 @@ class Kind:
     strays: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Letters:
-    n: int
-
-
 Place = tuple[datetime, int]  # where a list goes on: when the last letter shown was finished, and its id
 
 _LIST: Final[LiteralString] = """
@@ -227,7 +217,7 @@ def is_exhaustive(sieve: Sieve) -> bool:
     asked = values(sieve) | {"text": None, "limit": LOOKED_THROUGH + 1}
     without = where(replace(sieve, text=None))
     with _patiently():
-        return rows.fetch(_Letters, _COUNT.format(where=without), asked)[0].n <= LOOKED_THROUGH
+        return rows.value(int, _COUNT.format(where=without), asked) <= LOOKED_THROUGH
 
 
 def insist_on_all(sieve: Sieve) -> None:
@@ -257,7 +247,7 @@ def _where_reasons_are(sieve: Sieve) -> Sieve | None:
 
 def _of_text(sieve: Sieve, below: Place | None, limit: int) -> Page:
     """Bodies are read once, for the page and for the count."""
-    held = [one.id for one in rows.fetch(_Id, _IDS.format(where=where(sieve)), values(sieve))]
+    held = rows.column(int, _IDS.format(where=where(sieve)), values(sieve))
     return Page(_newest(sieve, below, limit, among=held), min(len(held), COUNTED + 1))
 
 
@@ -271,7 +261,7 @@ def _newest(sieve: Sieve, below: Place | None, limit: int, *, among: list[int] |
 
 
 def _count(sieve: Sieve, most: int) -> int:
-    return rows.fetch(_Letters, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": most})[0].n
+    return rows.value(int, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": most})
 
 
 @contextmanager

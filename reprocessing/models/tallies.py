@@ -90,11 +90,6 @@ ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
 _FORGET = "DELETE FROM redrive_flow WHERE hour < redrive_now() - make_interval(secs => %(history)b::float8)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    mine: bool
-
-
 def kinds(dlq: int | None = None) -> list[Kind]:
     """How many letters of each kind this dlq has, or every one."""
     return rows.fetch(Kind, _KINDS, {"dlq": dlq})
@@ -113,7 +108,7 @@ def hours(most: int, dlq: int | None = None) -> list[Hour]:
 def fold() -> None:
     """Add the differences to the counts. What others commit meanwhile is left to the next fold."""
     with transaction.atomic():
-        if rows.fetch(_Turn, _TURN, {})[0].mine:
+        if rows.value(bool, _TURN, {}):
             for statement in _FOLD:
                 rows.execute(statement, {})
 

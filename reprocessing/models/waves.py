@@ -45,11 +45,6 @@ class _Open:
     tries: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Id:
-    id: int
-
-
 # A first try that says nothing (not sent, its worker lost, no word of its consumer) is judged by the letter's next one
 # that does. Where that cannot come, since an earlier letter has turned up that goes first, or the lane is held, it
 # stays silent: the earlier one would wait for the wave, and the wave for it. A poison refusal is a failed letter here:
@@ -175,7 +170,7 @@ def begin(run_id: int) -> None:
 
 def close(run_id: int) -> None:
     """Close the run's open wave as it is; in a transaction of the caller's, as above."""
-    rows.fetch(_Id, _LOCK_WAVE, {"run": run_id})
+    rows.execute(_LOCK_WAVE, {"run": run_id})
     rows.execute(_SETTLE, {"run": run_id})
 
 
@@ -184,8 +179,8 @@ def begin_anew(run_id: int) -> None:
 
     In a transaction of the caller's, before it gives the run letters.
     """
-    if rows.fetch(_Id, _FRESH, {"run": run_id}):
-        rows.fetch(_Id, _LOCK_RUN, {"run": run_id})
+    if rows.execute(_FRESH, {"run": run_id}):
+        rows.execute(_LOCK_RUN, {"run": run_id})
         begin(run_id)
 
 
@@ -207,7 +202,7 @@ def look(run_ids: Collection[int]) -> list[Stopped]:
 
 def sweep() -> list[Stopped]:
     """Look at every running run that goes in waves: a look may have died with its worker."""
-    return look([row.id for row in rows.fetch(_Id, _RUNNING, {})])
+    return look(rows.column(int, _RUNNING, {}))
 
 
 def _counts(run_ids: Collection[int]) -> list[_Open]:
@@ -221,8 +216,8 @@ def _verdict(one: _Open) -> wave.Verdict:
 
 def _move(run: int) -> Stopped | None:
     """Judge again, run and wave locked, and do what follows."""
-    rows.fetch(_Id, _LOCK_RUN, {"run": run})
-    rows.fetch(_Id, _LOCK_WAVE, {"run": run})
+    rows.execute(_LOCK_RUN, {"run": run})
+    rows.execute(_LOCK_WAVE, {"run": run})
     for one in _counts([run]):
         verdict = _verdict(one)
         match verdict:

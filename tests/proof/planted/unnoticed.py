@@ -46,7 +46,7 @@ UNNOTICED: Final = (
         name="enlisted-without-a-lock",
         breaks="Nothing but the order of locks: putting letters onto a lane that is there locks it, too.",
         file="reprocessing/models/enlistment.py",
-        old="    rows.fetch(_Count, _LOCK_LANES, values)\n",
+        old="    rows.execute(_LOCK_LANES, values)\n",
         new="",
         caught_by="tests/race/test_lanes.py::test_whole_lanes_are_enlisted_behind_the_lock_of_those_that_are_there",
     ),

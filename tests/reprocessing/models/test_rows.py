@@ -18,3 +18,21 @@ def test_an_error_names_the_constraint_and_shows_no_row() -> None:
         rows.execute(statement, {"id": letter.pk})
     assert "secret" not in str(raised.value)
     assert "Failing row" not in str(raised.value)
+
+
+def test_a_column_is_told_as_its_values() -> None:
+    assert rows.column(int, "SELECT n FROM generate_series(1, %(most)b::int) n", {"most": 3}) == [1, 2, 3]
+    assert rows.column(str, "SELECT 'a' AS letter WHERE false", {}) == []
+
+
+def test_a_value_of_another_kind_than_was_asked_for_is_refused() -> None:
+    with pytest.raises(TypeError, match="Postgres answered with str where int was expected"):
+        rows.value(int, "SELECT '1' AS n", {})
+    with pytest.raises(TypeError, match="Postgres answered with NoneType where int was expected"):
+        rows.column(int, "SELECT 1 AS n UNION ALL SELECT NULL", {})
+
+
+@pytest.mark.parametrize("least", [0, 2])
+def test_one_value_is_not_told_where_there_is_none_or_another(least: int) -> None:
+    with pytest.raises(ValueError, match="values to unpack"):
+        rows.value(int, "SELECT n FROM generate_series(1, %(least)b::int) n", {"least": least})

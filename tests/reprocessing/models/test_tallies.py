@@ -104,7 +104,7 @@ def test_while_one_folds_another_neither_waits_nor_counts_twice() -> None:
             connection.close()
 
     with ThreadPoolExecutor(1) as beside, transaction.atomic():
-        assert rows.fetch(tallies._Turn, tallies._TURN, {})[0].mine
+        assert rows.value(bool, tallies._TURN, {})
         left = beside.submit(fold_beside).result(timeout=20)
     assert left == TallyDelta.objects.count() > 0
     tallies.fold()

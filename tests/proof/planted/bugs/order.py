@@ -205,7 +205,7 @@ BUGS: Final = (
         name="enlisted-beside-whoever-moves-the-lanes",
         breaks="Whoever locks lanes does so in the order of their ids: two who do not wait for each other for ever.",
         file="reprocessing/models/enlistment.py",
-        old="    rows.fetch(_Count, _LOCK_LANES, values)\n",
+        old="    rows.execute(_LOCK_LANES, values)\n",
         new="",
         caught_by="tests/race/test_enlistment.py::test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_died_in",
     ),
