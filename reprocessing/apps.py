@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.management import CommandError
-from django.db.models.signals import pre_migrate
+from django.core import checks
+from django.db import DEFAULT_DB_ALIAS
 
 
 class ReprocessingConfig(AppConfig):
@@ -16,15 +17,12 @@ class ReprocessingConfig(AppConfig):
     verbose_name = "Dead letters"
 
     def ready(self) -> None:
-        pre_migrate.connect(_refuse_halfway, sender=self, dispatch_uid="reprocessing: migrations that are halfway")
+        checks.register(_stopped_halfway, checks.Tags.database)
 
 
-def _refuse_halfway(**_: Any) -> None:  # noqa: ANN401  what the signal says
-    """Nothing is migrated that Django would leave as it is, and call whole."""
-    from reprocessing.models import server  # noqa: PLC0415  # there are no models before the applications are ready
+def _stopped_halfway(*, databases: Collection[str] | None = None, **_: Any) -> list[checks.Error]:  # noqa: ANN401  Django's
+    """Nothing is migrated, nor called whole, that Django would leave as it is."""
+    from reprocessing.pipeline.diagnose import database  # noqa: PLC0415  # no models before the applications are ready
 
-    if missing := server.halfway():
-        raise CommandError(
-            f"This database stopped halfway through migrations that are one by now: it lacks {', '.join(missing)}. "
-            "Migrate it with the version of this service that has them as files, and then with this one."
-        )
+    found = database.halfway() if DEFAULT_DB_ALIAS in (databases or ()) else None
+    return [] if found is None else [checks.Error(f"{found.what} {found.why}", hint=found.cure, id="redrive.E001")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from django.db import transaction
@@ -96,16 +95,6 @@ _OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_review WHERE operation_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_operation WHERE id = ANY(%(ids)b::bigint[])",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    lane_id: int
 
 
 def forget(*, history: float, limit: int) -> int:

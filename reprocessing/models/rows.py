@@ -11,7 +11,7 @@ from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from django.db import OperationalError, connection, transaction
-from psycopg.rows import BaseRowFactory, class_row, scalar_row
+from psycopg.rows import BaseRowFactory, class_row, tuple_row
 
 Shape = TypeVar("Shape")
 Done = TypeVar("Done")
@@ -36,11 +36,12 @@ def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
     Raises:
         TypeError: a value is of another kind, which is a mistake of whoever wrote the statement.
+        ValueError: there is another column.
         django.db.Error: as the ORM would.
     """
-    found = _all(scalar_row, statement, parameters)
+    found = [value for (value,) in _all(tuple_row, statement, parameters)]
     for value in found:
-        if not isinstance(value, kind):
+        if type(value) is not kind:
             raise TypeError(f"Postgres answered with {type(value).__name__} where {kind.__name__} was expected.")
     return found
 
@@ -50,7 +51,7 @@ def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, 
 
     Raises:
         TypeError: it is of another kind.
-        ValueError: there was no row, or more than one.
+        ValueError: there was no row, or more than one, or another column.
         django.db.Error: as the ORM would.
     """
     (only,) = column(kind, statement, parameters)
@@ -58,7 +59,9 @@ def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, 
 
 
 def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
-    """Run the statement; how many rows it touched. Outside a transaction a deadlock's victim is run again.
+    """Run the statement; how many rows it touched, or answered with.
+
+    Outside a transaction a deadlock's victim is run again.
 
     Raises:
         django.db.Error: as the ORM would.

@@ -41,21 +41,19 @@ def pending() -> list[str]:
     """The migrations that are not applied, as APP.NAME."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [*halfway(), *(f"{one.app_label}.{one.name}" for one, _ in plan)]
+    return [f"{one.app_label}.{one.name}" for one, _ in plan]
 
 
 def halfway() -> list[str]:
-    """Those that are not applied, as APP.NAME, of migrations that another stands for, and some of which are.
+    """What an app lacks, as APP.NAME, of migrations whose files are gone, where one that stands for some has a part.
 
-    Django passes over the other then, and over what is missing, and says that all is applied.
+    Django passes over that one then, and over what is missing, and says that all is applied.
     """
     loader = MigrationLoader(connection)
-    left = list[str]()
-    for one in loader.disk_migrations.values():
-        missing = [key for key in one.replaces if key not in loader.applied_migrations]
-        if len(missing) < len(one.replaces):
-            left += [f"{app}.{name}" for app, name in missing]
-    return left
+    gone = {one: set(one.replaces) - loader.disk_migrations.keys() for one in loader.disk_migrations.values()}
+    lacking = {one: keys - loader.applied_migrations.keys() for one, keys in gone.items()}
+    apps = {one.app_label for one, keys in lacking.items() if 0 < len(keys) < len(gone[one])}
+    return sorted(f"{app}.{name}" for one, keys in lacking.items() if one.app_label in apps for app, name in keys)
 
 
 def has_dlqs() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -12,6 +12,7 @@ from reprocessing.models import hold, server, stops
 _NAME: Final = "PostgreSQL"
 #: Django 5.2's oldest, as the server counts. Django: Databases, PostgreSQL notes.
 _OLDEST: Final = 14
+_NAMED: Final = 5  #: migrations, before the rest is counted
 _OWN: Final = timedelta(seconds=1)  #: two readings of one clock are not further apart
 
 
@@ -21,11 +22,9 @@ def remarks() -> Iterator[Remark]:
     Raises:
         django.db.Error: it does not answer.
     """
-    if missing := server.pending():
-        names = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")  # noqa: PLR2004
-        why = "Commands and workers of this version fail, or act on tables of another."
-        yield ill(_NAME, f"Migrations are not applied: {names}.", why, "manage.py migrate")
-        return  # what follows asks for what they make
+    if unusable := halfway() or _unmigrated():
+        yield unusable
+        return  # what follows asks for what migrations make
     found = server.server()
     version = found.version // 10_000
     if version < _OLDEST:
@@ -43,6 +42,34 @@ def remarks() -> Iterator[Remark]:
     yield from _stops()
     if not server.has_dlqs():
         yield note("every dlq", "None has been added yet.", "manage.py add_dlq NAME --url URL --confirm")
+
+
+def halfway() -> Remark | None:
+    """That another version has to finish its migrations, where that is so.
+
+    Raises:
+        django.db.Error: it does not answer.
+    """
+    if not (missing := server.halfway()):
+        return None
+    what = f"It stopped halfway through migrations that are fewer by now: it lacks {_named(missing)}."
+    cure = (
+        "Migrate it with the version of this service that has these as files, and then with this one. "
+        "One that is new, and holds nothing, is to be dropped and made anew."
+    )
+    return ill(_NAME, what, "Django would pass over these, and call it whole.", cure)
+
+
+def _unmigrated() -> Remark | None:
+    if not (missing := server.pending()):
+        return None
+    why = "Commands and workers of this version fail, or act on tables of another."
+    return ill(_NAME, f"Migrations are not applied: {_named(missing)}.", why, "manage.py migrate")
+
+
+def _named(migrations: Sequence[str]) -> str:
+    more = len(migrations) - _NAMED
+    return ", ".join(migrations[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _stops() -> Iterator[Remark]:

@@ -2,48 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 import pytest
-from django.core.management import CommandError, call_command
-from django.db import connection
+from django.core.checks import run_checks
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection, migrations
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from reprocessing.domain.diagnosis import Grade
 from reprocessing.models import server
+from reprocessing.pipeline.diagnose import database
 
 pytestmark = pytest.mark.django_db
 
 OURS, LAST = "reprocessing", "0021_set_to_what_there_is"
+CURE = (
+    "Migrate it with the version of this service that has these as files, and then with this one. "
+    "One that is new, and holds nothing, is to be dropped and made anew."
+)
 
 
 @pytest.fixture
 def recorder() -> MigrationRecorder:
     """Of a database that knows those alone that were replaced."""
     recorder = MigrationRecorder(connection)
-    migrations = [one for (app, _), one in MigrationLoader(connection).disk_migrations.items() if app == OURS]
-    for one in migrations:
+    ours = [one for (app, _), one in MigrationLoader(connection).disk_migrations.items() if app == OURS]
+    for one in ours:
         recorder.record_unapplied(OURS, one.name)
-    replaced = [name for one in migrations for _, name in one.replaces]
+    replaced = [name for one in ours for _, name in one.replaces]
     assert (len(replaced), set(replaced)) == (21, {name for app, name in recorder.applied_migrations() if app == OURS})
     return recorder
 
 
+def forget_from(recorder: MigrationRecorder, first: str) -> None:
+    for app, name in recorder.applied_migrations():
+        if app == OURS and name >= first:
+            recorder.record_unapplied(app, name)
+
+
 def test_a_database_that_has_every_migration_that_was_replaced_lacks_nothing(recorder: MigrationRecorder) -> None:
-    assert server.pending() == []
+    assert (server.halfway(), server.pending()) == ([], [])
 
 
-def test_one_that_lacks_some_of_them_is_not_migrated_and_said_to_lack_them(recorder: MigrationRecorder) -> None:
+@pytest.mark.parametrize("options", [{}, {"check_unapplied": True}, {"plan": True}])
+def test_one_that_lacks_some_of_them_is_not_migrated_nor_called_whole(
+    recorder: MigrationRecorder, options: dict[str, bool]
+) -> None:
     recorder.record_unapplied(OURS, LAST)
-    with pytest.raises(CommandError) as refused:
-        call_command("migrate", verbosity=0)
-    assert str(refused.value) == (
-        f"This database stopped halfway through migrations that are one by now: it lacks {OURS}.{LAST}. "
-        "Migrate it with the version of this service that has them as files, and then with this one."
-    )
-    assert server.pending() == [f"{OURS}.{LAST}"]
+    with pytest.raises(SystemCheckError) as refused:
+        call_command("migrate", verbosity=0, skip_checks=False, **options)
+    assert (
+        f"?: (redrive.E001) It stopped halfway through migrations that are fewer by now: it lacks {OURS}.{LAST}. "
+        "Django would pass over these, and call it whole.\n"
+        f"\tHINT: {CURE}\n"
+    ) in str(refused.value)
+
+
+def test_the_doctor_sends_nobody_to_a_migrate_that_is_refused(recorder: MigrationRecorder) -> None:
+    recorder.record_unapplied(OURS, LAST)
+    assert [(one.grade, one.cure) for one in database.remarks()] == [(Grade.ILL, CURE)]
+
+
+def test_all_that_it_lacks_is_counted_and_the_first_are_named(recorder: MigrationRecorder) -> None:
+    forget_from(recorder, "0003")
+    found = database.halfway()
+    assert found is not None
+    lacks = server.halfway()
+    assert [name.split(".")[1][:4] for name in lacks] == [f"{n:04}" for n in range(3, 22)]
+    assert found.what.endswith(f"it lacks {', '.join(lacks[:5])} and 14 more.")
+
+
+def test_one_that_has_the_first_of_both_alone_is_to_be_migrated_further(recorder: MigrationRecorder) -> None:
+    first, second = sorted(name for app, name in MigrationLoader(connection).disk_migrations if app == OURS)
+    forget_from(recorder, "0001")
+    for key in MigrationLoader(connection).disk_migrations[OURS, first].replaces:
+        recorder.record_applied(*key)
+    recorder.record_applied(OURS, first)
+    assert (server.halfway(), server.pending()) == ([], [f"{OURS}.{second}"])
+    assert [(one.what, one.cure) for one in database.remarks()] == [
+        (f"Migrations are not applied: {OURS}.{second}.", "manage.py migrate")
+    ]
 
 
 def test_an_empty_database_is_not_halfway(recorder: MigrationRecorder) -> None:
-    for app, name in recorder.applied_migrations():
-        if app == OURS:
-            recorder.record_unapplied(app, name)
+    forget_from(recorder, "0001")
     assert server.halfway() == []
+
+
+class _Both(migrations.Migration):
+    replaces: ClassVar[list[tuple[str, str]]] = [("theirs", "0001_a"), ("theirs", "0002_b")]
+
+
+def test_an_app_that_has_the_files_yet_is_djangos_to_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
+    load: Callable[[MigrationLoader], Any] = MigrationLoader.load_disk
+
+    def with_another(loader: MigrationLoader) -> None:
+        load(loader)
+        parts = [migrations.Migration(name, "theirs") for name in ("0001_a", "0002_b")]
+        for one in (_Both("0001_both", "theirs"), *parts):
+            loader.disk_migrations["theirs", one.name] = one
+
+    monkeypatch.setattr(MigrationLoader, "load_disk", with_another)
+    MigrationRecorder(connection).record_applied("theirs", "0001_a")
+    assert server.halfway() == []
+
+
+def test_no_database_is_asked_where_a_check_is_not_of_databases(recorder: MigrationRecorder) -> None:
+    recorder.record_unapplied(OURS, LAST)
+    assert [one.id for one in run_checks(databases=["default"]) if one.id == "redrive.E001"] == ["redrive.E001"]
+    assert [one for one in run_checks() if one.id == "redrive.E001"] == []

@@ -30,6 +30,13 @@ def test_a_value_of_another_kind_than_was_asked_for_is_refused() -> None:
         rows.value(int, "SELECT '1' AS n", {})
     with pytest.raises(TypeError, match="Postgres answered with NoneType where int was expected"):
         rows.column(int, "SELECT 1 AS n UNION ALL SELECT NULL", {})
+    with pytest.raises(TypeError, match="Postgres answered with bool where int was expected"):
+        rows.value(int, "SELECT true AS n", {})
+
+
+def test_a_column_beside_another_is_refused() -> None:
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        rows.column(int, "SELECT 1 AS id, 2 AS lane_id", {})
 
 
 @pytest.mark.parametrize("least", [0, 2])
