@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import sys
 
-TABLE_IS_MISSING = "42P01"  # PostgreSQL's code
+# PostgreSQL's codes
+TABLE_IS_MISSING = "42P01"
+IS_THERE = frozenset({"42P07", "42701", "42710", "42723", "23505"})  # a table, column, object, function, row
 
 
 def open_what_is_closed() -> None:
@@ -44,7 +46,7 @@ def main() -> None:
 
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415  # after the choice of settings
     from django.core.management import execute_from_command_line  # noqa: PLC0415  # as above
-    from django.db.utils import OperationalError, ProgrammingError  # noqa: PLC0415  # as above
+    from django.db.utils import IntegrityError, OperationalError, ProgrammingError  # noqa: PLC0415  # as above
 
     try:
         execute_from_command_line(sys.argv)
@@ -52,10 +54,16 @@ def main() -> None:
         sys.exit(f"{error}")
     except OperationalError as error:
         sys.exit(f"PostgreSQL cannot be used: {error}".strip())
-    except ProgrammingError as error:
-        if getattr(error.__cause__, "sqlstate", None) != TABLE_IS_MISSING:
+    except (IntegrityError, ProgrammingError) as error:
+        code = getattr(error.__cause__, "sqlstate", None)
+        if code == TABLE_IS_MISSING:
+            sys.exit("The database has not all of its tables yet. Run: python manage.py migrate")
+        if code not in IS_THERE or sys.argv[1:2] != ["migrate"]:
             raise
-        sys.exit("The database has not all of its tables yet. Run: python manage.py migrate")
+        sys.exit(
+            f"What a migration makes is there already: {str(error).strip().splitlines()[0]}. Where another migrate was "
+            "under way, run this one again. A database that is new, holds nothing, and stays so: drop it, make it anew."
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,25 @@ import uuid
 import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import ProjectState
+
+
+class KeysAtOnce(migrations.RunSQL):
+    """What Django puts off to a transaction's end is done now: else it records the migration after it has committed.
+
+    Who is killed between the two has tables that no migration knows of.
+    """
+
+    def database_forwards(
+        self,
+        app_label: str,  # noqa: ARG002  # Django's own signature, also below
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,  # noqa: ARG002
+        to_state: ProjectState,  # noqa: ARG002
+    ) -> None:
+        while schema_editor.deferred_sql:
+            schema_editor.execute(schema_editor.deferred_sql.pop(0), None)
 
 
 class Migration(migrations.Migration):
@@ -2349,4 +2368,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        KeysAtOnce(migrations.RunSQL.noop, migrations.RunSQL.noop),
     ]

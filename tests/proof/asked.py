@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.proof.ledger import Ledger, LedgerIsShut
-from tests.proof.names import LAYERS, begun, names, without_servers
+from tests.proof.names import A_NUMBER, LAYERS, begun, is_number, names, without_servers
 
 HERE: Final = Path(__file__).parent
 _NUMBERS: Final = ("PROVE_REPETITION", "PROVE_SEED", "PROVE_SEEDS", "PROVE_BOOTHS")
@@ -61,8 +61,8 @@ def _quick(environment: Mapping[str, str], layer: str, ledger: Ledger) -> Iterat
     if _is_endless(minutes):
         yield f"MINUTES is {minutes!r}: how many minutes each test may take, such as 10 or 0.5."
     for name in _NUMBERS:
-        if name in environment and not environment[name].isdecimal():
-            yield f"{name} is {environment[name]!r}: it is a whole number, such as 3."
+        if name in environment and not is_number(environment[name]):
+            yield f"{name} is {environment[name]!r}: it is {A_NUMBER}, such as 3."
     if environment.get("PROVE_BOOTHS", "1").strip("0") == "":
         yield "PROVE_BOOTHS is 0: how many trials there are at a time, such as 3."
     try:

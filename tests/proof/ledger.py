@@ -15,12 +15,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from tests.proof.names import LAYERS
+from tests.proof.names import LAYERS, NUMBERED, is_number
 
 HOME: Final = Path(__file__).resolve().parents[2] / ".proof"
-#: Layers whose cases are numbers, and how many figures one has at the most.
-NUMBERED: Final = frozenset({"simulation", "machine"})
-_FIGURES: Final = 18
 #: Nothing is counted that often.
 _MOST: Final = 1e15
 
@@ -161,5 +158,4 @@ def _entry(line: bytes) -> Entry | None:
         return None
     if not all(isinstance(one, int | float) and abs(one) <= _MOST for one in said.figures.values()):  # NaN is not
         return None
-    is_number = entry.name.isdecimal() and len(entry.name) <= _FIGURES
-    return entry if entry.layer in LAYERS and (is_number or entry.layer not in NUMBERED) else None
+    return entry if entry.layer in LAYERS and (is_number(entry.name) or entry.layer not in NUMBERED) else None

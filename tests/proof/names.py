@@ -12,6 +12,9 @@ import django
 
 LAYERS: Final = ("simulation", "machine", "failpoints", "dependencies", "planted", "poison")
 SCREENS: Final = "screens/"  #: how the names of those cases of `poison` begin that are looked at on screens
+NUMBERED: Final = frozenset({"simulation", "machine"})  #: layers whose cases are numbers
+_FIGURES: Final = 18
+A_NUMBER: Final = f"a whole number of at most {_FIGURES} figures"
 PLACES: Final = ("first", "middle", "last")
 IN_TURN: Final = "all in turn for ten minutes"
 KILLED: Final = "kill to leased again"
@@ -45,6 +48,11 @@ def begun(asked: str, some: Iterable[str]) -> list[str]:
     """
     found = [name for name in some if name.startswith(asked) and asked.startswith(SCREENS) == name.startswith(SCREENS)]
     return [asked] if asked in found else found
+
+
+def is_number(name: str) -> bool:
+    """Whether a case of a layer whose cases are numbers can have this name."""
+    return name.isdecimal() and len(name) <= _FIGURES
 
 
 def misused(sentence: str) -> NoReturn:

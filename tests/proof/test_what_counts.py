@@ -66,7 +66,10 @@ def test_a_time_without_end_and_none_at_all_are_refused(minutes: str, tmp_path: 
 
 @pytest.mark.parametrize("name", ["PROVE_SEED", "PROVE_SEEDS", "PROVE_REPETITION", "PROVE_BOOTHS"])
 def test_a_number_that_is_none_is_refused(name: str, tmp_path: Path) -> None:
-    assert refused({name: "abc"}, ledger=_kept(tmp_path)) == f"{name} is 'abc': it is a whole number, such as 3."
+    for asked in ("abc", "-1", "1" * 19):  # the ledger passes over what is longer
+        assert refused({name: asked}, ledger=_kept(tmp_path)) == (
+            f"{name} is {asked!r}: it is a whole number of at most 18 figures, such as 3."
+        )
     assert refused({name: "3"}, ledger=_kept(tmp_path)) == ""
 
 

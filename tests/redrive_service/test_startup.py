@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 from django.core.management import get_commands
 
@@ -150,6 +151,27 @@ def test_a_database_without_tables_is_told_in_a_sentence() -> None:
 
     assert done.returncode == 1
     assert done.stderr == "The database has not all of its tables yet. Run: python manage.py migrate\n"
+
+
+@pytest.mark.parametrize("made", ["TABLE django_content_type (id int)", "TYPE django_content_type AS (id int)"])
+def test_what_a_migration_makes_and_is_there_already_is_told_in_a_sentence(made: str) -> None:
+    server, name = os.environ["DATABASE_URL"].rpartition("/")[0], f"half_made_{os.getpid()}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
+        try:
+            with psycopg.connect(f"{server}/{name}") as other:
+                other.execute(f"CREATE {made}".encode())
+            done = start("manage.py migrate", **{**os.environ, "DATABASE_URL": f"{server}/{name}"})
+        finally:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("What a migration makes is there already: ")
+    assert done.stderr.endswith(
+        "Where another migrate was under way, run this one again. "
+        "A database that is new, holds nothing, and stays so: drop it, make it anew.\n"
+    )
+    assert "Traceback" not in done.stderr
 
 
 CLOSED = """

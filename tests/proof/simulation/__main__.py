@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.proof.asked import refused
-from tests.proof.names import misused
+from tests.proof.names import A_NUMBER, is_number, misused
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or not sys.argv[1].isdecimal():
-        misused("Usage: .venv/bin/python -m tests.proof.simulation SEED, where SEED is a whole number.")
+    if len(sys.argv) != 2 or not is_number(sys.argv[1]):
+        misused(f"Usage: .venv/bin/python -m tests.proof.simulation SEED, where SEED is {A_NUMBER}.")
     if why := refused(os.environ):
         sys.exit(why)
     os.environ["PROVE_SEED"] = sys.argv[1]

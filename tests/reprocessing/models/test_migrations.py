@@ -115,3 +115,11 @@ def test_no_database_is_asked_where_a_check_is_not_of_databases(recorder: Migrat
     recorder.record_unapplied(OURS, LAST)
     assert [one.id for one in run_checks(databases=["default"]) if one.id == "redrive.E001"] == ["redrive.E001"]
     assert [one for one in run_checks() if one.id == "redrive.E001"] == []
+
+
+def test_tables_and_the_record_of_their_migration_are_of_one_transaction() -> None:
+    loader = MigrationLoader(connection)
+    for key in sorted(key for key in loader.disk_migrations if key[0] == OURS):
+        with connection.schema_editor(collect_sql=True, atomic=False) as editor:
+            loader.disk_migrations[key].apply(loader.project_state(key, at_end=False), editor, collect_sql=True)
+            assert (key, editor.deferred_sql) == (key, [])  # else Django records it after the commit
