@@ -174,6 +174,14 @@ def test_what_a_migration_makes_and_is_there_already_is_told_in_a_sentence(made:
     assert "Traceback" not in done.stderr
 
 
+def test_what_is_there_already_without_a_migrate_is_not_taken_for_one() -> None:
+    twice = "connection.cursor().execute('CREATE TEMP TABLE a (); CREATE TEMP TABLE a ()')"
+    done = start_as(["manage.py", "shell", "-c", f"from django.db import connection; {twice}"], **os.environ)
+
+    assert done.returncode == 1
+    assert done.stderr.endswith('ProgrammingError: relation "a" already exists\n')
+
+
 CLOSED = """
 import os, sys
 for number in (0, 1, 2):
