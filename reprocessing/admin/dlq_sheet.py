@@ -39,9 +39,17 @@ _SHAPES: Final = "system:NAME, attribute:NAME, body:JMESPATH, message-id, conten
 _ROW: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
-    "message_type", "tenant", "waves", "wave_success", "role_arn", "custody_limit",
+    "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "custody_limit",
 )  # fmt: skip
-_MAY_BE_EMPTY: Final = ("quiet_for", "receive_ceiling", "parking_url", "message_type", "tenant", "role_arn")
+_MAY_BE_EMPTY: Final = (
+    "give_up_after",
+    "quiet_for",
+    "receive_ceiling",
+    "parking_url",
+    "message_type",
+    "tenant",
+    "role_arn",
+)
 _TASKS: Final = {
     "strips_eta": "Tasks go without their eta", "strips_expires": "Tasks go without their expiry",
     "resets_retries": "Tasks go as if never retried", "renews_id": "Tasks go under new ids",
@@ -58,7 +66,7 @@ class DlqSheet(Pace, Sheet):
         ("Attempts", ("max_attempts", "backoff_base", "backoff_cap", "backoff_jitter")),
         ("What people may read who may not see payloads", ("open_fields",)),
         ("(Outcome and pace, of all its targets)", PACE),
-        ("(Waves, breakers and ramps)", ("waves", "wave_success", *BRAKES)),
+        ("(Waves, breakers and ramps)", ("waves", "wave_success", "give_up_after", *BRAKES)),
         ("(Schedule, in mode automatic)", ("interval", "crontab", "at_once")),
         ("(Custody and parking)", ("delete_when", "custody_limit", "quiet_for", "receive_ceiling", "parking_url")),
         ("(What rules know its letters by)", ("message_type", "tenant")),
@@ -97,6 +105,12 @@ class DlqSheet(Pace, Sheet):
     )  # fmt: skip
     waves = choice("Runs go in waves", _YES_NO)
     wave_success = number("Share of a wave that has to go well", least=0, most=1)
+    give_up_after = number(
+        "Give up after (s)",
+        "In mode automatic: the run pauses, and a person is called, when nothing went well at a target for so long. "
+        "Empty: never.",
+        least=1, most=FORTNIGHT,
+    )  # fmt: skip
     interval = whole("Polled every so many seconds", "By default 60.", most=FORTNIGHT)
     crontab = CrontabField(
         required=False, max_length=200, label="Or by a crontab", help_text="Minute hour day month weekday."
@@ -248,7 +262,7 @@ def _usual(begin: dict[str, Any]) -> dict[str, Any]:
     new = DeadLetterQueue()
     plain = (
         "mode", "missing_key", "stale", "parked_head", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter",
-        "wave_success",
+        "wave_success", "give_up_after",
     )  # fmt: skip
     return {
         **{one: getattr(new, one) for one in plain},

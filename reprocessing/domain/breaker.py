@@ -102,11 +102,15 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
     if failed is None:
         return Frees(successes)
     if failed:
-        longer = min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
-        return Opens(longer, f"the canary failed after a rest of {rest:g} s")
+        return Opens(next_rest(policy, rest), f"the canary failed after a rest of {rest:g} s")
     if successes + 1 < policy.closes_after:
         return Frees(successes + 1)
     return Closes("the canary went well" if policy.closes_after == 1 else f"{successes + 1} canaries went well")
+
+
+def next_rest(policy: Policy, rest: float) -> float:
+    """Return the seconds that a breaker rests after a rest of `rest` seconds (0: it was closed)."""
+    return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
 
 
 def _longest_row(sends: Sends) -> int:

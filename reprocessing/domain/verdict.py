@@ -36,7 +36,14 @@ class Park:
     detail: str = ""
 
 
-Verdict = Go | Wait | Skip | Park
+@dataclass(frozen=True, slots=True)
+class OpenBreaker:
+    """It has no attempts left, and nothing else goes well at its target: the attempts do not count, and it waits."""
+
+    why: str
+
+
+Verdict = Go | Wait | Skip | Park | OpenBreaker
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,16 +66,37 @@ class Stop:
     why: str
 
 
-Verdict = Wait | Next | Again | Stop
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The breakers of the letters that failed open, and the waves begin anew with one letter; `why` as above."""
+
+    why: str
 
 
-def judge(count: Count, *, success: float) -> Verdict:
+Verdict = Wait | Next | Again | Stop | Rest
+
+
+def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
     """What follows for a run from what is known of its open wave.
 
     Args:
         count: of its letters.
         success: the share of them, 0 to 1, that has to go well.
+        heals: nobody watches the run: where it would stop itself, or send the next wave of one at once, it rests.
     """
+    verdict = _judge(count, success)
+    if not heals:
+        return verdict
+    match verdict:
+        case Stop(why):
+            return Rest(why)
+        case Again() if count.failed:
+            return Rest("the first letter of its waves failed")
+        case _:
+            return verdict
+
+
+def _judge(count: Count, success: float) -> Verdict:
     if count.size is None:
         return _judge_the_last(count, success)
     possible = count.size - count.silent

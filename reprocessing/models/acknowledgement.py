@@ -13,8 +13,9 @@ from reprocessing.models.rule import BACKOFF
 from reprocessing.models.settlement import Deletable
 
 _NAMED = f"""
-SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.forgiven AS attempts, d.max_attempts, a.run_id,
-       a.breaker_id, {BACKOFF}
+SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.forgiven AS attempts, a.run_id, a.breaker_id,
+       l.attempts - l.forgiven - l.spared >= d.max_attempts AND NOT EXISTS (
+            SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing') AS spent, {BACKOFF}
   FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
@@ -139,7 +140,8 @@ class Named:
     """An attempt that something was said of, and what its failure would come to.
 
     Attributes:
-        attempts: what counts against the limit.
+        attempts: since a person released the letter.
+        spent: its failure leaves the letter without an attempt, and nobody asks others of its target first.
         backoff_base: the letter's own, where a rule gave it one; likewise the other two.
     """
 
@@ -147,9 +149,9 @@ class Named:
     lane_id: int
     dlq_id: int
     attempts: int
-    max_attempts: int
     run_id: int | None
     breaker_id: int | None
+    spent: bool
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None

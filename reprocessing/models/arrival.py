@@ -61,7 +61,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A copy that is a letter of ours, come back. `attempts`: what counts against the limit.
+    """A copy that is a letter of ours, come back. `attempts`: since a person released it.
 
     The backoff is the letter's own, where a rule gave it one.
     """

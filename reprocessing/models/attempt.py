@@ -29,7 +29,8 @@ class Attempt(models.Model):
     was its letter's last, nobody knows whether it went out, and it holds its lane until then. `breaker_epoch`: that of
     its breaker when it was sent. `ill`: it speaks against the target, or for it; null: nothing is known, or nothing
     follows. It rises when its consumer says of an attempt that was closed as another that it failed.
-    `wave`: on the first attempt of a letter in its run, where that goes in waves.
+    `wave`: on the first attempt of a letter in its run, where that goes in waves. `spared`: it failed because its
+    target was down, and does not count against the dlq's limit; it may be found out later.
     """
 
     letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="history", db_index=False)
@@ -56,6 +57,7 @@ class Attempt(models.Model):
     breaker_epoch = models.BigIntegerField(db_default=0)
     wave = models.ForeignKey(Wave, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     ill = models.BooleanField(null=True, blank=True)
+    spared = models.BooleanField(db_default=False)
 
     class Meta:
         db_table = "redrive_attempt"

@@ -110,7 +110,7 @@ WITH target AS (
                 ELSE 0 END AS unsettled
       FROM redrive_target t WHERE t.id = ANY(%(targets)b::bigint[])
 )
-SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, t.unwell, t.unsettled, b.ramp,
+SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch, t.unwell, t.unsettled, b.ramp,
        coalesce(extract(epoch FROM coalesce(b.retry_at, b.canary_until) - redrive_now()), 0)::float8 AS rest,
        b.ramp_from < 1 AND b.ramp_at + make_interval(secs => b.ramp_every) <= redrive_now() AS step_due,
        c.rate AS class_rate, c.burst AS class_burst,
@@ -149,6 +149,7 @@ class Brake:
     target_id: int
     rate_class_id: int | None
     state: str
+    epoch: int
     unwell: str | None
     unsettled: int
     ramp: float

@@ -65,7 +65,8 @@ class Breaker(models.Model):
 
     State: `epoch` rises with every change and with every canary; attempts carry the one they were sent in. Only the
     outcome of the canary of this very epoch moves a half-open breaker. `canary_until` is the canary's lease; null: the
-    slot is free. `ramp` is the share of the rate that is allowed now, `ramp_ill` what share failed at its last step.
+    slot is free. `failing_since`: nothing has gone well there since; null: not known to fail. `ramp` is the share of
+    the rate that is allowed now, `ramp_ill` what share failed at its last step.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="breakers", db_index=False)
@@ -88,6 +89,7 @@ class Breaker(models.Model):
     rest = models.FloatField(db_default=0.0)
     retry_at = models.DateTimeField(null=True, blank=True)
     canary_until = models.DateTimeField(null=True, blank=True)
+    failing_since = models.DateTimeField(null=True, blank=True)
     successes = models.IntegerField(db_default=0)
     ramp = models.FloatField(db_default=0.1)
     ramp_at = models.DateTimeField(db_default=Now())
@@ -128,6 +130,10 @@ class Breaker(models.Model):
             models.CheckConstraint(
                 condition=Q(canary_until=None) | Q(state=BreakerState.HALF_OPEN.value),
                 name="only_a_half_open_breaker_has_a_canary",
+            ),
+            models.CheckConstraint(
+                condition=Q(failing_since=None) | ~Q(state=BreakerState.CLOSED.value),
+                name="a_closed_breaker_is_not_failing",
             ),
         ]
 

@@ -1,4 +1,4 @@
-"""Breakers and ramps, moved by what the attempts say. Each call is harmless when it is doubled, or lost.
+"""Breakers, moved by what the attempts say. Each call is harmless when it is doubled, or lost.
 
 Called after the commit that recorded outcomes, and outside any transaction: what it reads is what is written by then,
 and a row is moved only where nobody has moved it since (compare and set).
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from reprocessing.domain import breaker, ramp
+from reprocessing.domain import breaker
 from reprocessing.domain.breaker import Closes, Frees, Opens, Policy
-from reprocessing.domain.ramp import Pace, Ramp
 from reprocessing.models import rows, sends
 from reprocessing.models.bearings import NAME
 from reprocessing.models.breaker import BreakerState
 from reprocessing.models.sends import Window
+from reprocessing.store.safety import rate_ramps
+from reprocessing.store.safety.spared_attempts import spare_epochs
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,8 @@ UPDATE redrive_breaker b
        since = CASE WHEN m.state <> b.state THEN k.now ELSE b.since END, why = coalesce(m.why, b.why),
        retry_at = CASE WHEN m.state = 'open' THEN k.now + make_interval(secs => m.rest) END,
        canary_until = m.until,
+       failing_since = CASE m.state WHEN 'open' THEN coalesce(b.failing_since, k.now)
+                            WHEN 'half_open' THEN CASE WHEN m.successes = 0 THEN b.failing_since END END,
        ramp = CASE WHEN m.state = 'closed' THEN b.ramp_from ELSE b.ramp END,
        ramp_ill = CASE WHEN m.state = 'closed' THEN 0 ELSE b.ramp_ill END,
        ramp_at = CASE WHEN m.state = 'closed' THEN k.now ELSE b.ramp_at END,
@@ -67,34 +70,6 @@ UPDATE redrive_breaker b
    AND (m.state = 'open' OR b.canary_until IS NOT DISTINCT FROM m.slot)
 RETURNING b.id
 """
-
-_DUE = """
-SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
-       b.ramp > b.ramp_from
-       AND extract(epoch FROM redrive_now() - b.ramp_at) >= greatest(%(idle)b::float8, 2 * b.ramp_every) AS idle
-  FROM redrive_breaker b
- WHERE b.id = ANY(%(ids)b::bigint[]) AND b.state = 'closed' AND b.ramp_from < 1
-   AND extract(epoch FROM redrive_now() - b.ramp_at) >= b.ramp_every
- ORDER BY b.id
-"""
-
-_CLIMB = """
-UPDATE redrive_breaker b
-   SET ramp = greatest(m.ramp, b.ramp_from), ramp_ill = m.ill, ramp_why = m.why, ramp_at = redrive_now()
-  FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(ats)b::timestamptz[], %(ramps)b::float8[],
-              %(ills)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, ill, why)
- WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
-"""
-
-# Every step, at the whole rate too, is written down: so `ramp_at` says when something was settled last.
-_REST = """
-UPDATE redrive_breaker
-   SET ramp = ramp_from, ramp_ill = 0, ramp_at = redrive_now(), ramp_why = %(why)b::text
- WHERE (%(ids)b::bigint[] IS NULL OR id = ANY(%(ids)b::bigint[])) AND state = 'closed' AND ramp > ramp_from
-   AND extract(epoch FROM redrive_now() - ramp_at) >= greatest(%(idle)b::float8, 2 * ramp_every)
-"""
-
-_IDLE_WHY = f"from its start: nothing had been settled for {ramp.IDLE / 60:g} minutes before"
 
 _WATCHED = "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id"
 
@@ -208,7 +183,32 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
         "successes": [one.successes for one in wanted],
         "whys": [one.why for one in wanted],
     }
-    return set(rows.column(int, _MOVE, values))
+    opened = {(one.row.id, one.row.epoch) for one in wanted if one.state == BreakerState.OPEN}
+
+    def move() -> set[int]:
+        moved = set(rows.column(int, _MOVE, values))
+        spare_epochs({(breaker_id, epoch) for breaker_id, epoch in opened if breaker_id in moved})
+        return moved
+
+    return rows.whole(move) if opened else move()
+
+
+def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved]:
+    """Open breakers over what attempts in a row do not show: a wave that failed, a message that used up its attempts.
+
+    Args:
+        failures: breakers that are not open, each with the epoch in which the failed attempts were sent; one that has
+            been moved since is left alone.
+        why: what failed.
+    """
+    found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
+    wanted = [
+        _Move(one, BreakerState.OPEN, breaker.next_rest(one.policy, one.rest), 0, why=why)
+        for one in found
+        if (one.id, one.epoch) in failures
+    ]
+    done = _move(wanted) if wanted else set()
+    return [_told(one) for one in wanted if one.row.id in done]
 
 
 def _told(one: _Move) -> Moved:
@@ -225,59 +225,5 @@ def sweep() -> list[Moved]:
 
     Ramps of which nothing is known any more go back to their start.
     """
-    after_rest()
+    rate_ramps.after_rest()
     return look(rows.column(int, _WATCHED, {}))
-
-
-@dataclass(frozen=True, slots=True)
-class _Due:
-    id: int
-    epoch: int
-    ramp_from: float
-    ramp: float
-    ramp_ill: float
-    ramp_at: datetime
-    idle: bool
-
-
-def climb(ids: Collection[int]) -> int:
-    """Take the step of the ramp that is due, if anything was settled since the last one; how many took one.
-
-    One statement reads the rows; where no step is due, that is all. Where nothing was settled for long before, the ramp
-    begins anew.
-    """
-    due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": ramp.IDLE})
-    if not due:
-        return 0
-    sizes = [breaker.WINDOW] * len(due)
-    seen = sends.windows([one.id for one in due], [one.epoch for one in due], sizes, settled=True)
-    steps = [(one, pace) for one in due if (pace := _pace(one, seen[one.id]))]
-    if not steps:
-        return 0
-    values = {
-        "ids": [one.id for one, _ in steps],
-        "epochs": [one.epoch for one, _ in steps],
-        "ats": [one.ramp_at for one, _ in steps],
-        "ramps": [pace.share for _, pace in steps],
-        "ills": [pace.ill for _, pace in steps],
-        "whys": [pace.why for _, pace in steps],
-    }
-    return rows.execute(_CLIMB, values)
-
-
-def _pace(row: _Due, seen: Window) -> Pace | None:
-    now = Ramp(start=row.ramp_from, share=row.ramp, ill=row.ramp_ill)
-    if row.idle:
-        return ramp.anew(now, _IDLE_WHY)
-    if seen.settled_at is None or seen.settled_at <= row.ramp_at:
-        return None
-    return ramp.step(now, seen.sends)
-
-
-def after_rest(ids: Collection[int] | None = None) -> int:
-    """Put ramps back to their start where nothing was settled for long; how many. None: of all breakers.
-
-    To be called before letters go: one statement, which as a rule finds nothing.
-    """
-    values = {"ids": None if ids is None else sorted(set(ids)), "idle": ramp.IDLE, "why": _IDLE_WHY}
-    return rows.execute(_REST, values)

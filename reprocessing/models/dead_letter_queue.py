@@ -74,10 +74,12 @@ class DeadLetterQueue(models.Model):
     Durations are seconds. `quiet_for` null: the visibility timeout of the letter's origin. `receive_ceiling` null: off.
     `message_type` and `tenant` are selectors that rules ask, empty: letters have none. `wave_success`: the share of a
     wave that has to go well before the next one. `open_fields`: JMESPath expressions of what people may read in a body
-    who may not see payloads. `native_at`: since when AWS was told to move its messages by itself, to `native_to`
-    (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet); `native_after` is
-    when the newest such task before that had begun (while the dlq is ours: the newest whose end was seen), by AWS's
-    clock, and `native_asked_at` when AWS was asked last. `let_go_at`: since when letters of it may have been moved.
+    who may not see payloads. `give_up_after`: how long automatic redrive tries a target in vain before it pauses and
+    calls a person; null: it never does. `native_at`: since when AWS was told to move its messages by itself, to
+    `native_to` (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet);
+    `native_after` is when the newest such task before that had begun (while the dlq is ours: the newest whose end was
+    seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `let_go_at`: since when letters of it may have
+    been moved.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -110,6 +112,7 @@ class DeadLetterQueue(models.Model):
     tenant = models.TextField(default="", blank=True)
     waves = models.BooleanField(default=True)
     wave_success = models.FloatField(default=0.8)
+    give_up_after = models.FloatField(null=True, blank=True, default=86_400)
     open_fields = models.JSONField(default=list, blank=True)
     custody_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
@@ -161,6 +164,10 @@ class DeadLetterQueue(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(wave_success__gte=0, wave_success__lte=1), name="a_wave_succeeds_by_a_share"
+            ),
+            models.CheckConstraint(
+                condition=Q(give_up_after=None) | Q(give_up_after__gte=1, give_up_after__lte=FORTNIGHT),
+                name="automatic_redrive_gives_up_within_a_fortnight_or_never",
             ),
             models.CheckConstraint(
                 condition=Q(backoff_base__gte=0, backoff_base__lte=FORTNIGHT)

@@ -64,7 +64,8 @@ UPDATE redrive_attempt a
 # What was on its last attempt has one more: the word is that it is replayed, as a release says it.
 _AGAIN = """
 UPDATE redrive_letter l
-   SET state = 'waiting', lets_pass = false, forgiven = greatest(l.forgiven, l.attempts - d.max_attempts + 1),
+   SET state = 'waiting', lets_pass = false,
+       forgiven = greatest(l.forgiven, l.attempts - l.spared - d.max_attempts + 1),
        due_at = CASE WHEN l.state = 'waiting' THEN l.due_at ELSE redrive_now() END
   FROM redrive_dlq d
  WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state IN ('waiting', 'sending', 'awaiting') AND d.id = l.dlq_id

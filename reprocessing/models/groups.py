@@ -12,7 +12,7 @@ from reprocessing.domain.fingerprint import Cause
 from reprocessing.models import rows
 from reprocessing.models.group import GroupStatus
 from reprocessing.models.review import Act
-from reprocessing.models.waves import THE_SERVICE
+from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: What a letter's consumers say of a failure: of the message that died, of the letter, and of what was sent for it.
 _REPORT: Final[LiteralString] = """

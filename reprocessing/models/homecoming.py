@@ -12,7 +12,8 @@ from reprocessing.models.aftermath import AFTERMATH, DENIED, JUDGED, LEFT_BEHIND
 from reprocessing.models.settlement import Deletable
 
 _SPENT: Final[LiteralString] = """
-(SELECT l.attempts - l.forgiven >= d.max_attempts
+(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND NOT EXISTS (
+           SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing')
    FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id WHERE l.id = b.letter_id)
 """
 

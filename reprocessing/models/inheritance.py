@@ -16,7 +16,7 @@ UPDATE redrive_attempt a
        holds_lane = w.lasts, detail = 'its worker was lost before the outcome was recorded',
        deadline = CASE WHEN w.lasts THEN redrive_now() + make_interval(secs => t.window) END
   FROM redrive_lane n, redrive_letter l, redrive_dlq d, redrive_target t
- CROSS JOIN LATERAL (SELECT l.attempts - l.forgiven >= d.max_attempts AND {OUTLASTS} AS lasts) w
+ CROSS JOIN LATERAL (SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND {OUTLASTS} AS lasts) w
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
    AND a.lane_id = n.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) = 0 AND a.fence < n.fence
    AND l.id = a.letter_id AND d.id = l.dlq_id AND t.id = a.target_id
@@ -25,7 +25,7 @@ RETURNING a.breaker_id, a.run_id
 
 _INHERIT_WAIT = f"""
 WITH found AS (
-    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven >= d.max_attempts AS spent,
+    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven - l.spared >= d.max_attempts AS spent,
            (SELECT a.deadline FROM redrive_attempt a WHERE a.letter_id = l.id AND a.holds_lane) AS until
       FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
      WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'

@@ -99,7 +99,7 @@ WITH mine AS (
            route = CASE l.route WHEN 'delay' THEN 'replay' ELSE l.route END
       FROM ready r LEFT JOIN canaries k ON k.letter_id = r.id
      WHERE l.id = r.id AND l.state = 'waiting' AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
-    RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.not_sent, l.epoch, l.sequence,
+    RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.spared, l.not_sent, l.epoch, l.sequence,
               l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, l.rule_id, l.rate_class_id,
               l.released_by IS NOT NULL AS released, l.revision_id,
               r.fence, r.lease_left, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
@@ -113,7 +113,8 @@ WITH mine AS (
     RETURNING id, letter_id, no, opened_at
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
-       m.attempts - m.forgiven AS attempts, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
+       m.attempts - m.forgiven - m.spared AS attempts, m.attempts - m.forgiven AS tries,
+       w.kind = 'standing' AS standing, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
        m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
        coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
        m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
@@ -124,6 +125,7 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_revision v ON v.id = m.revision_id
   LEFT JOIN redrive_origin g ON g.id = m.origin_id
+  LEFT JOIN redrive_run w ON w.id = m.run_id
   LEFT JOIN redrive_rule u ON u.id = m.rule_id LEFT JOIN redrive_rate_class c ON c.id = m.rate_class_id
  ORDER BY o.id
 """  # noqa: S608  # the inserted text is a constant
@@ -133,8 +135,9 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
 class Intended:
     """One letter that may now be sent: the attempt is committed, and `attempts` counts it against the limit.
 
-    `wave_size` is that of its run's open wave; None where all may go. `lease_left`: seconds that its lane's lease had
-    left. `unsure`: an earlier attempt ended nobody knows how, so a copy may lie in its target yet.
+    `tries` counts all attempts since a person released it, the spared ones too. `standing`: beat feeds its run, which
+    nobody watches. `wave_size` is that of its run's open wave; None where all may go. `lease_left`: seconds that its
+    lane's lease had left. `unsure`: an earlier attempt ended nobody knows how, so a copy may lie in its target yet.
     """
 
     attempt_id: int
@@ -146,6 +149,8 @@ class Intended:
     target_id: int
     dlq_id: int
     attempts: int
+    tries: int
+    standing: bool | None
     not_sent: int
     epoch: int
     sequence: str

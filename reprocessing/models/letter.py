@@ -31,13 +31,14 @@ class DeadLetter(models.Model):
 
     `public_id` is its redrive id: the same on every attempt. `sequence` is a sort key (domain.lane), compared by bytes.
     `attempts` counts, `not_sent` does not; `earlier` of the attempts were made by other tools before the capture, and
-    `forgiven` of them no longer count against the dlq's limit, since a person released the letter. `epoch` rises with
-    every known failure. `objection` is why a captured letter could not be enlisted: the reason when a run parks it.
-    `lets_pass`: sent, not yet settled, and the next letter of its lane need not wait for that. `route` is what `rule`
-    decided when the rulebook had `route_version`; a letter is asked again, as its lane's head, when that has risen.
-    `group` is what it shares its cause with, found at `sorted_at`; what was parked, or reported, since is sorted anew.
-    `revision`: what a person made of its bytes, which is sent instead of them; `body_hash` is then that one's.
-    `assigned_to`: who sees to it, by user name.
+    `forgiven` of them no longer count against the dlq's limit, since a person released the letter; nor do `spared` of
+    those since then, which failed because their target was down. `epoch` rises with every known failure. `objection` is
+    why a captured letter could not be enlisted: the reason when a run parks it. `lets_pass`: sent, not yet settled, and
+    the next letter of its lane need not wait for that. `route` is what `rule` decided when the rulebook had
+    `route_version`; a letter is asked again, as its lane's head, when that has risen. `group` is what it shares its
+    cause with, found at `sorted_at`; what was parked, or reported, since is sorted anew. `revision`: what a person made
+    of its bytes, which is sent instead of them; `body_hash` is then that one's. `assigned_to`: who sees to it, by user
+    name.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -60,6 +61,7 @@ class DeadLetter(models.Model):
     not_sent = models.IntegerField(db_default=0)
     earlier = models.IntegerField(db_default=0)
     forgiven = models.IntegerField(db_default=0)
+    spared = models.IntegerField(db_default=0)
     epoch = models.IntegerField(db_default=0)
     planned = models.BooleanField(db_default=False)
     objection = models.TextField(db_default="", blank=True)
@@ -126,6 +128,10 @@ class DeadLetter(models.Model):
                 condition=Q(lets_pass=False) | Q(state=LetterState.AWAITING.value), name="only_a_sent_letter_lets_pass"
             ),
             models.CheckConstraint(condition=Q(attempts__gte=0, not_sent__gte=0), name="attempts_are_counted_upwards"),
+            models.CheckConstraint(
+                condition=Q(spared__gte=0, spared__lte=F("attempts") - F("forgiven")),
+                name="spared_attempts_are_attempts_since_the_last_release",
+            ),
         ]
         indexes = [
             models.Index(

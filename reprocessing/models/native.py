@@ -12,7 +12,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.errors import AwsMovesTheMessages
 from reprocessing.models import comebacks, rows
-from reprocessing.models.waves import THE_SERVICE
+from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: Who is named where AWS was asked by somebody whom this service does not know.
 SOMEBODY: Final = "somebody outside"

@@ -109,7 +109,7 @@ SELECT DISTINCT l.dlq_id FROM redrive_letter l
 _RELEASE = f"""
 UPDATE redrive_letter l
    SET state = 'waiting', reason = '', detail = '', objection = '', due_at = %(due)b::timestamptz, finished_at = NULL,
-       released_by = %(by)b, forgiven = l.attempts,
+       released_by = %(by)b, forgiven = l.attempts, spared = 0,
        target_id = CASE WHEN %(target)b::bigint IS NOT NULL THEN %(target)b::bigint
                         WHEN l.route_version = {BY_HAND}
                         THEN coalesce((SELECT o.target_id FROM redrive_origin o WHERE o.id = l.origin_id), l.target_id)

@@ -20,7 +20,7 @@ from reprocessing.models.oblivion import FORGETS
 from reprocessing.models.operations import FREE, give_up
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.models.selection import Selected
-from reprocessing.models.waves import THE_SERVICE
+from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 

@@ -106,7 +106,7 @@ SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
  GROUP BY objection ORDER BY letters DESC, reason
 """  # noqa: S608  # the inserted text is the constant above
 
-# Where nothing was settled for long, the ramp begins anew with the first letter (see `breakers.after_rest`).
+# Where nothing was settled for long, the ramp begins anew with the first letter (see `rate_ramps.after_rest`).
 # What is presumed from absence is known when the window is over and SQS's counts have caught up, at the earliest.
 _SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (

@@ -25,7 +25,8 @@ WITH clock AS MATERIALIZED (
 ), moved AS (
     UPDATE redrive_breaker b
        SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now, why = %(why)b::text, successes = 0,
-           canary_until = NULL, rest = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.cooldown END,
+           canary_until = NULL, failing_since = CASE %(state)b::text WHEN 'closed' THEN NULL ELSE b.failing_since END,
+           rest = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.cooldown END,
            retry_at = CASE %(state)b::text WHEN 'open' THEN
                       k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
            ramp = CASE %(state)b::text WHEN 'closed' THEN b.ramp_from ELSE b.ramp END,

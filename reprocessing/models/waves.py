@@ -12,21 +12,10 @@ from functools import partial
 from typing import Final, LiteralString, assert_never
 
 from reprocessing.domain import wave
-from reprocessing.domain.wave import LAST, SIZES, Again, Count, Next, Stop, Wait
-from reprocessing.models import rows
+from reprocessing.domain.wave import LAST, SIZES, Again, Count, Next, Rest, Stop, Wait
+from reprocessing.models import breakers, rows
 from reprocessing.models.brakes import SAYS_NOTHING
-
-#: Who stopped a run that stopped itself.
-THE_SERVICE: Final[LiteralString] = "the service"
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """A run that has stopped itself just now."""
-
-    run_id: int
-    name: str
-    why: str
+from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +32,7 @@ class _Open:
     failed: int
     silent: int
     tries: int
+    standing: bool
 
 
 # A first try that says nothing (not sent, its worker lost, no word of its consumer) is judged by the letter's next one
@@ -98,7 +88,7 @@ _NEWEST: Final[LiteralString] = """(
      ORDER BY a.id DESC LIMIT %(last)b)
 """
 _COUNTS = f"""
-SELECT w.id, w.run_id, r.name, d.wave_success AS success, w.size,
+SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success AS success, w.size,
        (SELECT count(*) FROM redrive_wave f
          WHERE f.run_id = w.run_id AND f.no < w.no AND f.size = 1 AND f.failed = 1
            AND f.no > coalesce((SELECT b.no FROM redrive_wave b
@@ -134,15 +124,13 @@ SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0)
   FROM redrive_run r WHERE r.id = %(run)b AND r.waves
 """
 
-_PAUSE = """
-WITH paused AS (
-    UPDATE redrive_run SET state = 'paused', stopped_by = %(by)b::text, why = %(why)b::text, changed_at = redrive_now()
-     WHERE id = %(run)b AND state = 'running' RETURNING id, dlq_id
-)
-INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
-SELECT 'paused', id, dlq_id, %(by)b::text, %(why)b::text, redrive_now(), '{"state": "running"}', '{"state": "paused"}'
-  FROM paused
-"""
+# Of a wave that failed: which breakers its failures count for, each with the epoch they were sent in.
+_FAILURES = f"""
+SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
+  FROM redrive_wave w
+ CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.wave_id = w.id ORDER BY x.id DESC LIMIT %(last)b) a
+ WHERE w.run_id = %(run)b AND w.settled_at IS NULL AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'
+"""  # noqa: S608  # the inserted text is a constant
 
 # One whose open wave nobody has gone in yet is at its beginning.
 _FRESH = """
@@ -184,8 +172,8 @@ def begin_anew(run_id: int) -> None:
         begin(run_id)
 
 
-def look(run_ids: Collection[int]) -> list[Stopped]:
-    """Judge the open waves of these runs, open the next ones, and pause the runs whose waves failed.
+def look(run_ids: Collection[int]) -> list[PausedRun]:
+    """Judge the open waves of these runs and open the next ones; where a wave failed, pause the run, or have it rest.
 
     Called after a commit and outside transactions; commits by itself. One statement when nothing follows.
 
@@ -194,13 +182,27 @@ def look(run_ids: Collection[int]) -> list[Stopped]:
     """
     if not run_ids:
         return []
-    found = _counts(run_ids)
-    due = sorted(one.run_id for one in found if not isinstance(_verdict(one), Wait))
+    judged = {one.run_id: _verdict(one) for one in _counts(run_ids)}
+    due = sorted(run for run, verdict in judged.items() if not isinstance(verdict, Wait))
+    for run in due:
+        if isinstance(verdict := judged[run], Rest):
+            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave
     stopped = [rows.whole(partial(_move, run)) for run in due]
     return [one for one in stopped if one]
 
 
-def sweep() -> list[Stopped]:
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    breaker_id: int
+    epoch: int
+
+
+def _open_breakers(run: int, why: str) -> None:
+    failures = rows.fetch(_Failure, _FAILURES, {"run": run, "last": LAST})
+    breakers.open_after({(one.breaker_id, one.epoch) for one in failures}, why=why)
+
+
+def sweep() -> list[PausedRun]:
     """Look at every running run that goes in waves: a look may have died with its worker."""
     return look(rows.column(int, _RUNNING, {}))
 
@@ -211,10 +213,10 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
 
 def _verdict(one: _Open) -> wave.Verdict:
     count = Count(one.size, one.touched, one.open, one.failed, one.silent, one.tries)
-    return wave.judge(count, success=one.success)
+    return wave.judge(count, success=one.success, heals=one.standing)
 
 
-def _move(run: int) -> Stopped | None:
+def _move(run: int) -> PausedRun | None:
     """Judge again, run and wave locked, and do what follows."""
     rows.execute(_LOCK_RUN, {"run": run})
     rows.execute(_LOCK_WAVE, {"run": run})
@@ -227,6 +229,8 @@ def _move(run: int) -> Stopped | None:
                 _follow(run, size)
             case Again():
                 _follow(run, one.size)
+            case Rest():
+                _follow(run, SIZES[0])
             case Stop(why):
                 return _stop(one, why)
             case _:
@@ -239,8 +243,6 @@ def _follow(run: int, size: int | None) -> None:
     rows.execute(_OPEN, {"run": run, "size": size})
 
 
-def _stop(one: _Open, why: str) -> Stopped:
-    told = f"It stopped itself: {why}."
+def _stop(one: _Open, why: str) -> PausedRun | None:
     rows.execute(_SETTLE, {"run": one.run_id})
-    rows.execute(_PAUSE, {"run": one.run_id, "by": THE_SERVICE, "why": told})
-    return Stopped(one.run_id, one.name, told)
+    return pause_run(one.run_id, f"It stopped itself: {why}.")

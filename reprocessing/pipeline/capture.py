@@ -23,6 +23,7 @@ from reprocessing.pipeline import clear, tell, trace
 from reprocessing.pipeline.keep import unslept
 from reprocessing.pipeline.listen import Listening, Poll
 from reprocessing.sqs import QueueAddress
+from reprocessing.store.safety.spared_attempts import spare_late
 
 logger = logging.getLogger(__name__)
 #: Seconds for which a dlq is one capture's; renewed with every chunk that is written, and in silence. Whoever dies, or
@@ -213,6 +214,7 @@ class _Capture:
         def record() -> list[Deletable]:
             lanes.lock(ids, [None] * len(ids))
             held = homecoming.record(self._dlq.pk, back, until=self._until)
+            spare_late([one.attempt_id for one in back])
             lanes.advance(ids, [None] * len(ids))
             return held
 

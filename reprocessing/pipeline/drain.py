@@ -21,12 +21,12 @@ from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.plans import Asked
 from reprocessing.models.progress import Tally
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.models.waves import THE_SERVICE
 from reprocessing.pipeline import capture, check, count, gather, linger, plan, promote, recover, replay, sort
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.capture import Captured
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, depth
+from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 

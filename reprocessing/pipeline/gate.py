@@ -9,7 +9,14 @@ from datetime import timedelta
 from typing import assert_never
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.domain.verdict import Go, Park, Skip, Verdict, Wait
+from reprocessing.domain.safety.failure_cause import (
+    LastFailures,
+    MessageFails,
+    NotKnownYet,
+    TargetFails,
+    failure_cause,
+)
+from reprocessing.domain.verdict import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.models import ClaimState
 from reprocessing.models.brakes import Brake
 from reprocessing.models.lanes import Standing
@@ -24,6 +31,8 @@ A_CAPTURE_TELLS = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved its message: the next capture tells"
 #: How soon a lane asks again whose head's breaker was not found.
 UNKNOWN_BREAKER = timedelta(seconds=10)
+#: How soon a lane asks again whether other letters of its head's target went well.
+OTHERS_TELL = timedelta(seconds=5)
 #: How soon a lane asks again while its target has as many unsettled letters as it may have.
 TARGET_IS_FULL = timedelta(seconds=2)
 
@@ -37,12 +46,14 @@ class Judged:
         waiting: those whose lanes wait, each with its verdict.
         closings: those that end here, by lane and fence.
         full: breakers of targets that have as many unsettled letters as they may have.
+        opening: breakers to be opened, since nothing goes well at their targets, and why.
     """
 
     going: list[Standing] = field(default_factory=list)
     waiting: list[tuple[Standing, Wait]] = field(default_factory=list)
     closings: dict[tuple[int, int], Closing] = field(default_factory=dict)
     full: set[int] = field(default_factory=set)
+    opening: dict[int, str] = field(default_factory=dict)
 
 
 def heads(some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counter[int]) -> Judged:
@@ -55,7 +66,7 @@ def heads(some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counte
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for one in sorted(some, key=lambda one: one.attempts or 0):  # what has failed least makes the best canary
+    for one in sorted(some, key=lambda one: one.tries or 0):  # what has failed least makes the best canary
         breaker, target = one.breaker_id or 0, one.target_id or 0
         verdict = head(one, brakes.get(breaker), room=left[target], canary_out=breaker in canaries)
         letter = one.letter_id or 0
@@ -74,6 +85,9 @@ def heads(some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counte
                 judged.closings[one.lane_id, one.fence] = Closing(
                     letter, LetterState.PARKED, reason=reason, detail=detail
                 )
+            case OpenBreaker(why):
+                judged.opening[breaker] = why
+                judged.waiting.append((one, Wait(OTHERS_TELL, why)))
             case _ as never:
                 assert_never(never)
     return judged
@@ -95,8 +109,10 @@ def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool
     early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
     if early is not None:
         return early
-    if (standing.attempts or 0) >= (standing.max_attempts or 1):
-        return Park(ParkedReason.ATTEMPTS_SPENT)
+    if (standing.attempts or 0) >= (standing.max_attempts or 1) and (
+        spent := _spent(standing, on_trial=brake is not None and brake.on_trial)
+    ):
+        return spent
     if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == "park":
         return Park(ParkedReason.STALE)
     ceiling = standing.receive_ceiling
@@ -105,6 +121,25 @@ def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool
     if room <= 0:
         return Wait(TARGET_IS_FULL, "its target has as many unsettled letters as it may have")
     return Go()
+
+
+def _spent(standing: Standing, *, on_trial: bool) -> Verdict | None:
+    """What follows for a head without attempts left; None: it goes, as the canary of a breaker that is open already."""
+    failures = None
+    if standing.failed_ago is not None:
+        failures = LastFailures(
+            standing.failed_ago, bool(standing.success_since_first), bool(standing.success_since_last)
+        )  # fmt: skip
+    cause = failure_cause(failures)
+    match cause:
+        case MessageFails():
+            return Park(ParkedReason.ATTEMPTS_SPENT)
+        case NotKnownYet():
+            return Wait(OTHERS_TELL, "no attempts left; whether its target takes others is not known yet")
+        case TargetFails():
+            return None if on_trial else OpenBreaker("a message used up its attempts, and no other one went well")
+        case _:
+            assert_never(cause)
 
 
 def _moved(standing: Standing) -> Park | Wait | None:

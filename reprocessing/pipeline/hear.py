@@ -15,6 +15,7 @@ from reprocessing.models.acknowledgement import Named
 from reprocessing.models.reports import Found
 from reprocessing.models.settlement import Deletable
 from reprocessing.pipeline import clear, tell
+from reprocessing.store.safety.spared_attempts import spare_late
 
 Dice = Callable[[], float]
 
@@ -120,8 +121,9 @@ def _follow(about: Sequence[Named], dice: Dice) -> list[Deletable]:
     deletable = acknowledgement.believe(
         [one.attempt_id for one in about],
         [dlqs[one.dlq_id].rest(one.attempts, dice(), one).total_seconds() for one in about],
-        [one.attempts >= one.max_attempts for one in about],
+        [one.spent for one in about],
     )
+    spare_late([one.attempt_id for one in about])
     ids = sorted({one.lane_id for one in about})
     lanes.advance(ids, [None] * len(ids))
     return deletable

@@ -27,6 +27,7 @@ from reprocessing.models import (
 from reprocessing.pipeline import clear, hand_over, notify, route, sort
 from reprocessing.pipeline.keep import unslept
 from reprocessing.sqs import QueueAddress, extend
+from reprocessing.store.safety import failing_targets, redrive_loops
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,8 @@ def fleet(book: route.Book | None = None) -> route.Book:
     """
     breakers.sweep()
     waves.sweep()
+    clear.everywhere(failing_targets.give_up_on_failing_targets().deletable)
+    redrive_loops.pause_looping_runs()
     book = route.keep_up(lanes.clock(), book)
     progress.finish_runs()
     plans.sweep()

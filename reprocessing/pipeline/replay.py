@@ -15,7 +15,7 @@ from reprocessing.conf import Conf
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.metric import SLICE_ERRORS, SLICES
 from reprocessing.domain.verdict import Wait
-from reprocessing.models import brakes, lanes
+from reprocessing.models import brakes, breakers, lanes
 from reprocessing.models.brakes import Brake
 from reprocessing.models.intent import intend
 from reprocessing.models.lanes import HandedBack, Standing
@@ -198,9 +198,15 @@ class Slice:
         room = Counter({one.target_id: self._room(one) for one in self._wire.brakes.values()})
         judged = gate.heads(heads, brakes=self._wire.brakes, room=room)
         self._full |= judged.full
+        self._open(judged.opening)
         self._wait(judged.waiting)
         self._close(judged.closings)
         return judged.going
+
+    def _open(self, opening: dict[int, str]) -> None:
+        """Open breakers behind which nothing goes well, as they were seen: what failed there does not count."""
+        for breaker, why in opening.items():
+            breakers.open_after({(breaker, self._wire.brakes[breaker].epoch)}, why=why)
 
     def _look_at_brakes(self) -> None:
         """What the heads' targets let go now."""

@@ -24,6 +24,7 @@ from reprocessing.models.settlement import (
     settle,
 )
 from reprocessing.models.target import FORTNIGHT, Advance, Proof
+from reprocessing.store.safety.spared_attempts import spare_late
 
 Dice = Callable[[], float]
 
@@ -75,7 +76,9 @@ def attempts(  # noqa: PLR0913  # each by its name
             keep_evidence([fate.attempt_id for fate in lost], [fate.sent_message_id for fate in lost])
         if not ours:
             return Settled([], [])
-        deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))
+        final = _after_returns(ours, fates, outcomes, dlqs, dice)
+        deletable = settle(final)
+        spare_late([fate.attempt_id for fate in final if fate.ill and fate.counted])
         return Settled(_next(ours, outcomes, lease, keep=keep), deletable)
 
     return rows.whole(record)
@@ -199,7 +202,7 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
     detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
     reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
     ill = True if reason is None else None  # a target that looks into letters is alive
-    if reason is None and one.attempts >= dlq.max_attempts:
+    if reason is None and one.attempts >= dlq.max_attempts and not one.standing:  # else the gate decides, with others
         reason = ParkedReason.ATTEMPTS_SPENT
     if reason is not None and not known and target is not None and target.outlasts:
         return Fate(
@@ -211,7 +214,7 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
             one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free",
             detail=detail, reason=reason, known=known, ill=ill,
         )  # fmt: skip
-    due = dlq.rest(one.attempts, dice(), one).total_seconds()
+    due = dlq.rest(one.tries, dice(), one).total_seconds()
     asked = _asked(failure.after) if isinstance(failure, Refused) else 0.0
     return Fate(
         one.attempt_id, one.letter_id, outcome, LetterState.WAITING, "free" if known else "held",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from reprocessing.models import breakers, waves
+from reprocessing.store.safety import rate_ramps
 
 
 def outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
@@ -18,4 +19,4 @@ def outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]
 def ramps(some: Collection[int]) -> None:
     """The ramps of these breakers may take their next step."""
     if some:
-        breakers.climb(some)
+        rate_ramps.climb(some)

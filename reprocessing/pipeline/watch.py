@@ -6,7 +6,7 @@ import logging
 
 from reprocessing.highwater import HighWater
 from reprocessing.models import Dispatch, hold, lanes, rows, tide
-from reprocessing.models.waves import THE_SERVICE
+from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 _WHY = "Redis knows of {known:,} ticks of this database, and it of {ticks:,}: PostgreSQL was restored from a backup."

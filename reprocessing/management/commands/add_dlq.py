@@ -30,7 +30,7 @@ from reprocessing.pipeline.examine import Examination, Wanted
 _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "quiet_for", "parked_head", "stale", "receive_ceiling", "parking_url", "at_once",
-    "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "role_arn",
+    "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn",
 )  # fmt: skip
 _LONGEST_NAME = 100
 

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from reprocessing.models import Attempt, Breaker, DeadLetter, RateClass, bearings, breakers, resets
 from reprocessing.models.breakers import Moved
 from reprocessing.models.lanes import clock as now
+from reprocessing.store.safety import rate_ramps
 from tests.race.abreast import together
 from tests.reprocessing.models.stock import NOW, Stock
 from tests.reprocessing.pipeline.bench import Clock
@@ -360,7 +361,7 @@ def test_a_sweep_looks_where_nobody_has_looked() -> None:
 
 
 def climbed(bench: Bench) -> tuple[float, str]:
-    breakers.climb([bench.breaker.pk])
+    rate_ramps.climb([bench.breaker.pk])
     return bench.breaker.ramp, bench.breaker.ramp_why
 
 
@@ -388,7 +389,7 @@ def test_a_retry_that_fails_settles_nothing_for_a_ramp(clock: Clock) -> None:
     letters = bench.more_letters(1)
     for settled in (1, 0):
         bench.send("x", letters=letters)
-        assert breakers.climb([bench.breaker.pk]) == settled
+        assert rate_ramps.climb([bench.breaker.pk]) == settled
         clock.advance(11)
     assert bench.breaker.ramp_why == "as before: 1 of 2 letters failed"
 
@@ -400,7 +401,7 @@ def test_a_ramp_at_the_whole_rate_notes_that_something_was_settled(clock: Clock)
         clock.advance(11)
         bench.send("v")
         assert climbed(bench)[0] == 1
-    assert breakers.after_rest() == 0
+    assert rate_ramps.after_rest() == 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -408,15 +409,15 @@ def test_a_ramp_at_the_whole_rate_notes_that_something_was_settled(clock: Clock)
 def test_after_five_minutes_without_anything_settled_it_begins_anew(clock: Clock, how: str) -> None:
     bench = Bench(ramp=0.8, ramp_ill=0.3, ramp_at=now())
     clock.advance(270)
-    assert breakers.after_rest([bench.breaker.pk]) == 0
+    assert rate_ramps.after_rest([bench.breaker.pk]) == 0
     clock.advance(31)
     bench.send("v")
     if how == "climb":
-        assert breakers.climb([bench.breaker.pk]) == 1
+        assert rate_ramps.climb([bench.breaker.pk]) == 1
     elif how == "sweep":
         breakers.sweep()
     else:
-        assert breakers.after_rest([bench.breaker.pk]) == 1
+        assert rate_ramps.after_rest([bench.breaker.pk]) == 1
     row = bench.breaker
     assert (row.ramp, row.ramp_ill) == (0.1, 0)
     assert row.ramp_why == "from its start: nothing had been settled for 5 minutes before"
@@ -429,9 +430,9 @@ def test_where_no_ramp_is_asked_for_none_is_climbed(fields: dict[str, object]) -
     bench = Bench(ramp_at=NOW, **fields)
     bench.send("vvv")
     with CaptureQueriesContext(connection) as queries:
-        assert breakers.climb([bench.breaker.pk]) == 0
+        assert rate_ramps.climb([bench.breaker.pk]) == 0
     assert len(queries) == 1
-    assert breakers.after_rest() == 0
+    assert rate_ramps.after_rest() == 0
 
 
 @pytest.mark.parametrize(("start", "said"), [(0.5, "from its start: an old word"), (1, "")])
@@ -469,7 +470,7 @@ def test_of_two_who_climb_one_takes_the_step(clock: Clock) -> None:
     bench = Bench(ramp_at=NOW)
     bench.send("v")
     ids = [bench.breaker.pk]
-    assert sum(together([lambda: breakers.climb(ids)] * 2)) == 1
+    assert sum(together([lambda: rate_ramps.climb(ids)] * 2)) == 1
     assert bench.breaker.ramp == 0.2
 
 

@@ -194,7 +194,7 @@ def test_failures_after_which_the_breaker_has_opened_do_not_stop_the_last_wave(s
     go(stock, ["refused"] * 30, ill=True)
     Breaker.objects.update(state="open", retry_at=clock(), rest=30, epoch=1)
     assert waves.look([stock.run.pk]) == []
-    Breaker.objects.update(state="closed", retry_at=None, epoch=2)
+    Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=2)
     go(stock, ["refused"] * 30, ill=True, breaker_epoch=2)
     assert len(waves.look([stock.run.pk])) == 1
 

@@ -22,7 +22,7 @@ HEAD = Standing(
     claim_letter=None, claim_same_body=None,
 )  # fmt: skip
 OPEN_ROAD = Brake(
-    breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
+    epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
     step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
 ANOTHER_CANARY = Wait(gate.AS_SOON_AS_IT_OPENS, "the breaker is half open, and a canary is out")

@@ -71,7 +71,7 @@ def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypa
     assert "letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
     assert bench.replay().taken == 0
     operations.resume(run.pk, by="ann", reason="mended")
-    Breaker.objects.update(state="closed", retry_at=None, epoch=F("epoch") + 1)
+    Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=F("epoch") + 1)
     bench.replay()
     assert DeadLetter.objects.filter(state="delivered").count() == LETTERS - (touched - 1)
 

@@ -1,0 +1,76 @@
+"""Decide when automatic redrive stops trying a target that keeps failing, and calls a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTarget:
+    """A target of an automatic run whose circuit breaker has not closed, and whose canaries fail.
+
+    Attributes:
+        name: the target's.
+        seconds: for how long nothing has gone well there.
+        give_up_after: seconds after which a person is called; None: never.
+        attempts: messages sent there in that time, each time counted.
+        keys: ordering keys that these messages belong to; a message without a key counts as one.
+        max_attempts: what the DLQ allows a message.
+        has_others: the run has other messages to send there than the one that failed.
+        has_other_targets: the run has messages that may go to a target that is not failing.
+        last_failure: what the newest of the attempts came to.
+    """
+
+    name: str
+    seconds: float
+    give_up_after: float | None
+    attempts: int
+    keys: int
+    max_attempts: int
+    has_others: bool
+    has_other_targets: bool
+    last_failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTrying:
+    """The next canary goes when the circuit breaker's cooldown is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParkMessage:
+    """Only one message is there to try the target with: it is parked, and the run goes on."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRun:
+    """Messages of different keys fail: the run pauses until a person has looked."""
+
+    why: str
+
+
+GiveUp = KeepTrying | ParkMessage | PauseRun
+
+
+def give_up(target: FailingTarget) -> GiveUp:
+    """Return what follows for a run from a target that keeps failing."""
+    if target.give_up_after is None or target.seconds < target.give_up_after or target.has_other_targets:
+        return KeepTrying()
+    tried = f"{target.attempts} attempts in {duration(target.seconds)} failed"
+    last = f"; the last one: {target.last_failure}" if target.last_failure else ""
+    if target.has_others:
+        keys = f"{target.keys} key" if target.keys == 1 else f"{target.keys} keys"
+        return PauseRun(f"Nothing sent to {target.name} went well: {tried}, of {keys}{last}")
+    if target.attempts < target.max_attempts:
+        return KeepTrying()
+    return ParkMessage(f"{tried}, and no other message was there to try {target.name} with{last}")
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people write it: 45 s, 20 min, 24 h, 3 days."""
+    for unit, name in ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * unit or (name == "h" and seconds >= unit):
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"

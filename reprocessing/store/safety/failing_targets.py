@@ -1,0 +1,119 @@
+"""Find targets that automatic runs have tried in vain for long, and pause the run, or park its only message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, LiteralString, assert_never
+
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMessage, PauseRun, give_up
+from reprocessing.models import lanes, rows
+from reprocessing.models.bearings import NAME
+from reprocessing.models.settlement import Closing, Deletable, close, put_off
+from reprocessing.store.safety.paused_runs import PausedRun, pause_run
+from reprocessing.store.safety.spared_attempts import DEPTH
+
+# Attempts of the time in which nothing went well are few: the run-up to the opening, and a canary for each cooldown.
+_FAILING: Final[LiteralString] = f"""
+WITH failing AS (
+    SELECT b.id, {NAME} AS name, b.failing_since FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
+      LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
+     WHERE b.failing_since IS NOT NULL
+), tried AS (
+    SELECT f.id AS breaker_id, f.name, a.run_id, min(f.failing_since) AS since, count(*)::int AS attempts,
+           count(DISTINCT a.lane_id)::int AS keys, max(a.lane_id) AS lane_id, max(a.letter_id) AS letter_id,
+           coalesce((array_agg(a.detail ORDER BY a.id DESC) FILTER (WHERE a.detail IS NOT NULL))[1], '') AS last_failure
+      FROM failing f
+     CROSS JOIN LATERAL (
+        SELECT * FROM (SELECT * FROM redrive_attempt x WHERE x.breaker_id = f.id
+                        ORDER BY x.id DESC LIMIT %(depth)b::int) newest
+         WHERE newest.ill OR newest.returned_at IS NOT NULL OR newest.outcome = 'refused') a
+     WHERE a.run_id IS NOT NULL AND coalesce(a.returned_at, a.closed_at) >= f.failing_since
+     GROUP BY f.id, f.name, a.run_id
+)
+SELECT y.breaker_id, y.run_id, y.lane_id, y.letter_id, y.name, y.attempts, y.keys, y.last_failure,
+       d.give_up_after, d.max_attempts,
+       extract(epoch FROM redrive_now() - greatest(y.since, r.changed_at))::float8 AS seconds,
+       EXISTS (SELECT FROM redrive_letter l
+                WHERE l.run_id = r.id AND l.state IN ('waiting', 'sending', 'awaiting') AND l.id <> y.letter_id)
+           AS others,
+       EXISTS (SELECT FROM redrive_lane n
+                WHERE n.run_id = r.id AND n.due_at IS NOT NULL
+                  AND (n.breaker_id IS NULL OR n.breaker_id NOT IN (SELECT id FROM failing))) AS elsewhere
+  FROM tried y JOIN redrive_run r ON r.id = y.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
+ WHERE r.kind = 'standing' AND r.state = 'running'
+   AND greatest(y.since, r.changed_at) <= redrive_now() - make_interval(secs => d.give_up_after)
+ ORDER BY y.run_id, y.breaker_id
+"""  # noqa: S608  # the inserted text is a constant
+
+# The clock begins anew: the next message that is tried there gets all of its time.
+_TRY_ANEW: Final[LiteralString] = """
+UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failing:
+    breaker_id: int
+    run_id: int
+    lane_id: int
+    letter_id: int
+    name: str
+    attempts: int
+    keys: int
+    last_failure: str
+    give_up_after: float
+    max_attempts: int
+    seconds: float
+    others: bool
+    elsewhere: bool
+
+    @property
+    def target(self) -> FailingTarget:
+        return FailingTarget(
+            name=self.name, seconds=self.seconds, give_up_after=self.give_up_after, attempts=self.attempts,
+            keys=self.keys, max_attempts=self.max_attempts, has_others=self.others, has_other_targets=self.elsewhere,
+            last_failure=self.last_failure,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """What followed from targets that kept failing: runs that paused, and copies that may be deleted."""
+
+    paused: tuple[PausedRun, ...]
+    deletable: tuple[Deletable, ...]
+
+
+def give_up_on_failing_targets() -> GivenUp:
+    """Pause automatic runs whose targets kept failing for the time that their DLQs allow, or park their only message.
+
+    One statement where no target fails. Called outside transactions; commits by itself.
+    """
+    paused: list[PausedRun] = []
+    deletable: list[Deletable] = []
+    for one in rows.fetch(_Failing, _FAILING, {"depth": DEPTH}):
+        match give_up(one.target):
+            case KeepTrying():
+                pass
+            case ParkMessage(why):
+                deletable += rows.whole(partial(_park, one, why))
+            case PauseRun(why):
+                done = rows.whole(partial(pause_run, one.run_id, why))
+                paused += [done] if done else []
+            case _ as never:
+                assert_never(never)
+    return GivenUp(tuple(paused), tuple(deletable))
+
+
+def _park(one: _Failing, why: str) -> list[Deletable]:
+    """Park the message unless somebody works on it, or a copy of it may come back yet."""
+    rows.execute(_TRY_ANEW, {"breaker": one.breaker_id})
+    lanes.lock([one.lane_id], [None])
+    if put_off([one.letter_id], owned=False):
+        return []
+    closing = Closing(one.letter_id, LetterState.PARKED, reason=ParkedReason.ATTEMPTS_SPENT, detail=why)
+    deletable = close([closing])
+    lanes.advance([one.lane_id], [None])
+    return deletable

@@ -1,0 +1,94 @@
+"""Move the rate ramps by what the attempts say. Each call is harmless when it is doubled, or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from reprocessing.domain import breaker, ramp
+from reprocessing.domain.ramp import Pace, Ramp
+from reprocessing.models import rows, sends
+from reprocessing.models.sends import Window
+
+_DUE = """
+SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
+       b.ramp > b.ramp_from
+       AND extract(epoch FROM redrive_now() - b.ramp_at) >= greatest(%(idle)b::float8, 2 * b.ramp_every) AS idle
+  FROM redrive_breaker b
+ WHERE b.id = ANY(%(ids)b::bigint[]) AND b.state = 'closed' AND b.ramp_from < 1
+   AND extract(epoch FROM redrive_now() - b.ramp_at) >= b.ramp_every
+ ORDER BY b.id
+"""
+
+_CLIMB = """
+UPDATE redrive_breaker b
+   SET ramp = greatest(m.ramp, b.ramp_from), ramp_ill = m.ill, ramp_why = m.why, ramp_at = redrive_now()
+  FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(ats)b::timestamptz[], %(ramps)b::float8[],
+              %(ills)b::float8[], %(whys)b::text[]) AS m(id, epoch, at, ramp, ill, why)
+ WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
+"""
+
+# Every step, at the whole rate too, is written down: so `ramp_at` says when something was settled last.
+_REST = """
+UPDATE redrive_breaker
+   SET ramp = ramp_from, ramp_ill = 0, ramp_at = redrive_now(), ramp_why = %(why)b::text
+ WHERE (%(ids)b::bigint[] IS NULL OR id = ANY(%(ids)b::bigint[])) AND state = 'closed' AND ramp > ramp_from
+   AND extract(epoch FROM redrive_now() - ramp_at) >= greatest(%(idle)b::float8, 2 * ramp_every)
+"""
+
+_IDLE_WHY = f"from its start: nothing had been settled for {ramp.IDLE / 60:g} minutes before"
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    id: int
+    epoch: int
+    ramp_from: float
+    ramp: float
+    ramp_ill: float
+    ramp_at: datetime
+    idle: bool
+
+
+def climb(ids: Collection[int]) -> int:
+    """Take the step of the ramp that is due, if anything was settled since the last one; how many took one.
+
+    One statement reads the rows; where no step is due, that is all. Where nothing was settled for long before, the ramp
+    begins anew.
+    """
+    due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": ramp.IDLE})
+    if not due:
+        return 0
+    sizes = [breaker.WINDOW] * len(due)
+    seen = sends.windows([one.id for one in due], [one.epoch for one in due], sizes, settled=True)
+    steps = [(one, pace) for one in due if (pace := _pace(one, seen[one.id]))]
+    if not steps:
+        return 0
+    values = {
+        "ids": [one.id for one, _ in steps],
+        "epochs": [one.epoch for one, _ in steps],
+        "ats": [one.ramp_at for one, _ in steps],
+        "ramps": [pace.share for _, pace in steps],
+        "ills": [pace.ill for _, pace in steps],
+        "whys": [pace.why for _, pace in steps],
+    }
+    return rows.execute(_CLIMB, values)
+
+
+def _pace(row: _Due, seen: Window) -> Pace | None:
+    now = Ramp(start=row.ramp_from, share=row.ramp, ill=row.ramp_ill)
+    if row.idle:
+        return ramp.anew(now, _IDLE_WHY)
+    if seen.settled_at is None or seen.settled_at <= row.ramp_at:
+        return None
+    return ramp.step(now, seen.sends)
+
+
+def after_rest(ids: Collection[int] | None = None) -> int:
+    """Put ramps back to their start where nothing was settled for long; how many. None: of all breakers.
+
+    To be called before letters go: one statement, which as a rule finds nothing.
+    """
+    values = {"ids": None if ids is None else sorted(set(ids)), "idle": ramp.IDLE, "why": _IDLE_WHY}
+    return rows.execute(_REST, values)

@@ -1,0 +1,65 @@
+"""Find automatic runs whose DLQ refills with what they redrive, and pause them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, LiteralString
+
+from reprocessing.domain.safety.redrive_loop import DIFFERENT, ROUNDS, SAMPLE, WITHIN, NewestMessages, redrive_loop
+from reprocessing.models import rows
+from reprocessing.store.safety.paused_runs import PausedRun, pause_run
+
+#: Letters, of all DLQs, among which the newest of a suspected DLQ are looked for.
+_READ: Final = 20_000
+
+# As much came in as went out, within this hour and the one before: counts that are kept, so that this costs nothing.
+_SUSPECTED: Final[LiteralString] = """
+SELECT r.id FROM redrive_run r
+ WHERE r.kind = 'standing' AND r.state = 'running'
+   AND (SELECT coalesce(sum(f.n) FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b::bigint
+               AND coalesce(sum(f.n) FILTER (WHERE f.what = 'captured'), 0) >= %(least)b::bigint
+          FROM redrive_flow f
+         WHERE f.dlq_id = r.dlq_id AND f.hour > redrive_now() - make_interval(hours => 2))
+ ORDER BY r.id
+"""
+
+# What was captured before a person resumed the run says nothing.
+_NEWEST: Final[LiteralString] = """
+WITH newest AS MATERIALIZED (
+    SELECT l.id, l.body_hash, l.state FROM (SELECT * FROM redrive_letter ORDER BY id DESC LIMIT %(read)b::int) l
+      JOIN redrive_run r ON r.id = %(run)b AND r.dlq_id = l.dlq_id
+     WHERE l.captured_at > greatest(redrive_now() - make_interval(secs => %(within)b::float8), r.changed_at)
+), sample AS (
+    SELECT * FROM newest ORDER BY id DESC LIMIT %(sample)b::int
+), judged AS (
+    SELECT s.id, s.body_hash, count(n.id) >= %(rounds)b::int AS again
+      FROM sample s LEFT JOIN newest n ON n.body_hash = s.body_hash AND n.id < s.id AND n.state = 'delivered'
+     GROUP BY s.id, s.body_hash
+)
+SELECT count(*)::int AS seen, count(*) FILTER (WHERE again)::int AS again,
+       count(DISTINCT body_hash) FILTER (WHERE again)::int AS different
+  FROM judged
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    seen: int
+    again: int
+    different: int
+
+
+def pause_looping_runs() -> list[PausedRun]:
+    """Pause the automatic runs whose DLQ refills as fast as it drains, with the same messages; those that were paused.
+
+    One statement where none is suspected. Called outside transactions; commits by itself.
+    """
+    paused: list[PausedRun] = []
+    for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):
+        values = {"run": run, "read": _READ, "within": WITHIN, "sample": SAMPLE, "rounds": ROUNDS}
+        newest = rows.fetch(_Newest, _NEWEST, values)[0]
+        if why := redrive_loop(NewestMessages(newest.seen, newest.again, newest.different)):
+            done = rows.whole(partial(pause_run, run, why))
+            paused += [done] if done else []
+    return paused

@@ -1,0 +1,98 @@
+"""Mark the attempts of an automatic run that failed because their target was down: they do not count.
+
+An attempt is spared when its circuit breaker opened over it, and no other message that was sent after it, before the
+breaker opened, went well (docs/adr/0029). A canary is spared whenever it fails. The mark is written once, and the
+letter's `spared` says how many of its attempts since a person released it do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, LiteralString
+
+from reprocessing.models import rows
+
+#: The newest attempts of a circuit breaker among which is looked, as for its state (models/sends.py).
+DEPTH: Final = 2_000
+
+#: Of an attempt a: it failed, counts against its message, and speaks against its target.
+_FAILED: Final[LiteralString] = """
+(NOT a.spared AND (a.ill OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
+ AND EXISTS (SELECT FROM redrive_run r WHERE r.id = a.run_id AND r.kind = 'standing'))
+"""
+
+# The newest success is looked for once for each breaker and epoch, however many attempts failed there.
+_MARK: Final[LiteralString] = """
+), epochs AS (
+    SELECT f.breaker_id, f.breaker_epoch, (
+            SELECT max(s.id) FROM (
+                SELECT id, breaker_epoch, ill, returned_at FROM redrive_attempt
+                 WHERE breaker_id = f.breaker_id AND id > min(f.id) ORDER BY id LIMIT %(depth)b::int) s
+             WHERE s.breaker_epoch = f.breaker_epoch AND s.ill IS FALSE AND s.returned_at IS NULL) AS success
+      FROM failed f GROUP BY f.breaker_id, f.breaker_epoch
+), marked AS (
+    UPDATE redrive_attempt a SET spared = true
+      FROM failed f JOIN epochs e USING (breaker_id, breaker_epoch)
+     WHERE a.id = f.id AND NOT a.spared AND coalesce(f.id > e.success, true)
+    RETURNING a.letter_id, a.no
+)
+UPDATE redrive_letter l SET spared = least(l.attempts - l.forgiven, l.spared + m.n)
+  FROM (SELECT letter_id, count(*)::int AS n FROM marked GROUP BY letter_id) m WHERE l.id = m.letter_id
+"""
+
+_SPARE_LATE: Final[LiteralString] = f"""
+WITH failed AS (
+    SELECT a.id, a.breaker_id, a.breaker_epoch FROM redrive_attempt a JOIN redrive_breaker b ON b.id = a.breaker_id
+     WHERE a.id = ANY(%(attempts)b::bigint[]) AND {_FAILED}
+       AND (a.breaker_epoch <> b.epoch OR b.state = 'half_open')
+{_MARK}"""  # noqa: S608  # the inserted texts are the constants above
+
+_LANES_OF_EPOCHS: Final[LiteralString] = f"""
+SELECT n.id FROM redrive_lane n
+ WHERE n.id IN (
+    SELECT a.lane_id FROM unnest(%(breakers)b::bigint[], %(epochs)b::bigint[]) AS e(breaker_id, epoch)
+     CROSS JOIN LATERAL (
+        SELECT * FROM (SELECT * FROM redrive_attempt t WHERE t.breaker_id = e.breaker_id
+                        ORDER BY t.id DESC LIMIT %(depth)b::int) newest
+         WHERE newest.breaker_epoch = e.epoch) a
+     WHERE {_FAILED})
+ ORDER BY n.id FOR UPDATE
+"""  # noqa: S608  # as above
+
+_SPARE_EPOCHS: Final[LiteralString] = f"""
+WITH failed AS (
+    SELECT a.id, a.breaker_id, a.breaker_epoch
+      FROM unnest(%(breakers)b::bigint[], %(epochs)b::bigint[]) AS e(breaker_id, epoch)
+     CROSS JOIN LATERAL (
+        SELECT * FROM (SELECT * FROM redrive_attempt t WHERE t.breaker_id = e.breaker_id
+                        ORDER BY t.id DESC LIMIT %(depth)b::int) newest
+         WHERE newest.breaker_epoch = e.epoch) a
+     WHERE {_FAILED}
+{_MARK}"""  # noqa: S608  # as above
+
+
+def spare_late(attempts: Collection[int]) -> int:
+    """Mark those of these attempts, just recorded as failed, whose circuit breaker has opened since they were sent.
+
+    The canary of a half-open breaker is marked at once. In the transaction that records the failures, lanes locked.
+
+    Returns:
+        How many messages have an attempt less to their account.
+    """
+    return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": DEPTH}) if attempts else 0
+
+
+def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
+    """Mark what failed in the run-up to an opening; (breaker, the epoch that its opening ended).
+
+    In the transaction that opened the breakers, after that: whoever sends locks the breaker before the lanes.
+
+    Returns:
+        How many messages have an attempt less to their account.
+    """
+    if not epochs:
+        return 0
+    some = sorted(epochs)
+    values = {"breakers": [one for one, _ in some], "epochs": [epoch for _, epoch in some], "depth": DEPTH}
+    rows.execute(_LANES_OF_EPOCHS, values)
+    return rows.execute(_SPARE_EPOCHS, values)
