@@ -62,10 +62,10 @@ def give_up(target: FailingTarget) -> GiveUp:
     last = f"; the last one: {target.last_failure}" if target.last_failure else ""
     if target.has_others:
         keys = f"{target.keys} key" if target.keys == 1 else f"{target.keys} keys"
-        return PauseRun(f"Nothing sent to {target.name} went well: {tried}, of {keys}{last}")
+        return PauseRun(f"Nothing sent to {target.name} went well: {tried}, of {keys}{last}.")
     if target.attempts < target.max_attempts:
         return KeepTrying()
-    return ParkMessage(f"{tried}, and no other message was there to try {target.name} with{last}")
+    return ParkMessage(f"{tried}, and no other message was there to try {target.name} with{last}.")
 
 
 def duration(seconds: float) -> str:

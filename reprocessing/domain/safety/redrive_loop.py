@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 #: The newest messages of a DLQ that are looked at.
-SAMPLE: Final = 200
+SAMPLE: Final = 50
 #: Different bodies that have to go round.
 DIFFERENT: Final = 10
 #: How often each was delivered before it came again.
@@ -43,5 +43,5 @@ def redrive_loop(newest: NewestMessages) -> str | None:
         return None
     return (
         f"The DLQ refills with what is redriven: {newest.again} of its newest {newest.seen} messages were delivered "
-        f"{ROUNDS} times or more within the last hour, and came again as new messages"
+        f"{ROUNDS} times or more within the last hour, and came again as new messages."
     )

@@ -199,6 +199,11 @@ VIOLATIONS: dict[str, Callable[[Stock], object]] = {
         name="drain", dlq=s.dlq, state="paused", stopped_by="anna"
     ),
     "a_wave_succeeds_by_a_share": lambda s: _dlq(s, wave_success=1.1),
+    "automatic_redrive_gives_up_within_a_fortnight_or_never": lambda s: _dlq(s, give_up_after=0),
+    "a_closed_breaker_is_not_failing": lambda s: _breaker(s, failing_since=NOW),
+    "spared_attempts_are_attempts_since_the_last_release": lambda s: DeadLetter.objects.filter(pk=s.letter.pk).update(
+        attempts=2, forgiven=1, spared=2
+    ),
     "a_wave_has_one_number": _wave_of_the_same_number,
     "a_run_has_one_open_wave": _second_open_wave,
     "a_wave_has_letters": lambda s: _wave(s, size=0),

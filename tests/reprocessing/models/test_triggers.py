@@ -33,7 +33,7 @@ WRITTEN = {
 REWRITTEN: dict[str, Any] = {
     "no": 2, "epoch": 1, "fence": 2, "opened_at": LATER, "taken_at": LATER, "deadline": LATER, "sent_message_id": "x",
     "outcome": "unknown", "detail": "x", "closed_at": LATER, "returned_at": LATER, "holds_lane": True,
-    "breaker_epoch": 8, "ill": False,
+    "breaker_epoch": 8, "ill": False, "spared": False,
 }  # fmt: skip
 KEPT = ("letter", "lane", "target", "run", "breaker", "wave")
 
@@ -41,7 +41,7 @@ KEPT = ("letter", "lane", "target", "run", "breaker", "wave")
 def _closed(stock: Stock) -> Attempt:
     return Attempt.objects.create(
         letter=stock.letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
-        opened_at=NOW, holds_lane=False, breaker=stock.target.breakers.get(), breaker_epoch=7,
+        opened_at=NOW, holds_lane=False, breaker=stock.target.breakers.get(), breaker_epoch=7, spared=True,
         wave=Wave.objects.create(run=stock.run, no=1), **WRITTEN,
     )  # fmt: skip
 

@@ -55,7 +55,7 @@ def _brake(breaker: int, ramp: float = 1.0, class_rate: float | None = 5.0) -> B
     of_class = None if breaker == PLAIN else NEWSLETTER
     rate = None if breaker == PLAIN else class_rate
     return Brake(
-        breaker, SHOP, of_class, "closed", None, 0, ramp, 0.0, step_due=False, class_rate=rate, class_burst=None,
+        breaker, SHOP, of_class, "closed", 0, None, 0, ramp, 0.0, step_due=False, class_rate=rate, class_burst=None,
         rules=0,
     )  # fmt: skip
 

@@ -1,0 +1,32 @@
+"""Whose fault it is that a message has no attempts left."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.domain.safety.failure_cause import (
+    PATIENCE,
+    FailureCause,
+    LastFailures,
+    MessageFails,
+    NotKnownYet,
+    TargetFails,
+    failure_cause,
+)
+
+
+@pytest.mark.parametrize(
+    ("failures", "cause"),
+    [
+        (None, MessageFails()),
+        (LastFailures(0, success_since_first=True, success_since_last=True), MessageFails()),
+        (LastFailures(PATIENCE - 1, success_since_first=True, success_since_last=False), NotKnownYet()),
+        (LastFailures(PATIENCE - 1, success_since_first=False, success_since_last=False), NotKnownYet()),
+        (LastFailures(PATIENCE, success_since_first=True, success_since_last=False), MessageFails()),
+        (LastFailures(PATIENCE, success_since_first=False, success_since_last=False), TargetFails()),
+    ],
+)
+def test_a_message_is_at_fault_when_others_went_well_beside_it(
+    failures: LastFailures | None, cause: FailureCause
+) -> None:
+    assert failure_cause(failures) == cause

@@ -1,0 +1,49 @@
+"""When automatic redrive stops trying a target that keeps failing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMessage, PauseRun, duration, give_up
+
+DAY = 86_400.0
+DEAD = FailingTarget(
+    name="orders", seconds=DAY, give_up_after=DAY, attempts=150, keys=12, max_attempts=3, has_others=True,
+    has_other_targets=False, last_failure="503: Service Unavailable",
+)  # fmt: skip
+
+
+def test_a_run_pauses_when_messages_of_different_keys_failed_for_long_enough() -> None:
+    assert give_up(DEAD) == PauseRun(
+        "Nothing sent to orders went well: 150 attempts in 24 h failed, of 12 keys; the last one: "
+        "503: Service Unavailable."
+    )
+
+
+def test_a_run_of_one_key_pauses_when_more_messages_wait_behind_the_one_that_fails() -> None:
+    assert give_up(replace(DEAD, keys=1, last_failure="")) == PauseRun(
+        "Nothing sent to orders went well: 150 attempts in 24 h failed, of 1 key."
+    )
+
+
+def test_the_only_message_of_a_run_is_parked_so_that_the_run_goes_on() -> None:
+    alone = replace(DEAD, keys=1, has_others=False, attempts=9, last_failure="")
+    assert give_up(alone) == ParkMessage(
+        "9 attempts in 24 h failed, and no other message was there to try orders with."
+    )
+    assert give_up(replace(alone, attempts=2)) == KeepTrying()
+
+
+@pytest.mark.parametrize("spared", [{"seconds": DAY - 1}, {"give_up_after": None}, {"has_other_targets": True}])
+def test_a_target_is_tried_on(spared: dict[str, object]) -> None:
+    assert give_up(replace(DEAD, **spared)) == KeepTrying()  # type: ignore[arg-type]  # one field each, by its name
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (3_600, "1 h"), (DAY, "24 h"), (3 * DAY, "3 days")],
+)
+def test_a_duration_reads_as_people_write_it(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
