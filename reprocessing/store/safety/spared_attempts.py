@@ -15,11 +15,21 @@ from reprocessing.models import rows
 #: The newest attempts of a circuit breaker among which is looked, as for its state (models/sends.py).
 DEPTH: Final = 2_000
 
-#: Of an attempt a: it failed, counts against its message, and speaks against its target.
-_FAILED: Final[LiteralString] = """
-(NOT a.spared AND (a.ill OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
- AND EXISTS (SELECT FROM redrive_run r WHERE r.id = a.run_id AND r.kind = 'standing'))
+#: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets are well.
+#: A message that had been spared as often as the DLQ allows attempts uses them up from then on: else messages that no
+#: consumer can process, and nothing beside them, would be tried for ever.
+TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
+(l.spared >= d.max_attempts AND EXISTS (
+    SELECT FROM redrive_review v
+     WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service'))
 """
+
+#: Of an attempt a: it failed, counts against its message, and speaks against its target.
+_FAILED: Final[LiteralString] = f"""
+(NOT a.spared AND (a.ill OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
+ AND EXISTS (SELECT FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id JOIN redrive_letter l ON l.id = a.letter_id
+              WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
+"""  # the inserted text is a constant
 
 # The newest success is looked for once for each breaker and epoch, however many attempts failed there.
 _MARK: Final[LiteralString] = """

@@ -102,7 +102,7 @@ def _policy(dice: Random, *, fifo: bool, keyed: bool) -> dict[str, object]:
         "max_attempts": dice.choice((1, 2, 3)),
         "backoff_base": dice.choice((0, 1, 2)), "backoff_cap": 5, "backoff_jitter": dice.choice(("full", "none")),
         "parked_head": dice.choice(("aside", "aside", "hold")), "stale": dice.choice(("park", "park", "deliver")),
-        "waves": dice.random() < 0.3, "wave_success": 0.5,
+        "waves": dice.random() < 0.3, "wave_success": 0.5, "give_up_after": 60,
         "idempotency_key": dice.choice(("message-id", "attribute:event")),
     }  # fmt: skip
 

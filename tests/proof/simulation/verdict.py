@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db.models import Count
+
 from redrive_service.sandbox.judge import Books, Experiment, Finding, Offence, judge
-from reprocessing.models import DeadLetter
+from reprocessing.models import Attempt, DeadLetter
 from tests.proof.simulation.cast import Cast
 from tests.proof.simulation.plot import Plot
 
@@ -131,11 +133,14 @@ def _too_often(cast: Cast) -> Iterator[str]:
     for entry in (entry for call in cast.near.log for entry in call["sent"]):
         if (mark := entry["attributes"].get("RedriveId")) and entry["accepted"] and not entry["duplicate"]:
             taken[mark.rpartition(":")[0]] += 1
+    spared = Attempt.objects.filter(spared=True).values_list("letter__public_id").annotate(n=Count("pk"))
+    beside = {str(public): n for public, n in spared}
     known = {
         str(public): message_id for public, message_id in DeadLetter.objects.values_list("public_id", "message_id")
     }
     for public, often in taken.items():
         most = int(str(cast.plot.dlq["max_attempts"])) * (1 + cast.released[known.get(public, "")])
+        most += beside.get(public, 0)
         if often > most:
             yield f"Letter {public} was taken {often} x; {most} may be."
 

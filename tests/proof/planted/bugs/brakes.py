@@ -161,8 +161,8 @@ BUGS: Final = (
         name="rests-of-a-breaker-without-a-cap",
         breaks="The rest of a breaker grows to its cap, and never beyond.",
         file="reprocessing/domain/breaker.py",
-        old="        longer = min(max(rest * 2, policy.cooldown), policy.cooldown_cap)\n",
-        new="        longer = max(rest * 2, policy.cooldown)\n",
+        old="    return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)\n",
+        new="    return max(rest * 2, policy.cooldown)\n",
         caught_by=f"{_OF_DOMAIN}::test_the_rest_grows_to_its_cap_and_never_beyond",
     ),
     Bug(

@@ -98,10 +98,10 @@ BUGS: Final = (
         name="copies-of-settled-letters-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before its letter's delivery is committed, which then is rolled back.",
         file="reprocessing/pipeline/settle.py",
-        old="        deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))\n",
+        old="        deletable = settle(final)\n",
         new=(
             "        from reprocessing.pipeline import clear\n\n"
-            "        deletable = settle(_after_returns(ours, fates, outcomes, dlqs, dice))\n"
+            "        deletable = settle(final)\n"
             "        clear.everywhere(deletable)\n"
         ),
         caught_by="tests/reprocessing/pipeline/test_settle.py::test_an_outcome_that_is_rolled_back_deletes_nothing",

@@ -235,8 +235,8 @@ BUGS: Final = (
         name="spent-before-it-was-released",
         breaks="People: a letter that was released while its return was looked at is parked as spent.",
         file="reprocessing/models/homecoming.py",
-        old="(SELECT l.attempts - l.forgiven >= d.max_attempts\n",
-        new="(SELECT l.attempts >= d.max_attempts\n",
+        old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
+        new="(SELECT l.attempts - l.spared >= d.max_attempts AND",
         caught_by="tests/reprocessing/pipeline/test_capture.py"
         "::test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent",
     ),
