@@ -25,17 +25,17 @@ LOOKS_EVERY: Final = 2.0
 SOONEST: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
 # A look is of some moment between its question and its answer: of the first, where it has to be late enough, and of the
 # last, where something has to come after it.
-_TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
+TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
 # Where no time has to pass between two looks, one is both.
-_FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {_TOLD} END"
+FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
 _SETTLED: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT t.id AS target_id, d.drained_through,
            (SELECT max(s.seen_at) FROM redrive_sighting s
-             WHERE s.target_id = t.id AND s.empty AND {_FROM} + {GAP} <= again.seen_at) AS seen_at
+             WHERE s.target_id = t.id AND s.empty AND {FROM} + {GAP} <= again.seen_at) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
      CROSS JOIN LATERAL (SELECT max(s.seen_at) AS seen_at FROM redrive_sighting s
-                          WHERE s.target_id = t.id AND s.empty AND {_TOLD} <= d.drained_through) again
+                          WHERE s.target_id = t.id AND s.empty AND {TOLD} <= d.drained_through) again
      WHERE d.drained_through IS NOT NULL AND again.seen_at IS NOT NULL AND d.mode <> 'observe'
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
@@ -51,11 +51,11 @@ WITH quiet AS (
     SELECT t.id AS target_id, d.drained_through,
            (SELECT max(s.seen_at) FROM redrive_sighting s
              WHERE s.target_id = t.id AND s.quiet_since = again.quiet_since
-               AND {_FROM} + {PAUSE} <= again.seen_at) AS seen_at
+               AND {FROM} + {PAUSE} <= again.seen_at) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id AND d.mode <> 'observe'
      CROSS JOIN LATERAL (SELECT s.seen_at, s.quiet_since FROM redrive_sighting s
                           WHERE s.target_id = t.id AND s.quiet_since + {PAUSE} <= s.seen_at
-                            AND {_TOLD} <= d.drained_through
+                            AND {TOLD} <= d.drained_through
                           ORDER BY s.seen_at DESC LIMIT 1) again
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import connection
 
-from reprocessing.models import Attempt, DeadLetterQueue, Target, evidence, lanes
+from reprocessing.models import Attempt, DeadLetterQueue, Target, evidence, expectation, lanes
 from reprocessing.models.target import Sighting
 from reprocessing.pipeline import promote
 from reprocessing.sqs import Depth
@@ -225,6 +225,41 @@ def test_of_looks_that_find_messages_one_is_noted(trial: Trial) -> None:
         trial.look(LAG + 2 + seconds, Depth(1, 0, 0))
     trial.look(LAG + 20)
     assert list(Sighting.objects.order_by("seen_at").values_list("empty", flat=True)) == [True, False, True]
+
+
+def test_each_step_of_that_evidence_is_told(trial: Trial) -> None:
+    """What is said is what is lacking: the evidence is there when nothing is waited for but a promotion."""
+
+    def told() -> str:
+        (one,) = expectation.of_targets(trial.bench.dlq.pk, count_lag=LAG)
+        said = expectation.in_words(one)
+        assert bool(evidence.ripe(count_lag=LAG, limit=10)) == said.startswith("the next promotion")
+        return said
+
+    def at(seconds: float) -> str:
+        return f"{trial.taken + timedelta(seconds=seconds):%H:%M:%S} UTC"
+
+    name = trial.bench.name
+    steps = [told()]
+    trial.go_to(LAG + 1)
+    steps.append(told())
+    trial.look(LAG + 2, Depth(0, 1, 0))
+    steps.append(told())
+    trial.look(LAG + 10)
+    steps.append(told())
+    trial.look(2 * LAG + 11)
+    steps.append(told())
+    assert trial.is_known(drained=2 * LAG + 12)
+    steps.append(told())
+    beginnings = [
+        f"a look at {name}, at {at(LAG)} or later: SQS's counts may be 60 s late",
+        f"{name} has not been seen empty since it took its oldest letter, at ",
+        f"{name} to have no message in flight, or ",
+        f"another look at {name}, at ",
+        f"a capture of {name} that begins after ",
+        "the next promotion: the evidence is there",
+    ]
+    assert [said.startswith(begin) for said, begin in zip(steps, beginnings, strict=True)] == [True] * 6
 
 
 def _turns(bench: Workbench) -> dict[str, str]:
