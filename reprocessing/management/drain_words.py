@@ -134,8 +134,8 @@ def too_slow(outlook: Outlook) -> str:
     return (
         f"{name}: its lanes are too long for their window. Before it is their turn, SQS drops {told}; "
         f"it drops the oldest {_until(outlook.prospect)}. Let a lane go on as soon as the target took its letter "
-        f"(add_dlq {name} --advance accepted), shorten the window (--window), or keep the letters in PostgreSQL alone "
-        f"(--delete-when captured)."
+        f"(add_dlq {name} --advance accepted), have its consumers acknowledge (--outcome acknowledged), or keep "
+        f"the messages in PostgreSQL alone (--delete-when captured)."
     )
 
 

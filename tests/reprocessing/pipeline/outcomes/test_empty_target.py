@@ -126,7 +126,7 @@ def test_the_capture_begins_after_the_second_look_was_answered(trial: Trial) -> 
     trial.look(LAG + 1)
     trial.go_to(2 * LAG + 10)
     with answering_late(5, trial.clock):
-        trial.bench.promote()
+        assert trial.bench.promote() == 0
     assert not trial.is_known(drained=2 * LAG + 14)
     assert trial.is_known(drained=2 * LAG + 16)
 
