@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reprocessing", "0002_what_postgres_sees_to")]
+    dependencies = [("reprocessing", "0003_automatic_redrive_heals")]
     operations = [
         migrations.AddField(model_name="sighting", name="empty", field=models.BooleanField(db_default=True)),
         migrations.AddField(
