@@ -79,8 +79,7 @@ def tick(**_future: object) -> None:
         operate.apply_async((operation,), queue=CONTROL, expires=operating.LEASE)
     if checks.are_due():
         check_health.apply_async(queue=CONTROL, expires=10)
-    if acknowledgement.is_awaited():
-        promote.apply_async(queue=CONTROL, expires=10)
+    _promote()
     if dispatch.is_due("sweep", every=SWEEP_EVERY):
         recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         if instalments.owing(limit=1):
@@ -89,6 +88,12 @@ def tick(**_future: object) -> None:
         publish.apply_async(queue=CONTROL, expires=publishing.EVERY)
     if dispatch.is_due("purge", every=PURGE_EVERY):
         purge.apply_async(queue=CONTROL, expires=PURGE_EVERY)
+
+
+def _promote() -> None:
+    """Have it found out what became of sent letters, where somebody waits for that."""
+    if acknowledgement.is_awaited():
+        promote.apply_async(queue=CONTROL, expires=10)
 
 
 def _hint() -> None:
@@ -154,6 +159,8 @@ def capture(dlq_id: int, **_future: object) -> None:
         captures.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
         return
+    if gathered.captured.drained:
+        _promote()  # that nothing came back is evidence at once
     sort.letters(batches=SORTED_A_CAPTURE)
     _go_on(dlq, turn, gathered)
 
@@ -226,8 +233,9 @@ def enlist(**_future: object) -> None:
 
 @shared_task(name="reprocessing.promote")
 def promote(**_future: object) -> None:
-    """Find out what became of sent letters, as far as their consumers, or the evidence, say."""
-    promotion.letters(conf=conf.current(), dice=dice)
+    """Find out what became of sent letters, as far as their consumers, or the evidence, say; their lanes go on."""
+    if promotion.letters(conf=conf.current(), dice=dice):
+        _hint()
 
 
 @shared_task(name="reprocessing.recover")

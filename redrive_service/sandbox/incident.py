@@ -16,13 +16,13 @@ from typing import Any, Protocol
 from redrive_service.sandbox.brakes import Brakes
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.judge import Books, Judgement, Offence, Shut
-from redrive_service.sandbox.plot import Plot
+from redrive_service.sandbox.plot import BREAKS_AFTER, Plot
 from redrive_service.sandbox.shop.world import Shop
 from redrive_service.sandbox.stopping import heed
 
 RATE = 200  # letters a second
 MAX_ATTEMPTS = 3
-COOLDOWN = 3  # seconds: more than what was let go before the breaker opened needs to the wire
+COOLDOWN = 2.5  # seconds: more than what was let go before the breaker opened needs to the wire
 POLICY = (
     ("--ordering-key", "attribute:account"),
     ("--sequence", "attribute:sequence"),
@@ -46,12 +46,12 @@ BRAKES = (
     ("--ramp-every", "1"),
     ("--wave-success", "0"),
     ("--breaker-threshold", "10"),
-    ("--breaker-cooldown", str(COOLDOWN)),
+    ("--breaker-cooldown", f"{COOLDOWN:g}"),
     ("--breaker-closes-after", "1"),
 )
 WITHIN = 170.0  # seconds
-_BREATH = 0.5
-_LOOKS_EVERY = "0.5"  # seconds between two looks of the service's
+_BREATH = 0.25
+_LOOKS_EVERY = "0.25"  # seconds between two looks of the service's
 _EXAMPLES = 10  # of broken promises
 
 Say = Callable[[str], None]
@@ -164,7 +164,7 @@ class Incident:
         ) as shop:
             self._let_die(shop)
             shop.deliver_twice()
-            shop.mend()
+            shop.mend(handles=BREAKS_AFTER if shop.shows_brakes else None)
             self._say("The consumer is mended. SQS will hand out one batch of the dead letters twice.")
             began = time.monotonic()
             self._add_dlq(shop)

@@ -15,8 +15,10 @@ RULE = (
     ("--then", "quarantine"),
     ("--reason", "its amounts are no numbers"),
 )
-#: The wave after which the consumer breaks: it meets the last one, which has no limit.
+#: The wave with which the rule is made; the consumer breaks with its last messages, and fails those of the next wave.
 BEFORE_THE_LAST = 100
+#: Messages that the consumer handles before it breaks: by itself, however fast the service is.
+BREAKS_AFTER = 100
 BROKEN_AT_MOST = 40.0  # seconds
 
 
@@ -44,10 +46,9 @@ class Plot:
         while BEFORE_THE_LAST not in self.brakes.waves:
             yield
         self._make_rule()
-        while not self._wave_is_over():
+        while not self._shop.is_broken():
             yield
-        self._say("The consumer breaks once more: whatever it receives from now on comes back.")
-        self._shop.break_again()
+        self._say("The consumer has broken once more: whatever it receives from now on comes back.")
         until = time.monotonic() + BROKEN_AT_MOST
         while not self.brakes.failed and time.monotonic() < until:
             yield
@@ -63,9 +64,3 @@ class Plot:
         self._say(f"manage.py add_rule {name} --dlq {self._dlq} {words} --enable --confirm")
         said = [word for option in RULE for word in option]
         self._manage("add_rule", name, "--dlq", self._dlq, *said, "--enable", "--confirm")
-
-    def _wave_is_over(self) -> bool:
-        """Whether the wave before the last is with the consumer, or more than that."""
-        waves = [run["wave"] for run in self._now["runs"] if run["wave"]]
-        full = any(wave["size"] is None or wave["touched"] >= wave["size"] >= BEFORE_THE_LAST for wave in waves)
-        return full and self._shop.is_consumed()

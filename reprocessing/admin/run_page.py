@@ -138,6 +138,7 @@ def _plan(run: Run) -> dict[str, Any]:
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
         "ways": [_planned_way(one, outlook.forecast(one)) for one in outlook.shares],
+        "faster": [way for one in outlook.shares for way in outlook.faster(one)],
         "takes": in_words(outlook.seconds),
         "costs": cost.in_words(outlook.cost),
         "hindrances": list(_hindrances(outlook)),

@@ -85,7 +85,7 @@ def of(run: Run, now: datetime, base: Base | None) -> dict[str, Any]:
     tally = progress.at_a_glance(run.pk, selected=run.selected)
     count_lag = conf.current().count_lag.total_seconds()
     awaited = expectation.of_run(run.pk, run.dlq_id, count_lag=count_lag) if tally.awaiting else []
-    known = expectation.known_in(awaited, count_lag=count_lag) if awaited else {}
+    known = expectation.known_in(awaited) if awaited else {}
     left = progress.left(run.pk, count_lag=count_lag, known_in=known) if 0 < tally.open <= EXACT else []
     sent = tally.letters - tally.waiting
     stands = standing.lanes_of(run.pk, most=_LANES) if tally.open else []

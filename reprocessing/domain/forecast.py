@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
+#: Of a longest lane that takes so many times what the rate asks for it is told what would be faster.
+_FAR_LONGER: Final = 10
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 
@@ -102,6 +104,11 @@ class Forecast:
     def bound(self) -> Literal["rate", "lane"]:
         """What makes it last."""
         return "rate" if self.by_rate >= self.by_lane else "lane"
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether the longest lane takes more than ten times what the rate asks for, and more than ten seconds."""
+        return self.by_lane > _FAR_LONGER * max(self.by_rate, 1.0)
 
     def __str__(self) -> str:
         reason = "by the target's rate" if self.bound == "rate" else "by its longest lane"

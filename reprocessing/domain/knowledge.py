@@ -108,6 +108,8 @@ def _open(facts: Facts) -> Knowledge:
     if facts.taken_at is None:
         return Knowledge(How.OPEN, "It is not known yet: it is on its way.", facts.sent_at)
     waits = f"it may come back{_until(facts)}"
+    if facts.watched:
+        waits += ", unless its queue is seen empty before that"
     if facts.acknowledges:
         then = "its absence is asked" if facts.watched else "it is parked"
         waits = f"its consumer is to say so{_until(facts)}; after that, {then}"

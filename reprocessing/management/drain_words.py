@@ -80,6 +80,7 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
         yield f"  not eligible    {one.letters:,}: {_why(one.reason)} A run parks them at once."
     for share in outlook.shares:
         yield from _target(share, outlook.forecast(share))
+        yield from _faster(outlook.faster(share), outlook.dlq.name)
     if outlook.shares:
         yield f"  reckoned with   {'; '.join(outlook.assumed)}"
         yield f"  costs           {cost_in_words(outlook.cost)}; looks for outcomes come on top, one a second or so"
@@ -100,6 +101,13 @@ def _target(one: Share, forecast: Forecast) -> Iterable[str]:
         yield f"      {refired(one.refires)}"
     yield f"      outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
     yield f"      {forecasts(one, forecast)}"
+
+
+def _faster(ways: list[str], dlq: str) -> Iterable[str]:
+    """What would be faster, and with which command; nothing where nothing is told of it."""
+    if ways:
+        yield f"      Most of that is waiting for outcomes, one after another. Faster would be (add_dlq {dlq} ...):"
+        yield from (f"      - {way}" for way in ways)
 
 
 def refired(others: int) -> str:
@@ -126,8 +134,8 @@ def too_slow(outlook: Outlook) -> str:
     return (
         f"{name}: its lanes are too long for their window. Before it is their turn, SQS drops {told}; "
         f"it drops the oldest {_until(outlook.prospect)}. Let a lane go on as soon as the target took its letter "
-        f"(add_dlq {name} --advance accepted), shorten the window (--window), or keep the letters in PostgreSQL alone "
-        f"(--delete-when captured)."
+        f"(add_dlq {name} --advance accepted), have its consumers acknowledge (--outcome acknowledged), or keep "
+        f"the messages in PostgreSQL alone (--delete-when captured)."
     )
 
 
@@ -162,7 +170,7 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
         "expires": ahead.expires_at,
         "forecast_assumes": outlook.assumed,
         "aws_requests": asdict(outlook.cost),
-        "targets": [_target_in_json(one, outlook.forecast(one)) for one in outlook.shares],
+        "targets": [_target_in_json(one, outlook.forecast(one), outlook.faster(one)) for one in outlook.shares],
         "in_other_plans": {one.name: one.selected for one in outlook.plans},
         "behind": outlook.run.behind or 0,
         "behind_ids": outlook.behind,
@@ -172,7 +180,7 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
     }
 
 
-def _target_in_json(one: Share, forecast: Forecast) -> dict[str, Any]:
+def _target_in_json(one: Share, forecast: Forecast, faster: list[str]) -> dict[str, Any]:
     return {
         "target": one.name,
         "letters": one.letters,
@@ -187,6 +195,7 @@ def _target_in_json(one: Share, forecast: Forecast) -> dict[str, Any]:
         "seconds_by_rate": forecast.by_rate,
         "seconds_by_lane": forecast.by_lane,
         "late": one.late,
+        "faster": faster,
     }
 
 

@@ -248,14 +248,14 @@ def _going_on(run: Run, along: Sequence[Run]) -> str:
 
 
 def line(dlq: DeadLetterQueue, tally: Tally) -> str:
-    """A line of progress, and why nothing moves where nothing can."""
-    reasons: Sequence[str] = [stop_of(dlq)]
+    """A line of progress, and why nothing moves where nothing can: first that nobody consumes a target, if so."""
+    lag = conf.current().count_lag.total_seconds()
+    sent = expectation.of_targets(dlq.pk, count_lag=lag) if tally.awaiting else []
+    unconsumed = [one for one in sent if expectation.is_never_empty(one)]
+    reasons: Sequence[str] = [*_waits(unconsumed), stop_of(dlq)]
     if tally.waiting:
         reasons = [*reasons, _next_attempt(dlq), *map(drain_words.waits_for, foresee.paused(dlq)), *_held_back(dlq)]
-    if tally.awaiting:
-        lag = conf.current().count_lag.total_seconds()
-        waits = {_wait(one) for one in expectation.of_targets(dlq.pk, count_lag=lag)}
-        reasons = [*reasons, *sorted(waits)]
+    reasons = [*reasons, *_waits([one for one in sent if one not in unconsumed])]
     return " ".join([f"{drain_words.progress(tally)}.", *filter(None, reasons)])
 
 
@@ -272,6 +272,10 @@ def _next_attempt(dlq: DeadLetterQueue) -> str:
         return ""
     first = min((one.due_at for one in busy if one.due_at), default=None)
     return f"The next attempt is due at {when(first)}." if first else ""
+
+
+def _waits(some: Sequence[Expectation]) -> list[str]:
+    return sorted({_wait(one) for one in some})
 
 
 def _wait(one: Expectation) -> str:

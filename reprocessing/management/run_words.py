@@ -48,7 +48,7 @@ class Seen:
     def look(cls, run: Run, *, count_lag: float, prices: Prices) -> Seen:
         """Ask Postgres."""
         awaited = expectation.of_run(run.pk, run.dlq_id, count_lag=count_lag)
-        known = expectation.known_in(awaited, count_lag=count_lag)
+        known = expectation.known_in(awaited)
         return cls(
             run=run,
             tally=progress.tally(run.pk),

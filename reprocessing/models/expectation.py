@@ -11,7 +11,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.arn import name_of
 from reprocessing.domain.forecast import in_words as lasting
 from reprocessing.models import rows, schedule
-from reprocessing.models.evidence import GAP
+from reprocessing.models.evidence import FROM, GAP, PAUSE
 
 #: After so long without a look at it that found it empty it is said that nobody may consume a target.
 _LONG: Final = timedelta(minutes=2)
@@ -27,10 +27,13 @@ class Expectation:
         unsettled: letters that are sent and not settled; of all dlqs that it is the target of, or of one run.
         taken_at: when the target took that one of them.
         until: until when that one may come back.
-        gap: the least seconds between two looks at the target.
-        seen_at: the first moment, late enough after it, at which the target had nothing visible.
+        gap: the least seconds between two looks at a target that had nothing visible.
+        count_lag: the same of one that had nothing in it at all: seconds by which SQS's counts may lag behind.
+        counted_from: from when on its counts can tell of that letter.
+        seen_at: the first moment from then on at which the target had nothing visible.
         again_from: when it has to be looked at again: what failed would lie there, or be dead.
         again_at: the first moment from then on at which it had nothing visible.
+        quiet_from: since when, of those moments, every look has found nothing in it at all; None: the latest did not.
         needed_from: a clean capture of the watched dlq that runs dry proves it when it began then or later.
     """
 
@@ -55,13 +58,17 @@ class Expectation:
     taken_at: datetime | None
     until: datetime | None
     gap: float
+    count_lag: float
+    counted_from: datetime | None
     seen_at: datetime | None
     again_from: datetime | None
     again_at: datetime | None
+    quiet_from: datetime | None
     needed_from: datetime | None
     now: datetime
 
 
+_COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
 # An unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
 _STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
@@ -72,8 +79,12 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn A
        t.advance, t.rate, t.burst, t.window,
        w.id AS watched_by_id, w.name AS watched_by, w.mode AS watched_mode, w.next_poll_at AS watched_next_at,
        w.drained_through, coalesce(open.unsettled, 0) AS unsettled, open.taken_at, open.until,
-       extract(epoch FROM {GAP})::float8 AS gap, s.seen_at,
-       s.seen_at + {GAP} AS again_from, again.at AS again_at, greatest(open.until, again.at) AS needed_from,
+       extract(epoch FROM {GAP})::float8 AS gap, %(count_lag)b::float8 AS count_lag, {_COUNTED} AS counted_from,
+       s.seen_at, s.seen_at + {GAP} AS again_from, again.at AS again_at,
+       CASE WHEN newest.quiet_since IS NOT NULL THEN greatest(newest.quiet_since, {_COUNTED}) END AS quiet_from,
+       least(CASE WHEN again.at IS NOT NULL THEN greatest(open.until, again.at) END,
+             CASE WHEN t.proof = 'acknowledged' AND emptied.at IS NOT NULL THEN greatest(open.until, emptied.at)
+                  ELSE emptied.at END) AS needed_from,
        redrive_now() AS now
   FROM {{origins}} o
   JOIN redrive_target t ON t.id = o.target_id
@@ -81,10 +92,20 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn A
   LEFT JOIN open ON open.target_id = t.id
   LEFT JOIN LATERAL (
         SELECT min(seen_at) AS seen_at FROM redrive_sighting
-         WHERE target_id = t.id AND seen_at >= open.taken_at + make_interval(secs => %(count_lag)b::float8)) s ON true
+         WHERE target_id = t.id AND empty AND seen_at >= {_COUNTED}) s ON true
   LEFT JOIN LATERAL (
         SELECT min(g.seen_at) AS at FROM redrive_sighting g
-         WHERE g.target_id = t.id AND g.seen_at >= s.seen_at + {GAP}) again ON true
+         WHERE g.target_id = t.id AND g.empty AND g.seen_at >= s.seen_at + {GAP}) again ON true
+  LEFT JOIN LATERAL (
+        SELECT n.quiet_since FROM redrive_sighting n
+         WHERE n.target_id = t.id AND n.seen_at >= {_COUNTED} ORDER BY n.seen_at DESC LIMIT 1) newest ON true
+  LEFT JOIN LATERAL (
+        SELECT again.seen_at + make_interval(secs => again.took) AS at FROM redrive_sighting again
+         WHERE again.target_id = t.id AND again.quiet_since IS NOT NULL AND again.seen_at >= {_COUNTED}
+           AND EXISTS (SELECT FROM redrive_sighting s
+                        WHERE s.target_id = again.target_id AND s.quiet_since = again.quiet_since
+                          AND s.seen_at >= {_COUNTED} AND {FROM} + {PAUSE} <= again.seen_at)
+         ORDER BY again.seen_at LIMIT 1) emptied ON true
  WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
  ORDER BY o.dlq_id, o.arn
 """  # noqa: S608  # the inserted text is a constant
@@ -107,19 +128,18 @@ def of_run(run: int, dlq: int, *, count_lag: float) -> list[Expectation]:
     return rows.fetch(Expectation, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
 
 
-def known_in(found: Collection[Expectation], *, count_lag: float) -> dict[int, float | None]:
+def known_in(found: Collection[Expectation]) -> dict[int, float | None]:
     """Seconds until these letters are known at the earliest, where none comes back, by target; None: nobody can say."""
     cadences = schedule.cadences([one.watched_by_id for one in found if one.watched_by_id])
-    return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0), count_lag) for one in found}
+    return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
 
 
-def _known_in(one: Expectation, every: float, count_lag: float) -> float | None:
+def _known_in(one: Expectation, every: float) -> float | None:
     if one.taken_at is None or one.until is None or is_endless(one):
         return None
     if one.watched_by is None or one.proof == "acknowledged":
         return max((one.until - one.now).total_seconds(), 0.0)
-    seen = one.seen_at or max(one.now, one.taken_at + timedelta(seconds=count_lag))
-    needed = max(one.until, one.again_at or max(one.now, seen + timedelta(seconds=one.gap)))
+    needed = one.needed_from or _needed(one)
     if one.drained_through and one.drained_through >= needed:
         return 0.0
     turn = one.watched_next_at
@@ -127,6 +147,14 @@ def _known_in(one: Expectation, every: float, count_lag: float) -> float | None:
         return max((needed - one.now).total_seconds(), 0.0)
     turns = max(math.ceil((needed - turn).total_seconds() / every), 0)
     return (turn - one.now).total_seconds() + turns * every
+
+
+def _needed(one: Expectation) -> datetime:
+    """From when on a capture can prove it at the earliest: every look from now on finds nothing in the target."""
+    earliest = max(one.now, one.counted_from or one.now)
+    emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
+    seen = one.seen_at or earliest
+    return min(emptied, max(one.until or one.now, one.again_at or max(one.now, seen + timedelta(seconds=one.gap))))
 
 
 def in_words(one: Expectation) -> str:
@@ -137,8 +165,6 @@ def in_words(one: Expectation) -> str:
         return f"its consumer's word on its {one.which} letter, until {one.until:%H:%M:%S} UTC"
     if one.watched_by is None or one.watched_mode == "observe":
         return _unseen(one)
-    if one.now < one.until:
-        return f"its {one.which} letter may still come back, until {one.until:%H:%M:%S} UTC"
     return _lacking(one) or "the next promotion: the evidence is there"
 
 
@@ -167,21 +193,33 @@ def _unseen(one: Expectation) -> str:
 
 def _lacking(one: Expectation) -> str:
     """What of the evidence of absence is not there yet, in the order in which it comes."""
+    if one.needed_from is not None:
+        if one.drained_through is not None and one.drained_through >= one.needed_from:
+            return ""
+        begins = f"begins after {one.needed_from:%H:%M:%S} UTC"
+        return f"a capture of {one.watched_by} that {begins} and shows that nothing came back; {_next_capture(one)}"
+    if one.counted_from is not None and one.now < one.counted_from:
+        lag = f"SQS's counts may be {one.count_lag:g} s late"
+        return f"a look at {name_of(one.target)}, at {one.counted_from:%H:%M:%S} UTC or later: {lag}"
+    return _not_empty(one)
+
+
+def _not_empty(one: Expectation) -> str:
+    """Why the target does not count as empty."""
     name, since = name_of(one.target), one.taken_at
     if one.seen_at is None or one.again_from is None:
         meant = f": nobody seems to consume {name}" if is_long(one) else ""
         when = f"at {since:%Y-%m-%d %H:%M:%S} UTC"
         return f"{name} has not been seen empty since it took its {one.which} letter, {when}{meant}"
+    if one.quiet_from is not None:
+        again = one.quiet_from + timedelta(seconds=one.count_lag)
+        return f"another look at {name}, at {again:%H:%M:%S} UTC or later: the latest found no message in it"
     if one.now < one.again_from:
-        return f"another look at it, at {one.again_from:%H:%M:%S} UTC or later: what failed may still lie there"
-    if one.again_at is None or one.needed_from is None:
+        until = f"{one.again_from:%H:%M:%S} UTC"
         return (
-            f"{name} has not been seen empty again since {one.again_from:%H:%M:%S} UTC: what failed may still lie there"
+            f"{name} to have no message in flight, or {until}: until then its {one.which} message may be one of these"
         )
-    if one.drained_through is None or one.drained_through < one.needed_from:
-        begins = f"begins after {one.needed_from:%H:%M:%S} UTC"
-        return f"a capture of {one.watched_by} that {begins} and shows that nothing came back; {_next_capture(one)}"
-    return ""
+    return f"{name} has not been seen empty again since {one.again_from:%H:%M:%S} UTC: what failed may still lie there"
 
 
 def _next_capture(one: Expectation) -> str:

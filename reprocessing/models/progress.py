@@ -11,6 +11,7 @@ from reprocessing.domain.forecast import Climb, Forecast
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import rows, waves
 from reprocessing.models.aftermath import DENIED
+from reprocessing.models.evidence import SOONEST
 
 #: Letters of a run that are counted one by one, and of more, how many of each state: by an index, in milliseconds.
 EXACT: Final = 20_000
@@ -59,8 +60,8 @@ SELECT s.state, (SELECT count(*) FROM (
 """
 
 # By target: letters still to be sent, and the longest lane, whose letters go one after another. Where an outcome is
-# presumed from absence, the last letter's is known a window after it was sent.
-_LEFT = """
+# presumed from absence, the last letter's is known when its target can have been seen empty, at the earliest.
+_LEFT = f"""
 SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest,
        max(lane.unsent) AS unsent, 0::float8 AS known_in, t.rate, coalesce(b.ramp, 1) AS ramp,
        coalesce(b.ramp_every, 1) AS ramp_every,
@@ -73,9 +74,9 @@ SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, ma
   JOIN redrive_target t ON t.id = lane.target_id
   LEFT JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
  CROSS JOIN LATERAL (
-        SELECT CASE WHEN t.proof = 'absence' THEN t.window + %(count_lag)b::float8 ELSE 0 END AS seconds) wait
+        SELECT CASE WHEN t.proof = 'absence' THEN {SOONEST} ELSE 0 END AS seconds) wait
  GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 # A letter of a run that has ended, once released or left over, goes with another: its attempts say where it was.
 _ELSEWHERE = """

@@ -8,6 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.ramp import IDLE
 from reprocessing.models import rows
+from reprocessing.models.evidence import SOONEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Share:
         longest: letters of the longest lane.
         ramp: the share of the rate that it begins with, and `ramp_every` the seconds between its steps.
         tail: seconds from a letter's sending to its outcome, at the least.
+        tail_of_busy: the same where the target is never seen empty.
         round_trip: seconds from one letter of a lane to its next; 0 where the next need not wait for an outcome.
         watched_by: the dlq whose captures show that nothing came back; None: the outcome does not rest on that.
         every: seconds from one of these to the next; 0: there is always one under way.
@@ -69,6 +71,7 @@ class Share:
     ramp: float
     ramp_every: float
     tail: float
+    tail_of_busy: float
     round_trip: float
     watched_by_id: int | None
     watched_by: str | None
@@ -107,7 +110,8 @@ SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
 """  # noqa: S608  # the inserted text is the constant above
 
 # Where nothing was settled for long, the ramp begins anew with the first letter (see `rate_ramps.after_rest`).
-# What is presumed from absence is known when the window is over and SQS's counts have caught up, at the earliest.
+# What is presumed from absence is known when the target can have been seen empty twice, at the earliest; where it is
+# never empty, when the window is over, and SQS's counts have caught up.
 _SHARES: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (
     SELECT target_id, expires_at, size,
@@ -115,7 +119,9 @@ WITH {_READY}, placed AS (
       FROM ready WHERE objection = ''
 )
 SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS longest, t.rate, t.proof, t.advance,
-       t.window, b.ramp_every, tail.seconds AS tail, trip.seconds AS round_trip,
+       t.window, b.ramp_every, tail.seconds AS tail,
+       CASE WHEN t.proof = 'absence' THEN t.window + %(count_lag)b::float8 ELSE 0 END AS tail_of_busy,
+       trip.seconds AS round_trip,
        w.id AS watched_by_id, w.name AS watched_by, 0::float8 AS every,
        CASE WHEN b.ramp_at + make_interval(secs => greatest(%(idle)b::float8, 2 * b.ramp_every)) > redrive_now()
             THEN b.ramp ELSE b.ramp_from END AS ramp,
@@ -126,7 +132,7 @@ SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS long
   JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
   LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id AND t.proof = 'absence'
  CROSS JOIN LATERAL (
-       SELECT CASE WHEN t.proof = 'absence' THEN t.window + %(count_lag)b::float8 ELSE 0 END AS seconds) tail
+       SELECT CASE WHEN t.proof = 'absence' THEN {SOONEST} ELSE 0 END AS seconds) tail
  CROSS JOIN LATERAL (SELECT CASE WHEN t.advance = 'settled' THEN tail.seconds ELSE 0 END AS seconds) trip
  GROUP BY t.id, b.id, w.id, tail.seconds, trip.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is the constant above

@@ -133,20 +133,29 @@ class Target(models.Model):
 
 
 class Sighting(models.Model):
-    """A moment at which a target had nothing visible: whatever was sent well before had been taken by its consumer.
+    """A look at a target. Where nothing was visible, whatever was sent well before had been taken by its consumer.
 
     Attributes:
         seen_at: when it was asked.
         took: seconds until it had answered; the moment is one of these.
+        empty: nothing was visible, nor delayed. Of looks that found something, the first in a row is noted.
+        quiet_since: since when every look found nothing in flight, either; null: this one did.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")
     seen_at = models.DateTimeField()
     took = models.FloatField(db_default=0.0)
+    empty = models.BooleanField(db_default=True)
+    quiet_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         db_table = "redrive_sighting"
-        indexes = [models.Index(F("target"), F("seen_at").desc(), name="sightings_newest_first")]
+        indexes = [
+            models.Index(F("target"), F("seen_at").desc(), name="sightings_newest_first"),
+            models.Index(
+                F("target"), F("seen_at").desc(), condition=Q(quiet_since__isnull=False), name="sightings_of_emptiness"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.target} at {self.seen_at}"

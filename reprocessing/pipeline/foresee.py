@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
 from reprocessing.domain import cost, wave
+from reprocessing.domain.arn import name_of
 from reprocessing.domain.cost import Cost, Prices
 from reprocessing.domain.forecast import Climb, Forecast, in_words, next_turn
 from reprocessing.domain.lifecycle import LetterState
@@ -111,7 +113,32 @@ class Outlook:
             f"{name} is captured every {every:g} s, as its schedule says: that shows whether letters came back"
             for name, every in self._captures
         ]
+        told += [
+            f"{name_of(one.name)} has no message left when it is looked at; where others fill it, an outcome takes "
+            f"{in_words(one.tail_of_busy)}"
+            for one in self.shares
+            if one.tail < one.tail_of_busy
+        ]
         return told
+
+    def faster(self, one: Share) -> list[str]:
+        """What would be faster, where the longest lane takes far longer than the rate asks for; else nothing."""
+        forecast = self.forecast(one)
+        if not forecast.is_held_up:
+            return []
+        by_rate = in_words(forecast.by_rate)
+        acknowledged = in_words(max(forecast.by_rate, float(one.longest)))
+        pace = max(math.floor(forecast.by_rate / one.round_trip), 1)
+        messages = f"{pace:,} message{'' if pace == 1 else 's'}"
+        order = (
+            "the next message of a key is sent when SQS took the one before, so it may be processed before a message "
+            "of its key that fails again"
+        )
+        return [
+            f"--advance accepted: {by_rate}. It gives up this order: {order}",
+            f"--outcome acknowledged (docs/outcomes.md): {acknowledged}, if consumers report within a second",
+            f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; one has {one.longest:,}",
+        ]
 
     @property
     def cost(self) -> Cost:

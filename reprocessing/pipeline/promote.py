@@ -1,6 +1,7 @@
 """Find out what became of sent letters: what their consumers said, the evidence of absence, or nothing but silence.
 
-Presumed delivered is what was sent well before its target was seen consumed, twice, and has not come back since.
+Presumed delivered is what was sent well before its target was seen consumed, twice, and has not come back since; the
+two looks are a window apart, or shorter where the target had nothing in it at all (docs/adr/0016, 0029).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import acknowledgement, evidence, hold, lanes, metrics, rows
-from reprocessing.models.evidence import Ripe, Watched
+from reprocessing.models.evidence import Look, Ripe, Watched
 from reprocessing.models.settlement import Deletable, presume
 from reprocessing.pipeline import clear, hear, tell
 from reprocessing.pipeline.keep import unslept
@@ -70,27 +71,27 @@ def _look_in_turn(dice: Callable[[], float]) -> None:
 
 
 def _look(some: Sequence[Watched]) -> None:
-    """Note which targets have nothing visible, nor delayed, each at once, from its question to its answer.
+    """Note what targets hold, one call each, as soon as it answers, with the time of question and answer.
 
     Which moment that is, is reckoned from one answer of Postgres; the threads that ask have no connection to it.
     """
     clock = unslept()
     before, began, since = clock(), lanes.clock(), clock()
 
-    def ask(target: Watched) -> tuple[list[int], float, float]:
-        asked, empty = clock(), list[int]()
+    def ask(target: Watched) -> tuple[list[Look], float, float]:
+        asked, looks = clock(), list[Look]()
         try:
             found = depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn))
-            if found.visible == 0 and found.delayed == 0:
-                empty.append(target.target_id)
+            empty = found.visible == 0 and found.delayed == 0
+            looks.append(Look(target.target_id, empty=empty, quiet=empty and found.in_flight == 0))
         except QueueIsOutOfReach as error:
             logger.warning("%s", error)
         except Exception:  # one target's fault must leave the others their sightings
             logger.exception("What %s holds is not known.", target.url)
-        return empty, asked - since, clock() - asked + since - before
+        return looks, asked - since, clock() - asked + since - before
 
-    for empty, after, took in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
-        evidence.sight(empty, at=began + timedelta(seconds=after), took=took)
+    for looks, after, took in as_they_end(ask, some, _THREADS, within=_LOOKS_FOR):
+        evidence.sight(looks, at=began + timedelta(seconds=after), took=took)
 
 
 def _close(found: Sequence[Ripe], close: Callable[[Sequence[int]], list[Deletable]]) -> None:

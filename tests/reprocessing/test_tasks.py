@@ -525,6 +525,21 @@ def test_promotion_is_sent_only_while_letters_await_evidence(post: Post) -> None
     assert post.of("promote") == [()]
 
 
+def test_outcomes_are_found_out_as_soon_as_a_capture_has_run_dry_and_their_keys_go_on_at_once(post: Post) -> None:
+    bench = _buried("a1", "a2")
+    bench.judge_by_absence(window=3_600)
+    bench.replay()
+    assert _bodies(bench) == ["a1"]
+    tasks.promote()  # which sees that the target is empty
+    assert post.messages == []
+    tasks.capture(bench.dlq.pk)
+    (found_out,) = (one for one in post.take() if one.name == "promote")
+    found_out.work()
+    assert post.of("replay_lanes") == [([bench.lane().pk],)]
+    post.work_off()
+    assert _bodies(bench) == ["a2"]
+
+
 def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(post: Post, clock: Clock) -> None:
     bench = Workbench(fields=AUTOMATIC)
     checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")

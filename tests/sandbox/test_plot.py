@@ -19,7 +19,7 @@ class Story:
 
     def __init__(self, *, shows_brakes: bool = True) -> None:
         self.shows_brakes = shows_brakes
-        self.consumed = False
+        self.broken = False
         self.done: list[str] = []
         self.plot = Plot(cast("Shop", self), dlq="shop", manage=self.manage, say=lambda _: None)
 
@@ -27,21 +27,16 @@ class Story:
         self.done.append(" ".join(arguments))
         return ""
 
-    def is_consumed(self) -> bool:
-        return self.consumed
-
-    def break_again(self) -> None:
-        self.done.append("breaks")
+    def is_broken(self) -> bool:
+        return self.broken
 
     def mend(self) -> None:
         self.done.append("is mended")
 
-    def look(self, *, touched: int = 0, **more: Any) -> list[str]:  # noqa: ANN401  # as `told` has it
+    def look(self, **more: Any) -> list[str]:  # noqa: ANN401  # as `told` has it
         """What is done now that the service says this."""
-        before, look = len(self.done), told(**more)
-        if look["runs"][0]["wave"]:
-            look["runs"][0]["wave"]["touched"] = touched
-        self.plot.go_on(look)
+        before = len(self.done)
+        self.plot.go_on(told(**more))
         return self.done[before:]
 
 
@@ -51,41 +46,35 @@ RULE = (
 )
 
 
-def test_the_rule_comes_with_the_third_wave_the_break_once_that_is_consumed_and_the_mending_with_a_failed_canary() -> (
-    None
-):
+def test_the_rule_comes_with_the_third_wave_and_the_mending_with_a_failed_canary_of_the_broken_consumer() -> None:
     story = Story()
-    assert story.look(wave=(1, 1), touched=1) == []
-    assert story.look(wave=(2, 10), touched=10) == []
-    assert story.look(wave=(3, 100), touched=50) == [RULE]
-    assert story.look(wave=(3, 100), touched=100) == []
-    story.consumed = True
-    assert story.look(wave=(3, 100), touched=99) == []
-    assert story.look(wave=(3, 100), touched=100) == ["breaks"]
+    assert story.look(wave=(1, 1)) == []
+    assert story.look(wave=(2, 10)) == []
+    assert story.look(wave=(3, 100)) == [RULE]
+    assert story.look(wave=(3, 100)) == []
+    story.broken = True
     assert story.look(wave=(4, None), state="open", since=10) == []
     assert story.look(wave=(4, None), state="half_open", since=13) == []
     assert story.look(wave=(4, None), state="open", since=15) == ["is mended"]
     assert story.look(wave=(4, None), since=25) == []
 
 
-def test_a_wave_that_was_over_before_anybody_looked_is_not_waited_for() -> None:
+def test_a_consumer_is_not_mended_before_it_breaks() -> None:
     story = Story()
-    story.consumed = True
-    assert story.look(wave=(3, 100), touched=3) == [RULE]
-    assert story.look(wave=(4, None)) == ["breaks"]
+    story.look(wave=(3, 100))
+    assert story.look(wave=(4, None)) == []
 
 
 def test_a_consumer_is_mended_also_when_no_canary_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plot, "BROKEN_AT_MOST", 0.0)
     story = Story()
-    story.consumed = True
-    story.look(wave=(3, 100))
-    assert story.look(wave=(4, None)) == ["breaks", "is mended"]
+    story.broken = True
+    assert story.look(wave=(3, 100)) == [RULE, "is mended"]
 
 
 def test_where_there_are_too_few_letters_nothing_happens() -> None:
     story = Story(shows_brakes=False)
-    story.consumed = True
+    story.broken = True
     for wave in ((1, 1), (2, 10), (3, 100), (4, None)):
-        assert story.look(wave=wave, touched=100) == []
+        assert story.look(wave=wave) == []
     assert story.plot.brakes.waves == [1, 10, 100, None]

@@ -1,9 +1,10 @@
 """The shop's consumer, a process of its own: `python -m redrive_service.sandbox.shop.consumer QUEUE_URL LOG MODE`.
 
 It handles every message while the file MODE says `mended`, and fails every one while it says `broken`; what it fails
-it leaves in the queue. It writes a line of JSON to LOG for every message: what it was, when it was begun and ended
-(seconds since the epoch), and the outcome: `ok`, `failed`, or `again` for a message it has handled already.
-The line is what handling a message means here: it is written first, then the message is deleted.
+it makes visible again at once. Where MODE says `mended 100`, it has handled enough with a hundred messages, all
+together: then it writes `broken` there itself. It writes a line of JSON to LOG for every message: what it was, when it
+was begun and ended (seconds since the epoch), and the outcome: `ok`, `failed`, or `again` for a message it has handled
+already. The line is what handling a message means here: it is written first, then the message is deleted.
 """
 
 from __future__ import annotations
@@ -69,6 +70,14 @@ class Journal:
         """Whether the message was handled before."""
         return message["MessageId"] in self._handled
 
+    def mode(self, path: Path) -> str:
+        """What the file says, once it is known whether enough messages were handled."""
+        mode, _, most = path.read_text().strip().partition(" ")
+        if not most or len(self._handled) < int(most):
+            return mode
+        path.write_text(BROKEN)
+        return BROKEN
+
 
 def wall_clock() -> float:
     """Seconds since the epoch: the log is read beside other logs."""
@@ -105,20 +114,26 @@ def take(message: MessageTypeDef, mode: str, journal: Journal) -> bool:
 
 
 def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> None:
-    """Receive up to ten messages, handle them one after another, delete those that are done."""
+    """Receive up to ten messages, handle them one after another, delete those that are done, give back the others."""
     answer = client.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=_LONG_POLL, MessageAttributeNames=["All"]
     )
-    received, now = time.monotonic(), mode.read_text().strip()
-    done = [
-        message
-        for message in answer.get("Messages", [])
-        if time.monotonic() - received < FRESH and take(message, now, journal)
-    ]
+    received = time.monotonic()
+    done: list[MessageTypeDef] = []
+    failed: list[MessageTypeDef] = []
+    for message in answer.get("Messages", []):
+        if time.monotonic() - received < FRESH:
+            (done if take(message, journal.mode(mode), journal) else failed).append(message)
     if done:
-        client.delete_message_batch(
+        entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(done)]
+        client.delete_message_batch(QueueUrl=url, Entries=entries)
+    if failed:
+        client.change_message_visibility_batch(
             QueueUrl=url,
-            Entries=[{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(done)],
+            Entries=[
+                {"Id": str(n), "ReceiptHandle": one["ReceiptHandle"], "VisibilityTimeout": 0}
+                for n, one in enumerate(failed)
+            ],
         )
 
 

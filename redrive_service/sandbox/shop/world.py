@@ -40,7 +40,7 @@ class TheyDidNotDie(SandboxError):
 
 
 class Shop:
-    """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`; `break_again`.
+    """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`.
 
     Entering it waits, up to a minute, where the same queues were emptied a moment ago.
 
@@ -104,13 +104,13 @@ class Shop:
         consumer.await_ready(lambda: "consuming" in consumer.log_since_start())
         return consumer
 
-    def mend(self) -> None:
-        """From now on the consumer handles what can be handled."""
-        self._mode.write_text(MENDED)
+    def mend(self, *, handles: int | None = None) -> None:
+        """From now on the consumer handles what can be handled; until it breaks again, having handled so many."""
+        self._mode.write_text(MENDED if handles is None else f"{MENDED} {handles}")
 
-    def break_again(self) -> None:
-        """From now on the consumer, which runs, fails whatever it receives."""
-        self._mode.write_text(BROKEN)
+    def is_broken(self) -> bool:
+        """Whether the consumer fails whatever it receives."""
+        return self._mode.read_text() == BROKEN
 
     def deliver_twice(self) -> None:
         """Have SQS hand out the messages of the next receive from the dlq, and leave them visible."""
@@ -119,10 +119,6 @@ class Shop:
     def dead(self) -> int:
         """How many messages are in the dlq, visible or in somebody's hands."""
         return self._count(self.dlq_url)
-
-    def is_consumed(self) -> bool:
-        """Whether nothing is in the shop's queue, nor in its consumer's hands."""
-        return self._count(self.origin_url) == 0
 
     def await_dead(self, *, within: float = _DEAD_WITHIN) -> None:
         """Return once every message is in the dlq.

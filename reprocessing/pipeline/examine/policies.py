@@ -157,8 +157,9 @@ def time(case: Case) -> Iterator[Finding]:
         name = name_of(arn)
         longest = int(facts.retention.total_seconds() // window)
         yield note(
-            f"In a lane to {name}, each letter waits {window:g} s for the outcome of the one before: more than "
-            f"{longest:,} letters in one lane take longer than the dlq keeps them. Postgres keeps them.",
+            f"In a lane to {name}, each message waits for the outcome of the one before: up to {window:g} s, less "
+            f"where the queue is seen empty. More than {longest:,} messages in one lane may take longer than the dlq "
+            "keeps them. Postgres keeps them.",
         )
     if ahead is None or ahead.expires_at is None or case.sight.row is None:
         return
@@ -167,7 +168,7 @@ def time(case: Case) -> Iterator[Finding]:
         needed = share.longest * waiting.get(share.name, 0.0)
         if needed > left:
             what = (
-                f"The longest lane of {name_of(share.name)}, {share.longest:,} letters, takes "
+                f"The longest lane of {name_of(share.name)}, {share.longest:,} letters, takes up to "
                 f"{in_words(needed)}; the dlq drops its first letter in {in_words(left)}."
             )
             cure = "Say --advance accepted, or shorten the visibility timeout of its queue."

@@ -26,6 +26,9 @@ _ERRORS: Final = (
     ("InternalError", 500), ("ServiceUnavailable", 503), ("RequestThrottled", 403), ("ThrottlingException", 400),
     ("AccessDenied", 403), ("KMS.ThrottlingException", 400), ("KMS.DisabledException", 400),
 )  # fmt: skip
+_COUNTS: Final = (
+    "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed",
+)  # fmt: skip
 _BATCHES: Final = frozenset({"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"})
 
 
@@ -37,16 +40,20 @@ class Near:
         stage: whose time it is, and whose dice.
         log: every call, as the judge reads them.
         late: numbers of calls that a frozen actor put on the wire after its time.
+        lag: seconds by which counts may lag: each of them by another time, with every answer.
     """
 
     stage: Stage
     core: LocalSqs = field(default_factory=lambda: LocalSqs(Random(0), region=REGION))
     log: list[dict[str, Any]] = field(default_factory=list)
     late: set[int] = field(default_factory=set)
+    lag: float = 0.0
+    _counted: dict[str, list[tuple[float, dict[str, str]]]] = field(default_factory=dict)
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int, *, lag: float = 0.0) -> None:
         """No queue, no call."""
         self.core, self.log, self.late = LocalSqs(Random(seed), region=REGION), [], set()
+        self.lag, self._counted = lag, {}
 
     def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
         """boto3's way to name an action."""
@@ -99,6 +106,7 @@ class Near:
                 return {}, self._note(action, request, 200, None, Record())
             case "early expiry":
                 request = {**request, "VisibilityTimeout": 0}
+        self._count()
         struck = self._strike(request) if fault == "partial" else []
         try:
             answer: dict[str, Any] = self.core.handle(
@@ -114,7 +122,26 @@ class Near:
             note_failed(record, action, request, answer["Failed"])
         call = self._note(action, request, 200, None, record)
         call["answered"] = fault != "unanswered"
+        if action == "GetQueueAttributes" and "Attributes" in answer:
+            answer = {**answer, "Attributes": answer["Attributes"] | self._lagging(request)}
         return _read(answer), call
+
+    def _count(self) -> None:
+        """Remember what each queue holds now, for whoever asks within the time by which counts may lag."""
+        for url in self.core.handle("ListQueues", {}, now=self.stage.now, address=ADDRESS).get("QueueUrls", []):
+            asked = {"QueueUrl": url, "AttributeNames": list(_COUNTS)}
+            found: Any = self.core.handle("GetQueueAttributes", asked, now=self.stage.now, address=ADDRESS)
+            told = self._counted.setdefault(queue_name(url), [])
+            told.append((self.stage.now, found["Attributes"]))
+            while told[0][0] < self.stage.now - self.lag:
+                del told[0]
+
+    def _lagging(self, request: Mapping[str, Any]) -> dict[str, str]:
+        """The counts that were asked for, each as it was at some moment of late."""
+        told = self._counted[queue_name(str(request["QueueUrl"]))]
+        asked = set(request.get("AttributeNames", ()))
+        wanted = [name for name in _COUNTS if name in asked or "All" in asked]
+        return {name: self.stage.dice.choice(told)[1][name] for name in wanted} if self.lag else {}
 
     def _strike(self, request: Mapping[str, Any]) -> list[str]:
         """Ids of the entries that fail: some, never all."""

@@ -49,6 +49,8 @@ class Plot:
         outage: from when to when the consumer fails whatever it gets.
         workers: replayers, capturers.
         meddles: a person releases, pauses, resumes and stops meanwhile.
+        receives: how often the consumer gets a message before it is dead; of a FIFO queue once, since it goes on with
+            the rest of a batch when one has failed.
     """
 
     seed: int
@@ -65,30 +67,33 @@ class Plot:
     outage: tuple[float, float] = (0.0, 0.0)
     workers: tuple[int, int] = (2, 1)
     meddles: bool = False
+    receives: int = 1
 
 
 def plot(seed: int, *, odds: Odds | None = None) -> Plot:
     """The world of a seed; the same one whenever it is asked for. `odds` in the place of its own."""
-    dice = Random(seed)
+    dice, others = Random(seed), Random(f"counts {seed}")
     fifo, keyed = dice.random() < 0.3, dice.random() < 0.8
-    proof = dice.choice(("accepted", "absence"))
+    proof, receives = dice.choice(("accepted", "absence")), 1 if fifo else others.choice((1, 1, 2, 3))
     trouble = dice.choice((10.0, 20.0, 40.0))
     begins = dice.uniform(0, trouble)
     return Plot(
         seed=seed, fifo=fifo, keyed=keyed or fifo, trouble=trouble,
-        conf=_conf(dice), dlq=_policy(dice, fifo=fifo, keyed=keyed), target=_target(dice, fifo=fifo, proof=proof),
+        conf=_conf(dice, others), dlq=_policy(dice, fifo=fifo, keyed=keyed),
+        target=_target(dice, fifo=fifo, proof=proof, window=(receives + 1.0) * VISIBILITY),
         breaker=_breaker(dice), rule=_rule(dice), events=tuple(_events(dice, trouble, keyed=keyed or fifo)),
         odds=odds or _odds(dice), workers=(dice.choice((1, 2, 2, 3)), dice.choice((1, 1, 2))),
         outage=(begins, begins + dice.uniform(5, 20)) if dice.random() < 0.3 else (0.0, 0.0),
-        meddles=dice.random() < 0.4,
+        meddles=dice.random() < 0.4, receives=receives,
     )  # fmt: skip
 
 
-def _conf(dice: Random) -> Conf:
+def _conf(dice: Random, others: Random) -> Conf:
     return Conf(
         lease=timedelta(seconds=8), slice=timedelta(seconds=dice.choice((2, 5))),
         lanes_per_task=dice.choice((1, 3, 50)), intent_size=dice.choice((1, 3, 10, 50)),
-        max_unsettled=dice.choice((3, 1_000, 1_000, 1_000, 1_000)), long_poll=0, count_lag=timedelta(0),
+        max_unsettled=dice.choice((3, 1_000, 1_000, 1_000, 1_000)), long_poll=0,
+        count_lag=timedelta(seconds=others.choice((0, 0, 1, 3, 6))),
         receive_visibility=dice.choice((6, 12)), custody_limit=dice.choice((3, 20_000)),
     )  # fmt: skip
 
@@ -107,10 +112,10 @@ def _policy(dice: Random, *, fifo: bool, keyed: bool) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _target(dice: Random, *, fifo: bool, proof: str) -> dict[str, object]:
+def _target(dice: Random, *, fifo: bool, proof: str, window: float) -> dict[str, object]:
     advance = "accepted" if proof == "accepted" else dice.choice(("settled", "settled", "accepted"))
     return {
-        "fifo": fifo, "proof": proof, "advance": advance, "visibility": VISIBILITY, "window": 2.0 * VISIBILITY,
+        "fifo": fifo, "proof": proof, "advance": advance, "visibility": VISIBILITY, "window": window,
         "rate": dice.choice((None, None, 5.0, 20.0)),
     }  # fmt: skip
 

@@ -89,7 +89,7 @@ class Theatre:
 
     def _played(self, plot: Plot) -> Ending:
         self.stage.begin(plot.seed, plot.odds, BEGIN)
-        self.near.begin(plot.seed)
+        self.near.begin(plot.seed, lag=plot.conf.count_lag.total_seconds())
         self.rates.begin()
         self._wire.begin()
         cast = self._furnish(plot)
@@ -141,7 +141,7 @@ class Theatre:
         end = ".fifo" if plot.fifo else ""
         made = {"FifoQueue": "true"} if plot.fifo else {}
         dlq_url = self.near.create_queue(QueueName=f"dlq{end}", Attributes=made)["QueueUrl"]
-        policy = f'{{"deadLetterTargetArn": "{self._arn(dlq_url)}", "maxReceiveCount": 1}}'
+        policy = f'{{"deadLetterTargetArn": "{self._arn(dlq_url)}", "maxReceiveCount": {plot.receives}}}'
         settings = {**made, "RedrivePolicy": policy, "VisibilityTimeout": str(VISIBILITY)}
         origin_url = self.near.create_queue(QueueName=f"origin{end}", Attributes=settings)["QueueUrl"]
         dlq = DeadLetterQueue.objects.create(

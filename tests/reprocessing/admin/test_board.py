@@ -249,7 +249,7 @@ def test_what_the_oldest_sent_letter_waits_for_is_told() -> None:
         letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=clock(),
         taken_at=clock(), deadline=clock() + timedelta(hours=1), holds_lane=True,
     )  # fmt: skip
-    assert "Its oldest letter waits for: its oldest letter may still come back, until" in _board(ann)
+    assert "Its oldest letter waits for: shop-origin has not been seen empty since it took its oldest" in _board(ann)
 
 
 def test_causes_of_one_title_are_told_apart() -> None:

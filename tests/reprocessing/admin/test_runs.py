@@ -89,7 +89,8 @@ def test_a_plan_says_how_much_goes_where_and_what_cannot_go_and_why() -> None:
     assert "Reckoned with: nothing fails, and nothing else goes to these targets; waves go well" in page
 
 
-def test_a_plan_says_how_long_each_wave_waits_for_which_captures() -> None:
+def test_a_plan_says_how_long_each_wave_waits_for_which_captures(settings: Settings) -> None:
+    settings.REDRIVE = {**settings.REDRIVE, "COUNT_LAG": 34}  # twice that, and 2 s, are no more than a window of 70 s
     origin, ann = dlq(), person("ann", *OPERATES)
     Target.objects.update(proof="absence", advance="accepted", window=70, watched_by=origin.dlq)
     _captured(origin, 14)
@@ -100,6 +101,17 @@ def test_a_plan_says_how_long_each_wave_waits_for_which_captures() -> None:
     )
     assert "shop-dlq is captured every 60 s, as its schedule says" in page
     assert "<dt>Takes, at the least</dt><dd>about 3 minutes</dd>" in page  # 70 s, and two minutes
+
+
+def test_a_plan_whose_longest_lane_takes_far_longer_than_the_rate_says_what_would_be_faster() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin, 14, key_hash=b"one", single=False)
+    run = drain.prepare(origin.dlq, Asked("monday", "ann"))
+    assert "What would be faster" not in ann.get(_address(run)).content.decode()
+    Target.objects.update(proof="absence", advance="settled", window=70, watched_by=origin.dlq)
+    page = ann.get(_address(run)).content.decode()
+    assert "What would be faster" in page
+    assert "--advance accepted: " in page
 
 
 def _renewed(client: Client, page: str) -> int:

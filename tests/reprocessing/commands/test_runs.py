@@ -319,17 +319,20 @@ def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> Non
 
 
 def test_a_run_whose_last_letters_are_awaited_says_for_what_and_until_when(
-    bench: Workbench, clock: Clock, ask: Ask, ask_json: AskJson
+    bench: Workbench, clock: Clock, ask: Ask, ask_json: AskJson, settings: Settings
 ) -> None:
-    bench.judge_by_absence(window=600)
+    settings.REDRIVE = {**settings.REDRIVE, "COUNT_LAG": 300}
+    bench.judge_by_absence(window=3_600)
     bench.replay()
     bench.delivered()
     bench.promote()  # which sees that nothing lies there
     (told,) = ask_json("show_runs", bench.name)["runs"]
     assert (told["awaiting"], 590 < told["forecast_seconds"] <= 660) == (2, True)
-    clock.advance(500)
+    clock.advance(301)
+    bench.promote()  # which sees that there is nothing in it
+    clock.advance(199)
     (later,) = ask_json("show_runs", bench.name)["runs"]
     assert 400 < told["forecast_seconds"] - later["forecast_seconds"] < 600
     said = ask("show_runs")
-    assert f"awaits    2 letters sent to {bench.name}: its newest letter may still come back, until " in said
+    assert f"awaits    2 letters sent to {bench.name}: another look at {bench.name}, at " in said
     assert "ends      all are sent; what became of the last is known in about " in said

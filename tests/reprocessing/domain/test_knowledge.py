@@ -55,6 +55,10 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
             None, "open", f"{YET}it may come back {UNTIL}.", TAKEN,
         ),
         (
+            facts("awaiting", watched=True),
+            None, "open", f"{YET}it may come back {UNTIL}, unless its queue is seen empty before that.", TAKEN,
+        ),
+        (
             facts("awaiting", acknowledges=True),
             None, "open",
             YET + PARKS, TAKEN,

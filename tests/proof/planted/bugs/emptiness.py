@@ -1,0 +1,93 @@
+"""What a target that is seen empty proves, and what it does not (docs/adr/0029)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_EVIDENCE: Final = "reprocessing/models/evidence.py"
+_OF_EMPTINESS: Final = "tests/reprocessing/pipeline/outcomes/test_empty_target.py"
+
+BUGS: Final = (
+    Bug(
+        name="delayed-messages-are-not-there",
+        breaks="A target that holds delayed messages is not empty: one of them may be the letter.",
+        file="reprocessing/pipeline/promote.py",
+        old="            empty = found.visible == 0 and found.delayed == 0\n",
+        new="            empty = found.visible == 0\n",
+        caught_by=f"{_OF_EMPTINESS}::test_a_message_that_is_visible_in_flight_or_delayed_may_be_the_letter",
+    ),
+    Bug(
+        name="messages-in-flight-are-not-there",
+        breaks="A target is empty though its consumer has the letter, and may fail.",
+        file="reprocessing/pipeline/promote.py",
+        old="quiet=empty and found.in_flight == 0))",
+        new="quiet=empty))",
+        caught_by=f"{_OF_EMPTINESS}::test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_for",
+    ),
+    Bug(
+        name="one-look-is-enough",
+        breaks="SQS's counts lag, each by another time: one look that finds nothing proves nothing.",
+        file=_EVIDENCE,
+        old='PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"',
+        new='PAUSE: Final[LiteralString] = "make_interval(secs => 0 * %(count_lag)b::float8)"',
+        caught_by=f"{_OF_EMPTINESS}::test_one_look_that_finds_nothing_proves_nothing",
+    ),
+    Bug(
+        name="the-pause-begins-with-the-first-question",
+        breaks="The first answer may tell of a later moment than its question: less than a pause before the second.",
+        file=_EVIDENCE,
+        old="               AND {FROM} + {PAUSE} <= again.seen_at) AS seen_at\n",
+        new="               AND s.seen_at + {PAUSE} <= again.seen_at) AS seen_at\n",
+        caught_by=f"{_OF_EMPTINESS}::test_the_pause_begins_when_the_first_look_was_answered",
+    ),
+    Bug(
+        name="empty-before-sqs-counts",
+        breaks="A target that was looked at before SQS counted the letter is no evidence.",
+        file=_EVIDENCE,
+        old="a.taken_at + make_interval(secs => %(count_lag)b::float8) <= quiet.seen_at\n",
+        new="a.taken_at <= quiet.seen_at\n",
+        caught_by=f"{_OF_EMPTINESS}::test_a_look_before_counts_can_know_of_the_letter_is_none",
+    ),
+    Bug(
+        name="a-capture-before-the-second-look-is-enough",
+        breaks="A letter that left its target after the capture began, and died, is presumed delivered.",
+        file=_EVIDENCE,
+        old="                            AND {TOLD} <= d.drained_through\n",
+        new="                            AND d.drained_through IS NOT NULL\n",
+        caught_by=f"{_OF_EMPTINESS}::test_the_capture_begins_after_the_second_look_was_answered",
+    ),
+    Bug(
+        name="looks-in-between-do-not-matter",
+        breaks="A message that changes its state often is missed by both looks, though not by those in between.",
+        file=_EVIDENCE,
+        old=" WHERE q.empty OR latest.empty\n",
+        new=" WHERE q.empty\n",
+        caught_by=f"{_OF_EMPTINESS}::test_a_look_that_finds_something_between_the_two_begins_the_wait_anew",
+    ),
+    Bug(
+        name="every-look-that-finds-messages-is-kept",
+        breaks="Of a consumer that is away for days, a row is kept for each look, every two seconds.",
+        file=_EVIDENCE,
+        old=" WHERE q.empty OR latest.empty\n",
+        new=" WHERE true\n",
+        caught_by=f"{_OF_EMPTINESS}::test_of_looks_that_find_messages_one_is_noted",
+    ),
+    Bug(
+        name="empty-in-front-of-a-dlq-that-is-observed",
+        breaks="A dlq that is only observed proves nothing, however empty the target.",
+        file=_EVIDENCE,
+        old="ON d.id = t.watched_by_id AND d.mode <> 'observe'\n",
+        new="ON d.id = t.watched_by_id\n",
+        caught_by=f"{_OF_EMPTINESS}::test_an_empty_target_whose_dlq_is_only_observed_proves_nothing",
+    ),
+    Bug(
+        name="an-empty-target-acknowledges",
+        breaks="A consumer that is to acknowledge has its window for that, though its queue is empty.",
+        file=_EVIDENCE,
+        old="   AND (t.proof <> 'acknowledged' OR a.deadline <= quiet.drained_through)\n",
+        new="",
+        caught_by=f"{_OF_EMPTINESS}::test_a_consumer_that_is_to_acknowledge_has_its_window_for_that",
+    ),
+)
