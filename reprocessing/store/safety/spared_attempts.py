@@ -1,7 +1,7 @@
 """Mark the attempts of an automatic run that failed because their target was down: they do not count.
 
 An attempt is spared when its circuit breaker opened over it, and no other message that was sent after it, before the
-breaker opened, went well (docs/adr/0029). A canary is spared whenever it fails. The mark is written once, and the
+breaker opened, went well (docs/adr/0030). A canary is spared whenever it fails. The mark is written once, and the
 letter's `spared` says how many of its attempts since a person released it do not count.
 """
 
@@ -24,9 +24,13 @@ TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service'))
 """
 
+#: Of an attempt a: it came back after it had been taken for a success. Where that is so, canaries go well, too, and
+#: the breaker closes over messages that fail: nothing tells an outage, so the attempt counts.
+SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
+
 #: Of an attempt a: it failed, counts against its message, and speaks against its target.
 _FAILED: Final[LiteralString] = f"""
-(NOT a.spared AND (a.ill OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
+(NOT a.spared AND (a.ill OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent' AND NOT {SEEMED_WELL}
  AND EXISTS (SELECT FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id JOIN redrive_letter l ON l.id = a.letter_id
               WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
 """  # the inserted text is a constant

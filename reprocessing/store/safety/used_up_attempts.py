@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
-from reprocessing.store.safety.spared_attempts import TARGET_IS_SAID_TO_BE_WELL
+from reprocessing.store.safety.spared_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
 #: Joins for a head h of DLQ d with circuit breaker b. `used`: the first and the last of the attempts that used up its
 #: limit, and when the last failed; `well`: the newest attempt of another message, sent to the same target after the
-#: first of them, that went well. Both are null unless the run is automatic, the head has no attempts left, and no
-#: person said that its target is well.
+#: first of them, that went well. The time of the last failure is null, and the head is parked, unless the run is
+#: automatic, nobody said that its target is well, and every one of the attempts was known to fail when it was closed.
 USED_UP: Final[LiteralString] = f"""
 LEFT JOIN LATERAL (
-            SELECT min(a.id) AS first, max(a.id) AS last, max(coalesce(a.returned_at, a.closed_at)) AS failed_at
+            SELECT min(a.id) AS first, max(a.id) AS last,
+                   CASE WHEN NOT bool_or({SEEMED_WELL}) THEN max(coalesce(a.returned_at, a.closed_at)) END AS failed_at
               FROM (SELECT * FROM redrive_attempt t
                      WHERE t.letter_id = h.id AND NOT t.spared AND t.outcome <> 'not_sent'
                      ORDER BY t.no DESC LIMIT d.max_attempts) a
