@@ -21,6 +21,8 @@ from reprocessing.models.rule import BACKOFF
 # breaker on trial one letter goes, which takes its slot. Towards a wave's size count the letters that were never sent
 # in their run before. Whatever delayed a letter is over. What holds a lane is looked up for each, and what a target has
 # open is counted once: a planner whose statistics are older than the flood would read all of them for each letter.
+# The lanes are found by their ids, and a letter's attempts by the letter: said in plainer words, the planner would read
+# the partial index of leased lanes with all its dead entries, and every attempt of the run.
 # Whether a key has lapsed is told by what this statement saw: not so of a claim that was moved since.
 _INTENT = f"""
 WITH mine AS (
@@ -28,7 +30,7 @@ WITH mine AS (
            extract(epoch FROM n.due_at - redrive_now())::float8 AS lease_left
       FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(letters)b::bigint[]) AS a(lane_id, fence, letter_id)
       JOIN redrive_lane n ON n.id = a.lane_id
-     WHERE n.fence = a.fence AND n.phase = 'leased'
+     WHERE n.fence = a.fence AND n.phase || '' = 'leased'
        AND n.stopped_at IS NULL
        AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)
      ORDER BY n.id FOR UPDATE OF n
@@ -44,7 +46,7 @@ WITH mine AS (
 ), asked AS (
     SELECT w.*, b.id AS breaker_id, b.state AS breaker_state, b.epoch AS breaker_epoch,
            v.id AS wave_id, v.size AS wave_size, v.id IS NOT NULL AND NOT EXISTS (
-                SELECT FROM redrive_attempt a WHERE a.letter_id = w.id AND a.run_id = w.run_id) AS fresh,
+                SELECT FROM redrive_attempt a WHERE a.letter_id = w.id AND a.run_id IS NOT DISTINCT FROM w.run_id) AS fresh,
            row_number() OVER (PARTITION BY b.id ORDER BY w.id) AS of_breaker,
            row_number() OVER (PARTITION BY w.target_id ORDER BY w.id) AS of_target
       FROM wanted w

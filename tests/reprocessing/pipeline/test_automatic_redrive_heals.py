@@ -183,6 +183,28 @@ def test_what_comes_back_after_the_breaker_opened_does_not_count(clock: Clock) -
     assert (set(bench.states().values()), counted()) == ({"waiting"}, {0})
 
 
+def test_what_failed_before_another_went_well_counts_when_the_breaker_opens(clock: Clock) -> None:
+    """The first message fails, the second goes well, then five fail in a row."""
+    bench = automatic(7, waves=False)
+    order = list(DeadLetter.objects.order_by("id").values_list("pk", flat=True))
+    with failing(lambda one: one.letter_id != order[1]):
+        bench.replay()
+    assert Breaker.objects.get().state == "open"
+    spared = Attempt.objects.order_by("id").values_list("letter_id", "spared")
+    assert list(spared) == [(letter, letter not in order[:2]) for letter in order]
+
+
+def test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_are_used_up(clock: Clock) -> None:
+    bench = automatic(1, waves=False)
+    Breaker.objects.update(threshold=1, closes_after=1)
+    for _ in range(8):
+        live_through(bench, clock, 120, step=60)
+        for one in bench.delivered():
+            bench.come_back(one)
+        bench.capture()
+    assert (bench.letter().state, bench.letter().attempts) == ("parked", AUTOMATIC["max_attempts"])
+
+
 def test_a_manual_run_parks_what_used_up_its_attempts(clock: Clock) -> None:
     bench = Workbench(fields={"max_attempts": 1})
     bench.bury("letter")

@@ -1,4 +1,4 @@
-"""The bugs, by what they break: lanes and their order, custody, returns, sending, outcomes, brakes, doors, edits."""
+"""The bugs, by what they break: lanes and their order, custody, returns, sending, outcomes, brakes, healing, doors, edits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.proof.planted.bugs import (
     doors,
     edits,
     emptiness,
+    healing,
     order,
     outcomes,
     ownership,
@@ -30,6 +31,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *outcomes.BUGS,
     *emptiness.BUGS,
     *brakes.BUGS,
+    *healing.BUGS,
     *doors.BUGS,
     *edits.BUGS,
     *schema.BUGS,

@@ -1,0 +1,94 @@
+"""Automatic redrive that does not heal: outages that use up attempts, and targets that are tried for ever."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_HEALS: Final = "tests/reprocessing/pipeline/test_automatic_redrive_heals.py"
+_SPARED: Final = "reprocessing/store/safety/spared_attempts.py"
+
+BUGS: Final = (
+    Bug(
+        name="a-failed-wave-opens-no-breaker",
+        breaks="Recovery without a person: the next wave of one message goes at once, one after another.",
+        file="reprocessing/models/waves.py",
+        old="            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave\n",
+        new="            pass\n",
+        caught_by=f"{_HEALS}::test_while_a_target_is_down_one_canary_goes_for_each_cooldown_and_waves_begin_anew",
+    ),
+    Bug(
+        name="a-standing-run-stops-itself",
+        breaks="Recovery without a person: a wave that failed ends automatic redrive.",
+        file="reprocessing/models/waves.py",
+        old="success=one.success, heals=one.standing)",
+        new="success=one.success, heals=False)",
+        caught_by=f"{_HEALS}::test_an_outage_parks_nothing_and_needs_nobody",
+    ),
+    Bug(
+        name="the-run-up-to-an-opening-counts",
+        breaks="An outage uses up no attempt: what failed before the breaker opened counts.",
+        file="reprocessing/models/breakers.py",
+        old="        spare_epochs({(breaker_id, epoch) for breaker_id, epoch in opened if breaker_id in moved})\n",
+        new="        spare_epochs(())\n",
+        caught_by=f"{_HEALS}::test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breaker",
+    ),
+    Bug(
+        name="late-failures-count",
+        breaks="An outage uses up no attempt: what comes back after the breaker opened counts.",
+        file="reprocessing/pipeline/capture.py",
+        old="            spare_late([one.attempt_id for one in back])\n",
+        new="            spare_late([])\n",
+        caught_by=f"{_HEALS}::test_what_comes_back_after_the_breaker_opened_does_not_count",
+    ),
+    Bug(
+        name="poison-is-spared",
+        breaks="At most N counted attempts: a message that fails while others go well is tried for ever.",
+        file=_SPARED,
+        old="AND coalesce(f.id > e.success, true)",
+        new="AND true",
+        caught_by=f"{_HEALS}::test_what_failed_before_another_went_well_counts_when_the_breaker_opens",
+    ),
+    Bug(
+        name="spent-in-an-outage-is-parked",
+        breaks="An outage parks nothing: the settlement parks a message of an automatic run without asking for others.",
+        file="reprocessing/pipeline/settle.py",
+        old="one.attempts >= dlq.max_attempts and not one.standing:",
+        new="one.attempts >= dlq.max_attempts:",
+        caught_by=f"{_HEALS}::test_a_limit_of_one_attempt_outlasts_an_outage_too",
+    ),
+    Bug(
+        name="targets-are-never-given-up",
+        breaks="A person is called when one is needed: a target that never comes back is tried for ever, in silence.",
+        file="reprocessing/pipeline/recover.py",
+        old="    clear.everywhere(failing_targets.give_up_on_failing_targets().deletable)\n",
+        new="    clear.everywhere(())\n",
+        caught_by=f"{_HEALS}::test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time",
+    ),
+    Bug(
+        name="a-resumed-run-is-given-up-at-once",
+        breaks="A run that a person resumed pauses again with the next sweep.",
+        file="reprocessing/store/safety/failing_targets.py",
+        old="   AND greatest(y.since, r.changed_at) <= redrive_now()",
+        new="   AND y.since <= redrive_now()",
+        also=(("redrive_now() - greatest(y.since, r.changed_at))", "redrive_now() - y.since)"),),
+        caught_by=f"{_HEALS}::test_a_run_that_a_person_resumed_gets_the_whole_time_again",
+    ),
+    Bug(
+        name="loops-go-round",
+        breaks="A DLQ that refills with what is redriven is redriven for ever.",
+        file="reprocessing/pipeline/recover.py",
+        old="    redrive_loops.pause_looping_runs()\n",
+        new="    pass\n",
+        caught_by=f"{_HEALS}::test_a_dlq_that_refills_with_what_is_redriven_pauses_its_run",
+    ),
+    Bug(
+        name="what-came-back-after-a-success-is-spared",
+        breaks="At most N counted attempts: a queue that takes every message has each of them tried for ever.",
+        file=_SPARED,
+        old=" AND NOT {SEEMED_WELL}\n",
+        new="\n",
+        caught_by=f"{_HEALS}::test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_are_used_up",
+    ),
+)
