@@ -125,8 +125,10 @@ def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> Non
         if time.monotonic() - received < FRESH:
             (done if take(message, journal.mode(mode), journal) else failed).append(message)
     if done:
-        entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(done)]
-        client.delete_message_batch(QueueUrl=url, Entries=entries)
+        client.delete_message_batch(
+            QueueUrl=url,
+            Entries=[{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(done)],
+        )
     if failed:
         client.change_message_visibility_batch(
             QueueUrl=url,

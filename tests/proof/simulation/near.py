@@ -128,7 +128,8 @@ class Near:
 
     def _count(self) -> None:
         """Remember what each queue holds now, for whoever asks within the time by which counts may lag."""
-        for url in self.core.handle("ListQueues", {}, now=self.stage.now, address=ADDRESS).get("QueueUrls", []):
+        queues: Any = self.core.handle("ListQueues", {}, now=self.stage.now, address=ADDRESS).get("QueueUrls", [])
+        for url in queues:
             asked = {"QueueUrl": url, "AttributeNames": list(_COUNTS)}
             found: Any = self.core.handle("GetQueueAttributes", asked, now=self.stage.now, address=ADDRESS)
             told = self._counted.setdefault(queue_name(url), [])
