@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
-from reprocessing.store.safety.spared_attempts import SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
+from reprocessing.store.safety.spared_attempts import SEEMED_WELL, TARGET_OF_HEAD_IS_SAID_TO_BE_WELL
 
 #: Joins for a head h of DLQ d with circuit breaker b. `used`: the first and the last of the attempts that used up its
 #: limit, and when the last failed; `well`: the newest attempt of another message, sent to the same target after the
@@ -17,8 +17,8 @@ LEFT JOIN LATERAL (
               FROM (SELECT * FROM redrive_attempt t
                      WHERE t.letter_id = h.id AND NOT t.spared AND t.outcome <> 'not_sent'
                      ORDER BY t.no DESC LIMIT d.max_attempts) a
-             WHERE h.attempts >= d.max_attempts AND h.run_id IN (SELECT id FROM redrive_run WHERE kind = 'standing')
-               AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.id = h.id AND {TARGET_IS_SAID_TO_BE_WELL})
+             WHERE h.attempts >= d.max_attempts AND (SELECT r.kind FROM redrive_run r WHERE r.id = h.run_id) = 'standing'
+               AND NOT {TARGET_OF_HEAD_IS_SAID_TO_BE_WELL}
            ) used ON true
       LEFT JOIN LATERAL (
             SELECT max(a.id) AS id

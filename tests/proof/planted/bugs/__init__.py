@@ -1,4 +1,4 @@
-"""The bugs, by what they break: lanes and their order, custody, returns, sending, outcomes, brakes, healing, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, healing, doors, edits."""
 
 from __future__ import annotations
 
