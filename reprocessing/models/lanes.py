@@ -10,7 +10,6 @@ from typing import Final, LiteralString
 from reprocessing.models import rows
 from reprocessing.models.aftermath import LAPSED
 from reprocessing.models.brakes import MAY_GO
-from reprocessing.store.safety.used_up_attempts import USED_UP
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,7 @@ class Standing:
     `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `rule_id`, `route_version`: which
     rule decided about the head, and when; `breaker_id`: whose outcomes it will count among. `gone`: AWS may have moved
     its message, and who looked since has not seen it, or nobody has looked; None: it did not. `tries`: attempts that
-    were made since a person released the head, counted or not. The last three are asked of a head of an automatic run
-    that has no attempts left (see `USED_UP`): seconds since it failed last, and whether others went well since then.
+    were made since a person released the head, counted or not.
     """
 
     lane_id: int
@@ -56,9 +54,6 @@ class Standing:
     rule_id: int | None = None
     route_version: int | None = None
     tries: int | None = None
-    failed_ago: float | None = None
-    success_since_first: bool | None = None
-    success_since_last: bool | None = None
 
 
 # A run's lanes are replayed while it runs, its dlq is neither stopped nor observed, and nothing is halted.
@@ -130,7 +125,6 @@ WITH mine AS (
                 SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
            OR coalesce(h.route IN ('hold', 'erred') AND h.route_version = coalesce(book.version, 0), false) AS held,
            b.id AS breaker_id, h.route_version >= coalesce(book.version, 0) AS routed, o.stopped_at,
-           used.failed_at, well.id > used.first AS success_since_first, well.id > used.last AS success_since_last,
            h.state = 'awaiting' OR EXISTS (
                 SELECT FROM redrive_attempt a
                  WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.deadline IS NOT NULL) AS awaits
@@ -147,7 +141,6 @@ WITH mine AS (
              WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
              ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
       LEFT JOIN redrive_breaker b ON b.target_id = h.target_id AND b.rate_class_id IS NOT DISTINCT FROM h.rate_class_id
-      {USED_UP}
       LEFT JOIN redrive_claim c ON h.idempotency_key IS NOT NULL AND c.target_id = h.target_id
             AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))
 ), judged AS (
@@ -175,10 +168,7 @@ WITH mine AS (
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
        head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
        head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
-       head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries,
-       extract(epoch FROM redrive_now() - head.failed_at)::float8 AS failed_ago,
-       coalesce(head.success_since_first, false) AS success_since_first,
-       coalesce(head.success_since_last, false) AS success_since_last
+       head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries
   FROM moved JOIN head USING (lane_id)
   LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
         AND cu.message_id = head.message_id

@@ -56,20 +56,25 @@ class Judged:
     opening: dict[int, str] = field(default_factory=dict)
 
 
-def heads(some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counter[int]) -> Judged:
+def heads(
+    some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counter[int], failures: Mapping[int, LastFailures]
+) -> Judged:
     """The verdicts over the heads of many lanes.
 
     Args:
         some: lanes with their heads.
         brakes: what targets and breakers let go, by breaker.
         room: letters that each target may still have unsettled.
+        failures: what is known about those that have no attempts left, by letter.
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
     for one in sorted(some, key=lambda one: one.tries or 0):  # what has failed least makes the best canary
         breaker, target = one.breaker_id or 0, one.target_id or 0
-        verdict = head(one, brakes.get(breaker), room=left[target], canary_out=breaker in canaries)
         letter = one.letter_id or 0
+        verdict = head(
+            one, brakes.get(breaker), room=left[target], canary_out=breaker in canaries, failures=failures.get(letter)
+        )
         match verdict:
             case Go():
                 left[target] -= 1
@@ -93,7 +98,14 @@ def heads(some: Sequence[Standing], *, brakes: Mapping[int, Brake], room: Counte
     return judged
 
 
-def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool = False) -> Verdict:
+def head(
+    standing: Standing,
+    brake: Brake | None,
+    *,
+    room: int,
+    canary_out: bool = False,
+    failures: LastFailures | None = None,
+) -> Verdict:
     """The verdict over a lane's head.
 
     Whether its run is still wanted, and nothing stopped, was decided when it was looked up, and is again with the
@@ -105,13 +117,12 @@ def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool
         brake: what its target and its breaker let go; None: not known.
         room: letters that its target may still have unsettled.
         canary_out: another head goes as the breaker's canary.
+        failures: what is known about its failures, where it has no attempts left.
     """
     early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
     if early is not None:
         return early
-    if (standing.attempts or 0) >= (standing.max_attempts or 1) and (
-        spent := _spent(standing, on_trial=brake is not None and brake.on_trial)
-    ):
+    if is_spent(standing) and (spent := _spent(failures, on_trial=brake is not None and brake.on_trial)):
         return spent
     if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == "park":
         return Park(ParkedReason.STALE)
@@ -123,13 +134,13 @@ def head(standing: Standing, brake: Brake | None, *, room: int, canary_out: bool
     return Go()
 
 
-def _spent(standing: Standing, *, on_trial: bool) -> Verdict | None:
+def is_spent(standing: Standing) -> bool:
+    """Whether a lane's head has no attempts left."""
+    return (standing.attempts or 0) >= (standing.max_attempts or 1)
+
+
+def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
     """What follows for a head without attempts left; None: it goes, as the canary of a breaker that is open already."""
-    failures = None
-    if standing.failed_ago is not None:
-        failures = LastFailures(
-            standing.failed_ago, bool(standing.success_since_first), bool(standing.success_since_last)
-        )  # fmt: skip
     cause = failure_cause(failures)
     match cause:
         case MessageFails():

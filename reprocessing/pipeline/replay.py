@@ -28,6 +28,7 @@ from reprocessing.pipeline.meter import Metered
 from reprocessing.pipeline.send import Wire
 from reprocessing.pipeline.stream import GROUP, RIPE_AFTER
 from reprocessing.rate import Rates
+from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
 #: Seconds that any turn waits for a token. Where tokens come more slowly, turns would fill every slot by waiting, and
@@ -196,7 +197,8 @@ class Slice:
     def _through_the_gate(self, heads: Sequence[Standing]) -> list[Standing]:
         """The heads that may go; the others are closed, or their lanes handed back until they may."""
         room = Counter({one.target_id: self._room(one) for one in self._wire.brakes.values()})
-        judged = gate.heads(heads, brakes=self._wire.brakes, room=room)
+        failures = last_failures({one.letter_id or 0 for one in heads if gate.is_spent(one)})
+        judged = gate.heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
         self._full |= judged.full
         self._open(judged.opening)
         self._wait(judged.waiting)

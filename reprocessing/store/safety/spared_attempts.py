@@ -18,16 +18,11 @@ DEPTH: Final = 2_000
 #: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets are well.
 #: A message that had been spared as often as the DLQ allows attempts uses them up from then on: else messages that no
 #: consumer can process, and nothing beside them, would be tried for ever.
-_SAID_TO_BE_WELL: Final[LiteralString] = """
-({spared} >= d.max_attempts AND (
+TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
+(l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_review v
-     WHERE v.run_id = {run} AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
+     WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
 """
-TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = _SAID_TO_BE_WELL.format(spared="l.spared", run="l.run_id")
-#: The same of a head h.
-TARGET_OF_HEAD_IS_SAID_TO_BE_WELL: Final[LiteralString] = _SAID_TO_BE_WELL.format(
-    spared="h.tries - h.attempts", run="h.run_id"
-)
 
 #: Of an attempt a: it came back after it had been taken for a success. Where that is so, canaries go well, too, and
 #: the breaker closes over messages that fail: nothing tells an outage, so the attempt counts.

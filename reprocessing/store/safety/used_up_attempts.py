@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from reprocessing.store.safety.spared_attempts import SEEMED_WELL, TARGET_OF_HEAD_IS_SAID_TO_BE_WELL
+from reprocessing.domain.safety.failure_cause import LastFailures
+from reprocessing.models import rows
+from reprocessing.store.safety.spared_attempts import DEPTH, SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
-#: Joins for a head h of DLQ d with circuit breaker b. `used`: the first and the last of the attempts that used up its
-#: limit, and when the last failed; `well`: the newest attempt of another message, sent to the same target after the
-#: first of them, that went well. The time of the last failure is null, and the head is parked, unless the run is
-#: automatic, nobody said that its target is well, and every one of the attempts was known to fail when it was closed.
-USED_UP: Final[LiteralString] = f"""
-LEFT JOIN LATERAL (
-            SELECT min(a.id) AS first, max(a.id) AS last,
-                   CASE WHEN NOT bool_or({SEEMED_WELL}) THEN max(coalesce(a.returned_at, a.closed_at)) END AS failed_at
-              FROM (SELECT * FROM redrive_attempt t
-                     WHERE t.letter_id = h.id AND NOT t.spared AND t.outcome <> 'not_sent'
-                     ORDER BY t.no DESC LIMIT d.max_attempts) a
-             WHERE h.attempts >= d.max_attempts AND (SELECT r.kind FROM redrive_run r WHERE r.id = h.run_id) = 'standing'
-               AND NOT {TARGET_OF_HEAD_IS_SAID_TO_BE_WELL}
-           ) used ON true
-      LEFT JOIN LATERAL (
-            SELECT max(a.id) AS id
-              FROM (SELECT * FROM redrive_attempt t WHERE t.breaker_id = b.id AND t.id > used.first
-                     ORDER BY t.id DESC LIMIT 2000) a
-             WHERE a.letter_id <> h.id AND a.ill IS FALSE AND a.returned_at IS NULL) well ON used.first IS NOT NULL
-"""  # noqa: S608  # the inserted text is a constant
+# Asked of few messages, and of each by itself: `OFFSET 0` keeps the planner from joining whole tables in their place.
+# Nothing is returned of a message of a manual run, of one whose target was said to be well, and of one of whose
+# attempts one was taken for a success before it came back.
+_LAST_FAILURES: Final[LiteralString] = f"""
+SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 AS seconds_ago,
+       coalesce(well.id > used.first, false) AS success_since_first,
+       coalesce(well.id > used.last, false) AS success_since_last
+  FROM unnest(%(letters)b::bigint[]) AS m(id)
+ CROSS JOIN LATERAL (
+        SELECT l.id AS letter_id, d.max_attempts, b.id AS breaker_id
+          FROM redrive_letter l
+          JOIN redrive_dlq d ON d.id = l.dlq_id
+          JOIN redrive_run r ON r.id = l.run_id AND r.kind = 'standing'
+          JOIN redrive_breaker b ON b.target_id = l.target_id AND b.rate_class_id IS NOT DISTINCT FROM l.rate_class_id
+         WHERE l.id = m.id AND NOT {TARGET_IS_SAID_TO_BE_WELL} OFFSET 0) l
+ CROSS JOIN LATERAL (
+        SELECT min(a.id) AS first, max(a.id) AS last, max(coalesce(a.returned_at, a.closed_at)) AS failed_at,
+               bool_or({SEEMED_WELL}) AS seemed_well
+          FROM (SELECT * FROM redrive_attempt t
+                 WHERE t.letter_id = l.letter_id AND NOT t.spared AND t.outcome <> 'not_sent'
+                 ORDER BY t.no DESC LIMIT l.max_attempts) a OFFSET 0) used
+ CROSS JOIN LATERAL (
+        SELECT max(a.id) AS id
+          FROM (SELECT * FROM redrive_attempt t WHERE t.breaker_id = l.breaker_id AND t.id > used.first
+                 ORDER BY t.id DESC LIMIT %(depth)b::int) a
+         WHERE a.letter_id <> l.letter_id AND a.ill IS FALSE AND a.returned_at IS NULL OFFSET 0) well
+ WHERE NOT used.seemed_well AND used.failed_at IS NOT NULL
+"""  # noqa: S608  # the inserted texts are constants
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    letter_id: int
+    seconds_ago: float
+    success_since_first: bool
+    success_since_last: bool
+
+
+def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
+    """What is known about the failures that used up the attempts of these messages, by message.
+
+    Messages that are parked whatever others do are left out: those of manual runs, those whose target a person said to
+    be well, and those of which an attempt seemed to go well.
+    """
+    if not letters:
+        return {}
+    found = rows.fetch(_Row, _LAST_FAILURES, {"letters": sorted(letters), "depth": DEPTH})
+    return {
+        one.letter_id: LastFailures(one.seconds_ago, one.success_since_first, one.success_since_last) for one in found
+    }

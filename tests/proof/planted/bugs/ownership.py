@@ -49,8 +49,8 @@ BUGS: Final = (
         name="intent-without-fence",
         breaks="One at a time: a stale owner sends a letter of a lane that another has leased.",
         file="reprocessing/models/intent.py",
-        old="     WHERE n.fence = a.fence AND n.phase = 'leased'\n",
-        new="     WHERE n.phase = 'leased'\n",
+        old="     WHERE n.fence = a.fence AND n.phase || '' = 'leased'\n",
+        new="     WHERE n.phase || '' = 'leased'\n",
         caught_by=_WITHOUT_ITS_FENCE,
     ),
     Bug(

@@ -181,8 +181,8 @@ BUGS: Final = (
         name="spent-attempts-are-not-asked-for",
         breaks="At most N counted attempts: the gate lets a letter go that has none left.",
         file="reprocessing/pipeline/gate.py",
-        old="    if (standing.attempts or 0) >= (standing.max_attempts or 1) and (\n",
-        new="    if (standing.attempts or 0) > (standing.max_attempts or 1) and (\n",
+        old="    return (standing.attempts or 0) >= (standing.max_attempts or 1)\n",
+        new="    return (standing.attempts or 0) > (standing.max_attempts or 1)\n",
         caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_head_s_verdict",
     ),
     Bug(
