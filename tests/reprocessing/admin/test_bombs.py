@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import dataclass
 from itertools import count
 from types import SimpleNamespace
@@ -19,13 +18,12 @@ from reprocessing.models import Rule, rules
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 from tests.reprocessing.commands.stock import add_letter
 
-pytestmark = [pytest.mark.django_db, pytest.mark.soak]
+#: A bomb takes minutes.
+pytestmark = [pytest.mark.django_db, pytest.mark.soak, pytest.mark.timeout(120)]
 
 RULES = "/admin/reprocessing/rule/add/"
 LOT = "/admin/reprocessing/parkedletter/"
 MAKES = ("view_rule", "add_rule", "change_rule", "view_deadletter")
-#: Seconds of work, on a machine that is busy otherwise; a bomb takes minutes.
-SOON = 5.0
 BODY = json.dumps({"a": [list(range(90))] * 90}).encode()
 #: Of what may be asked, what costs much: most of the steps that one question may take, and another one each time.
 COSTLY = [f"body:a[*][*]|[{number}] exists" for number in range(CONDITIONS)]
@@ -61,7 +59,6 @@ class Answer:
     code: int
     page: str
     words: str
-    took: float
 
 
 def _opened() -> dict[str, str]:
@@ -70,20 +67,16 @@ def _opened() -> dict[str, str]:
 
 def sent(client: Client, **given: object) -> Answer:
     client.handler.enforce_csrf_checks = False
-    began = time.process_time()
     answer = client.post(RULES, {"name": "bad", "action": "hold", "position": 100, "do": "look", **_opened(), **given})
-    took = time.process_time() - began
     said = [one for errors in answer.context["form"].errors.values() for one in errors]
-    return Answer(
-        answer.status_code, answer.content.decode(), " ".join([answer.context["refused"], *said]).strip(), took
-    )
+    return Answer(answer.status_code, answer.content.decode(), " ".join([answer.context["refused"], *said]).strip())
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_conditions_that_cannot_be_asked_are_refused_in_a_sentence(name: str) -> None:
     add_letter(dlq(), LetterState.CAPTURED, body=BODY, planned=True)
     answer = sent(person("ann", *MAKES), conditions=HOSTILE[name])
-    assert (answer.code, Rule.objects.count(), answer.took < SOON) == (200, 0, True)
+    assert (answer.code, Rule.objects.count()) == (200, 0)
     assert re.fullmatch(r"[A-Z][^\0\ud800-\udfff]{10,900}\.", answer.words), answer.words
 
 
@@ -92,9 +85,8 @@ def test_what_cannot_be_read_is_added_to_and_shown_again_as_it_was_typed(name: s
     letter = parked(dlq())
     ann = person("ann", *MAKES)
     ann.handler.enforce_csrf_checks = False
-    began = time.process_time()
     answer = ann.post(f"{RULES}?letter={letter.pk}", {"do": "fill", "conditions": HOSTILE[name]})
-    assert (answer.status_code, time.process_time() - began < SOON) == (200, True)
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -111,7 +103,7 @@ def test_what_cannot_be_read_is_added_to_and_shown_again_as_it_was_typed(name: s
 )  # fmt: skip
 def test_no_field_of_a_rule_breaks_its_sheet(given: dict[str, str]) -> None:
     answer = sent(person("ann", *MAKES), **{"conditions": "[]", **given})
-    assert (answer.code, answer.took < SOON, Rule.objects.count()) == (200, True, 0)
+    assert (answer.code, Rule.objects.count()) == (200, 0)
     assert ("Nothing was written." in answer.page) is not ('id="look"' in answer.page)
 
 
@@ -141,7 +133,6 @@ def test_no_filter_of_the_lot_breaks_its_page(name: str) -> None:
         "9" * 1_000,
         "0001-01-01T00:00+23:59",
     ):
-        began = time.process_time()
         answer = client.get(LOT, {name: text})
-        assert (answer.status_code, time.process_time() - began < SOON) == (200, True), text[:30]
+        assert answer.status_code == 200, text[:30]
     assert client.get(f"{LOT}?{name}=%ED%A0%80%FF").status_code == 200

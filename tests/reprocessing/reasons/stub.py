@@ -46,7 +46,7 @@ def listening() -> Iterator[Stub]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             stub.asked.append({"path": self.path, "headers": dict(self.headers), "body": json.loads(body)})
             if stub.hangs:
-                stub.let_go.wait(20)
+                stub.let_go.wait(600)
             self.send_response(stub.status)
             for name, value in stub.headers.items():
                 self.send_header(name, value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,11 +50,8 @@ def ask(server: Server, path: str = "/health", **options: object) -> Finding:
 
 
 def ask_in_vain(server: Server, **options: object) -> Finding:
-    """As `ask`, where only the clock ends it; that it was waited for, and ten times as long at the most."""
-    began = time.monotonic()
-    found = ask(server, **{"timeout": PATIENCE, **options})  # type: ignore[arg-type]  # the options of `ask`
-    assert PATIENCE <= time.monotonic() - began < 10 * PATIENCE
-    return found
+    """As `ask`, where only the clock ends it."""
+    return ask(server, **{"timeout": PATIENCE, **options})  # type: ignore[arg-type]  # the options of `ask`
 
 
 @pytest.fixture(scope="module")
