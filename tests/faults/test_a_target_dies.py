@@ -28,7 +28,13 @@ from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Witness
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.soak,
+    pytest.mark.alone,
+    pytest.mark.long,
+    pytest.mark.timeout(300),
+]
 
 LETTERS, FEWER, KEYS, LATE = 10_000, 1_000, 1_000, 40
 UNSETTLED = 10_000
@@ -58,7 +64,7 @@ def _fleet(folder: Path, *, workers: int = WORKERS, **more: str) -> Iterator[lis
 
 @pytest.mark.parametrize(
     ("fault", "letters"),
-    [pytest.param(outage.REFUSES, LETTERS, marks=pytest.mark.long), (outage.DROPS, FEWER)],
+    [(outage.REFUSES, LETTERS), (outage.DROPS, FEWER)],
     ids=["refuses", "drops"],
 )
 def test_to_a_target_that_takes_nothing_goes_one_canary_a_cooldown_until_it_takes_letters_again(
@@ -143,7 +149,6 @@ def _one_canary_a_cooldown(canaries: list[Sent], attempts: dict[str, Attempt], o
         assert rest <= after - before < rest + 6, (moments, rests)
 
 
-@pytest.mark.long
 def test_no_more_letters_are_unsettled_than_may_be_and_none_is_new_while_what_was_sent_comes_back(
     tmp_path: Path,
 ) -> None:

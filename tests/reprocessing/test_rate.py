@@ -299,6 +299,7 @@ def test_eight_workers_stay_below_the_rate_and_use_it(server: Server) -> None:
 
 @pytest.mark.soak
 @pytest.mark.alone
+@pytest.mark.long
 def test_eight_workers_stay_below_the_rate_and_use_it_for_twenty_seconds(server: Server) -> None:
     crowd, used = crowd_out(server, 20, 200, 200)
     assert crowd.worst_second() <= 400

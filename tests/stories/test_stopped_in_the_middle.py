@@ -24,6 +24,7 @@ WHO: dict[str, Any] = {"by": "a test", "reason": "to see it stand still", "confi
 
 @pytest.mark.soak
 @pytest.mark.alone
+@pytest.mark.long
 @pytest.mark.parametrize(("delete_when", "everything"), [("terminal", True), ("terminal", False), ("captured", False)])
 def test_a_drain_that_is_stopped_sends_nothing_and_is_finished_when_it_is_resumed(
     *, delete_when: str, everything: bool

@@ -62,6 +62,7 @@ def test_all_are_selected_and_stay_captured(stock: Stock) -> None:
 
 @pytest.mark.soak
 @pytest.mark.alone
+@pytest.mark.long
 def test_many_letters_that_postgres_knows_nothing_of_yet_are_selected_soon(stock: Stock) -> None:
     """Each by its id: read anew for every one of them, eight thousand take twenty seconds and more."""
     capture(stock, "a0")
