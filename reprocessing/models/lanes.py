@@ -25,7 +25,8 @@ class Leased:
 class Standing:
     """Where a lane stands after its NEXT, and the facts about its head that the gate decides by.
 
-    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `rule_id`, `route_version`: which
+    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `claim_rests`: seconds for which a
+    copy of the letter that claimed it, and is finished, may be in the target; None: no such copy. `rule_id`, `route_version`: which
     rule decided about the head, and when; `breaker_id`: whose outcomes it will count among. `gone`: AWS may have moved
     its message, and who looked since has not seen it, or nobody has looked; None: it did not. `tries`: attempts that
     were made since a person released the head, counted or not.
@@ -48,6 +49,7 @@ class Standing:
     claim_state: str | None
     claim_letter: int | None
     claim_same_body: bool | None
+    claim_rests: float | None = None
     gone: bool | None = None
     breaker_id: int | None = None
     rate_class_id: int | None = None
@@ -120,6 +122,9 @@ WITH mine AS (
     SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
            CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
            c.body_hash = h.body_hash AS claim_same_body,
+           CASE WHEN c.until > redrive_now() AND c.letter_id <> h.id THEN (
+                SELECT extract(epoch FROM c.until - redrive_now())::float8 FROM redrive_letter w
+                 WHERE w.id = c.letter_id AND w.finished_at IS NOT NULL) END AS claim_rests,
            CASE WHEN h.objection = 'moved_by_aws' THEN coalesce(d.drained_through >= d.let_go_at, false) END AS gone,
            (d.parked_head = 'hold' AND EXISTS (
                 SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
@@ -168,6 +173,7 @@ WITH mine AS (
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
        head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
        head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
+       head.claim_rests,
        head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries
   FROM moved JOIN head USING (lane_id)
   LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id

@@ -24,6 +24,8 @@ from reprocessing.models.settlement import Closing
 
 #: How soon a letter asks again whether the twin that goes before it has arrived.
 TWIN_UNDER_WAY = timedelta(seconds=2)
+#: How soon at the latest, where the twin is finished, and a copy of it may be in the target: it may come back sooner.
+TWIN_MAY_BE_THERE = timedelta(seconds=30)
 #: A lane whose breaker, or target, lets nothing go is not leased until it does: it need not be told when.
 AS_SOON_AS_IT_OPENS = timedelta(0)
 #: How soon a lane asks again whether a capture has seen its head's message, which AWS may have moved.
@@ -169,11 +171,19 @@ def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
     return None
 
 
+def _may_go_later(standing: Standing) -> bool:
+    """Whether a head goes when no copy of its twin can be in the target any more; else a person decides at once."""
+    return standing.claim_state == ClaimState.HELD or bool(standing.released)
+
+
 def _twin(standing: Standing) -> Verdict | None:
     """What the claim on the head's key says, when another letter has it."""
     if standing.claim_letter is None or standing.claim_letter == standing.letter_id:
         return None
     match standing.claim_state:
+        case ClaimState.HELD | ClaimState.DISCARDED if standing.claim_rests and _may_go_later(standing):
+            after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
+            return Wait(after, "a copy of another letter with its idempotency key may be in its target")
         case ClaimState.HELD:
             return Wait(TWIN_UNDER_WAY, "another letter with its idempotency key is under way")
         case ClaimState.DELIVERED if standing.claim_same_body:
