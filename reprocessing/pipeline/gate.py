@@ -171,9 +171,12 @@ def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
     return None
 
 
-def _may_go_later(standing: Standing) -> bool:
-    """Whether a head goes when no copy of its twin can be in the target any more; else a person decides at once."""
-    return standing.claim_state == ClaimState.HELD or bool(standing.released)
+def _twin_s_copy(standing: Standing) -> Wait | None:
+    """The wait for a copy of the finished letter that has the key; None: no copy may be in the target."""
+    if not standing.claim_rests:
+        return None
+    after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
+    return Wait(after, "a copy of another letter with its idempotency key may be in its target")
 
 
 def _twin(standing: Standing) -> Verdict | None:
@@ -181,16 +184,15 @@ def _twin(standing: Standing) -> Verdict | None:
     if standing.claim_letter is None or standing.claim_letter == standing.letter_id:
         return None
     match standing.claim_state:
-        case ClaimState.HELD | ClaimState.DISCARDED if standing.claim_rests and _may_go_later(standing):
-            after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
-            return Wait(after, "a copy of another letter with its idempotency key may be in its target")
         case ClaimState.HELD:
-            return Wait(TWIN_UNDER_WAY, "another letter with its idempotency key is under way")
+            return _twin_s_copy(standing) or Wait(
+                TWIN_UNDER_WAY, "another letter with its idempotency key is under way"
+            )
         case ClaimState.DELIVERED if standing.claim_same_body:
             return Skip(duplicate_of=standing.claim_letter)
         case ClaimState.DELIVERED if not standing.released:
             return Park(ParkedReason.KEY_CONFLICT)
-        case ClaimState.DISCARDED if not standing.released:
-            return Park(ParkedReason.TWIN_DISCARDED)
+        case ClaimState.DISCARDED:
+            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)
         case _:
             return None

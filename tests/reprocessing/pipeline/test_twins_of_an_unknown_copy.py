@@ -1,4 +1,4 @@
-"""A letter whose attempt ended unknown leaves its lane: no other letter with its key is sent while its copy may be there.
+"""A letter whose attempt ended unknown leaves: no other with its key is sent while its copy may be in the target.
 
 Whatever the target's proof and advance are, and however the letter leaves. Only the lane goes on.
 """
