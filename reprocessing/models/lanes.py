@@ -10,7 +10,7 @@ from typing import Final, LiteralString
 from reprocessing.models import rows
 from reprocessing.models.aftermath import LAPSED
 from reprocessing.models.brakes import MAY_GO
-from reprocessing.store.aws.looks_at_moves import MOVES_UNKNOWN
+from reprocessing.store.aws.looks_at_moves import MOVES_UNKNOWN, WAITS_FOR_AWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,10 @@ SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.nativ
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
 """
 
-# Nor are they leased before it is known whether AWS moved the dlq's messages.
+# Of these, they wait for no answer of AWS: whoever is told of others is told in vain.
+ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
+
+# They are leased as soon as it is known whether AWS moved the dlq's messages.
 _KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"
 
 # Dead owners' lanes first, then of each run those that have been due for longest: read in the order of their indexes,
@@ -205,7 +208,7 @@ UPDATE redrive_lane n
 _HINT = f"""
 UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
   FROM ({
-    _DUE.format(runs=ACTIVE_RUNS, wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL")
+    _DUE.format(runs=ANSWERED_RUNS, wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL")
 }) due
  WHERE n.id = due.id
 RETURNING n.id AS lane_id

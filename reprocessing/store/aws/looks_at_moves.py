@@ -28,6 +28,9 @@ MOVES_UNKNOWN: Final[LiteralString] = f"""
 (coalesce(d.native_known_at <= redrive_now() - make_interval(secs => {HOLDS}), true) AND {_IN_SIGHT})
 """
 
+#: Of a DLQ d: it is so, and AWS was asked and did not answer. Its lanes wait for that, and for no worker.
+WAITS_FOR_AWS: Final[LiteralString] = f"(d.native_unknown <> '' AND {MOVES_UNKNOWN})"
+
 # Of runs that have a lane to lease now. Whoever gets a DLQ's id asks; a row that somebody has locked is not waited for.
 _TO_ASK: Final[LiteralString] = f"""
 UPDATE redrive_dlq SET native_asked_at = redrive_now()

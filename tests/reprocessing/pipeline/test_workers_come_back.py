@@ -17,7 +17,7 @@ from reprocessing.pipeline.gate import MAYBE_MOVED
 from reprocessing.sqs import Move, move_tasks
 from reprocessing.store.aws import looks_at_moves
 from tests.race.native import begin_outside, captured_and_in_sight, is_aws_s, let_it_end_unseen, mine
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -143,9 +143,25 @@ def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(clock: Clock, monk
     why = "AWS does not say whether it moved messages of the dlq: dlq: ListMessageMoveTasks failed: no route to host."
     assert set(_obstacles(bench)) == {why}
     clock.advance(600)
-    assert stalls.lanes(None, long=60, lost=60) == []
+    assert (stalls.lanes(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])
+    hand_over.sweep()  # beat's, once a minute
+    assert (len(lanes.hint(limit=9, lifetime=60)), DeadLetterQueue.objects.get().native_unknown) == (2, "")
     bench.replay()
-    assert (len(bench.delivered()), DeadLetterQueue.objects.get().native_unknown) == (2, "")
+    assert len(bench.delivered()) == 2
+
+
+def test_what_aws_answered_is_known_when_it_is_written_down(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever dies in between has another one ask."""
+    bench = _back(clock)
+
+    def dies(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hand_over, "_resolve", dies)
+        with pytest.raises(Killed):
+            hand_over.before_lanes_are_leased(None)
+    assert (_lease(), bench.delivered()) == ([], [])
 
 
 def _obstacles(bench: Workbench) -> list[str]:
