@@ -199,6 +199,19 @@ def test_what_is_parked_after_a_restore_frees_no_key_whose_copy_may_be_there(clo
     assert (_first(bench).state, Claim.objects.get().state) == ("parked", "held")
 
 
+def test_a_return_of_an_attempt_that_is_forgotten_frees_no_key_of_another_copy(clock: Clock) -> None:
+    """PostgreSQL was restored from a backup that knew the first attempt alone; the copy of the third came back."""
+    bench = _bench()
+    _send(bench)
+    (sent,) = bench.delivered()
+    mark = sent["MessageAttributes"]["RedriveId"]
+    sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
+    bench.come_back(sent)
+    bench.capture()
+    assert (_first(bench).attempts, Claim.objects.get().state) == (3, "held")
+    assert _twin(bench).attempts == 0
+
+
 @pytest.mark.parametrize("window", [0, 7])
 @pytest.mark.parametrize("proof", ["accepted", "acknowledged"])
 @pytest.mark.parametrize(("visibility", "timeout"), [(30, 30), (1800, 30), (30, 900)])
