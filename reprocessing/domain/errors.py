@@ -11,6 +11,10 @@ class QueueIsOutOfReach(RedriveError):
     """A queue could not be used: wrong address, missing right, or SQS did not answer."""
 
 
+class QueueRefuses(QueueIsOutOfReach):
+    """SQS answered, and refused: it says the same until somebody changes the queue, or a right."""
+
+
 class CloudWatchIsOutOfReach(RedriveError):
     """CloudWatch was not told, or did not tell: wrong region, missing right, or no answer."""
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, JUDGED, LEFT_BEHIND, PASSED, STAYS
+from reprocessing.models.aftermath import AFTERMATH, COPY_UNTIL, JUDGED, LEFT_BEHIND, PASSED, STAYS
 from reprocessing.models.evidence import Ripe
 from reprocessing.models.reports import LATELY, SAID
 from reprocessing.models.rule import BACKOFF
@@ -68,7 +68,7 @@ WITH asked AS (
                 ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.forgiven < l.attempts END
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
-                   WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
+                   ELSE 'free' END AS claim, c.until
 ), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # as above
@@ -96,7 +96,7 @@ WITH closed AS (
                     || to_char(c.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC'
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
-              NULL::timestamptz AS until
+              {COPY_UNTIL} AS until
 ), {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # as above
@@ -116,10 +116,11 @@ WITH closed AS (
     UPDATE redrive_attempt a SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at, a.taken_at) = 0
     RETURNING a.letter_id
+), judged AS (
+    SELECT l.id AS letter_id, {COPY_UNTIL} AS until FROM closed c JOIN redrive_letter l ON l.id = c.letter_id
 ), moved AS (
-    SELECT l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
-           NULL::timestamptz AS until
-      FROM closed c JOIN redrive_letter l ON l.id = c.letter_id WHERE l.state = 'parked'
+    SELECT l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim, c.until
+      FROM judged c JOIN redrive_letter l ON l.id = c.letter_id WHERE l.state = 'parked'
 ), {LEFT_BEHIND}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # as above

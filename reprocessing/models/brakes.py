@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.models import rows
+from reprocessing.store.aws.looks_at_moves import WAITS_FOR_AWS
 
 # Of a target that has checks, each must have found it healthy, and lately: what is not known is closed.
 UNWELL: Final[LiteralString] = """
@@ -67,6 +68,8 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      WHEN d.native_at IS NOT NULL THEN 'AWS moves the dlq''s messages by itself, as ' || d.native_by || ' asked'
      WHEN d.mode = 'observe' THEN 'the dlq is in mode observe'
      WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
+     WHEN {WAITS_FOR_AWS}
+     THEN 'AWS does not say whether it moved messages of the dlq: ' || d.native_unknown
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({_UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
      WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be well'
      WHEN b.state = 'open' THEN 'the breaker is open'

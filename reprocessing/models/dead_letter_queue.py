@@ -78,8 +78,9 @@ class DeadLetterQueue(models.Model):
     calls a person; null: it never does. `native_at`: since when AWS was told to move its messages by itself, to
     `native_to` (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet);
     `native_after` is when the newest such task before that had begun (while the dlq is ours: the newest whose end was
-    seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `let_go_at`: since when letters of it may have
-    been moved.
+    seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `native_known_at`: when it was asked last and
+    answered; `native_unknown`: why it has not answered since; empty: it has. `let_go_at`: since when letters of it may
+    have been moved.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -132,6 +133,8 @@ class DeadLetterQueue(models.Model):
     native_handle = models.TextField(db_default="", default="", blank=True)
     native_after = models.DateTimeField(null=True, blank=True)
     native_asked_at = models.DateTimeField(null=True, blank=True)
+    native_known_at = models.DateTimeField(null=True, blank=True)
+    native_unknown = models.TextField(db_default="", default="", blank=True)
     let_go_at = models.DateTimeField(null=True, blank=True)
 
     next_poll_at = models.DateTimeField(null=True, blank=True)

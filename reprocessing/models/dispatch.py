@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from reprocessing.models import rows
 from reprocessing.models.brakes import MAY_GO
-from reprocessing.models.lanes import ACTIVE_RUNS
+from reprocessing.models.lanes import ANSWERED_RUNS
 
 
 class Dispatch(models.Model):
@@ -37,7 +37,7 @@ SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE phase = 'leased' AND due_at > redrive_now()) AS worked_on,
        count(*) FILTER (WHERE phase = 'leased' AND due_at <= redrive_now() AND hinted_until IS NULL) AS orphaned
   FROM redrive_lane
- WHERE run_id IN ({ACTIVE_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
+ WHERE run_id IN ({ANSWERED_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
    AND (phase = 'leased' OR (hinted_until IS NOT NULL AND {MAY_GO}))
 """  # noqa: S608  # the inserted text is constant
 

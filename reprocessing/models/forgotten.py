@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import PASSED_ONCE
+from reprocessing.models.aftermath import COPY_UNTIL, PASSED_ONCE
 from reprocessing.models.arrival import Marked
 
 # As of what is remembered: the marks, the same bytes, and it died where the letter goes.
@@ -63,9 +63,9 @@ WITH back AS (
            detail = CASE WHEN l.state = 'delivered' THEN '' ELSE l.detail END
       FROM newest n WHERE l.id = n.letter_id AND NOT (l.state = 'sending' AND EXISTS (
            SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.no > n.no AND num_nonnulls(a.closed_at) = 0))
-    RETURNING l.id, l.dlq_id, l.target_id, l.idempotency_key
+    RETURNING l.id, l.dlq_id, l.target_id, l.idempotency_key, {COPY_UNTIL} AS until
 ), {PASSED_ONCE}
-UPDATE redrive_claim c SET state = 'free', until = NULL
+UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
   FROM moved m
  WHERE m.idempotency_key IS NOT NULL AND c.target_id = m.target_id AND c.key_space = m.dlq_id::text
    AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8')) AND c.letter_id = m.id

@@ -58,8 +58,7 @@ WITH back AS (
                           AND later.outcome IS DISTINCT FROM 'not_sent')
        AND l.state IN ('waiting', 'sending', 'awaiting', 'delivered', 'parked', 'discarded')
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
-              CASE WHEN l.state = 'discarded' THEN 'discarded'
-                   WHEN l.state = 'waiting' AND c.until IS NOT NULL THEN 'held' ELSE 'free' END AS claim, c.until
+              CASE WHEN l.state = 'discarded' THEN 'discarded' ELSE 'free' END AS claim, c.until
 ), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant

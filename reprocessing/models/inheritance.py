@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, OUTLASTS
+from reprocessing.models.aftermath import AFTERMATH, COPY_UNTIL, OUTLASTS
 
 # Whoever sent these is gone: what became of them is not known, and they are sent again under the same key and epoch.
 # One that was the last of its letter holds the lane until it can come back no more, where that is waited for.
@@ -41,7 +41,7 @@ WITH found AS (
            finished_at = CASE WHEN f.spent THEN redrive_now() END
       FROM found f WHERE l.id = f.id AND l.state = 'sending'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
-              CASE WHEN f.spent AND f.until IS NULL THEN 'free' ELSE 'held' END AS claim, f.until
+              CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, coalesce(f.until, {COPY_UNTIL}) AS until
 ), {AFTERMATH}
 SELECT count(*) FROM moved
 """  # noqa: S608  # the inserted text is the constant of settlement.py

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from reprocessing.models import brakes, rows
-from reprocessing.models.aftermath import LAPSED
+from reprocessing.models.aftermath import COPY_ENDS, LAPSED
 from reprocessing.models.brakes import UNWELL
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.rule import BACKOFF
@@ -81,8 +81,8 @@ WITH mine AS (
         OR ({LAPSED} AND c.until = (SELECT seen.until FROM redrive_claim seen
                                      WHERE (seen.target_id, seen.key_space, seen.key_hash)
                                          = (c.target_id, c.key_space, c.key_hash)))
-        OR (c.state <> 'held' AND EXISTS (SELECT FROM admitted w
-                                           WHERE w.id = excluded.letter_id AND w.released_by IS NOT NULL))
+        OR (c.state <> 'held' AND coalesce(c.until <= redrive_now(), true) AND EXISTS (
+                SELECT FROM admitted w WHERE w.id = excluded.letter_id AND w.released_by IS NOT NULL))
     RETURNING c.letter_id
 ), ready AS (
     SELECT * FROM admitted
@@ -121,9 +121,9 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
        m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
        coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
        m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
-            SELECT FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
-             WHERE u.letter_id = m.id AND u.id <> o.id AND u.outcome = 'unknown' AND u.returned_at IS NULL
-               AND u.closed_at > redrive_now() - make_interval(secs => t.window)) AS unsure,
+            SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
+             WHERE a.letter_id = m.id AND a.id <> o.id AND a.outcome = 'unknown' AND a.returned_at IS NULL
+               AND {COPY_ENDS} > redrive_now()) AS unsure,
        {BACKOFF}
   FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_revision v ON v.id = m.revision_id

@@ -10,6 +10,7 @@ from typing import Final, LiteralString
 from reprocessing.models import rows
 from reprocessing.models.aftermath import LAPSED
 from reprocessing.models.brakes import MAY_GO
+from reprocessing.store.aws.looks_at_moves import MOVES_UNKNOWN, WAITS_FOR_AWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,11 @@ class Leased:
 class Standing:
     """Where a lane stands after its NEXT, and the facts about its head that the gate decides by.
 
-    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `rule_id`, `route_version`: which
-    rule decided about the head, and when; `breaker_id`: whose outcomes it will count among. `gone`: AWS may have moved
-    its message, and who looked since has not seen it, or nobody has looked; None: it did not. `tries`: attempts that
-    were made since a person released the head, counted or not.
+    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `claim_rests`: seconds for which a
+    copy of the letter that claimed it, and is finished, may be in the target; None: no such copy. `rule_id`,
+    `route_version`: which rule decided about the head, and when; `breaker_id`: whose outcomes it will count among.
+    `gone`: AWS may have moved its message, and who looked since has not seen it, or nobody has looked; None: it did
+    not. `tries`: attempts that were made since a person released the head, counted or not.
     """
 
     lane_id: int
@@ -48,6 +50,7 @@ class Standing:
     claim_state: str | None
     claim_letter: int | None
     claim_same_body: bool | None
+    claim_rests: float | None = None
     gone: bool | None = None
     breaker_id: int | None = None
     rate_class_id: int | None = None
@@ -62,16 +65,22 @@ SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.nativ
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
 """
 
+# Of these, they wait for no answer of AWS: whoever is told of others is told in vain.
+ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
+
+# They are leased as soon as it is known whether AWS moved the dlq's messages.
+_KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"
+
 # Dead owners' lanes first, then of each run those that have been due for longest: read in the order of their indexes,
 # and no further than is wanted.
 _DUE: Final[LiteralString] = f"""
 SELECT id, phase FROM (
     SELECT * FROM (
         SELECT id, phase, due_at FROM redrive_lane
-         WHERE phase = 'leased' AND run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now() AND {{wanted}}
+         WHERE phase = 'leased' AND run_id IN ({{runs}}) AND due_at <= redrive_now() AND {{wanted}}
          ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) orphaned
     UNION ALL
-    SELECT d.* FROM ({ACTIVE_RUNS}) r CROSS JOIN LATERAL (
+    SELECT d.* FROM ({{runs}}) r CROSS JOIN LATERAL (
         SELECT id, phase, due_at FROM redrive_lane
          WHERE phase = 'ready' AND run_id = r.id AND due_at <= redrive_now() AND {MAY_GO} AND {{wanted}}
          ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d) due
@@ -89,15 +98,16 @@ RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 
 _LEASE = _LEASE_DUE.format(
     due=_DUE.format(
+        runs=_KNOWN_RUNS,
         wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"
-        " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[])) AND stopped_at IS NULL"
+        " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[])) AND stopped_at IS NULL",
     )
 )
 
 _LEASE_THESE = _LEASE_DUE.format(
     due=f"""
 SELECT id, phase FROM redrive_lane
- WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({ACTIVE_RUNS}) AND due_at <= redrive_now()
+ WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({_KNOWN_RUNS}) AND due_at <= redrive_now()
    AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
    AND stopped_at IS NULL AND (phase = 'leased' OR {MAY_GO})
  ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED"""  # noqa: S608  # as above
@@ -120,6 +130,9 @@ WITH mine AS (
     SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
            CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
            c.body_hash = h.body_hash AS claim_same_body,
+           CASE WHEN c.until > redrive_now() AND c.letter_id <> h.id THEN (
+                SELECT extract(epoch FROM c.until - redrive_now())::float8 FROM redrive_letter w
+                 WHERE w.id = c.letter_id AND w.finished_at IS NOT NULL) END AS claim_rests,
            CASE WHEN h.objection = 'moved_by_aws' THEN coalesce(d.drained_through >= d.let_go_at, false) END AS gone,
            (d.parked_head = 'hold' AND EXISTS (
                 SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
@@ -168,6 +181,7 @@ WITH mine AS (
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
        head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
        head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
+       head.claim_rests,
        head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries
   FROM moved JOIN head USING (lane_id)
   LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
@@ -193,7 +207,9 @@ UPDATE redrive_lane n
 
 _HINT = f"""
 UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
-  FROM ({_DUE.format(wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL")}) due
+  FROM ({
+    _DUE.format(runs=ANSWERED_RUNS, wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL")
+}) due
  WHERE n.id = due.id
 RETURNING n.id AS lane_id
 """  # noqa: S608  # the inserted text is constant
@@ -209,6 +225,8 @@ def lease(  # noqa: PLR0913  # each by its name
     but: Collection[int] = (),
 ) -> list[Leased]:
     """Lease up to `limit` due lanes of active runs, those of dead owners first; nobody else is waited for.
+
+    None of a dlq whose messages AWS may have moved meanwhile: somebody has to ask first.
 
     Any, or `only` these; of any, none whose heads go by the breakers of `but`.
     """

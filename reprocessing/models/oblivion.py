@@ -7,11 +7,12 @@ from typing import Final, LiteralString
 from django.db import transaction
 
 from reprocessing.models import rows
+from reprocessing.models.aftermath import COPY_UNTIL
 
 # Not before a copy could no longer turn up: the dlq's retention and a day after the last of them was gone. One that
 # nobody could delete is gone by itself then, counted from when it came to sight again. Nor while an attempt of it is
-# open, which may hold a lane: that, and all behind it, would wait for its end for ever.
-_CHOOSE = """
+# open, which may hold a lane: that, and all behind it, would wait for its end for ever; nor while its key is held.
+_CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.state IN ('delivered', 'duplicate', 'discarded')
    AND l.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
@@ -20,8 +21,9 @@ SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
                         > redrive_now() - make_interval(secs => d.retention) - interval '1 day')
    AND NOT EXISTS (SELECT FROM redrive_letter t WHERE t.duplicate_of_id = l.id)
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
+   AND {COPY_UNTIL} IS NULL
  ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 #: Reviews are written once; until the end of the transaction they may be forgotten with what they are about.
 FORGETS: Final[LiteralString] = "SET LOCAL redrive.forgets = 'on'"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reprocessing.models import rows
+from reprocessing.models.aftermath import COPY_UNTIL
 
 # Its reason is the one it had when it was discarded; what a rule discarded was a rule's affair. Its key is free again,
 # where it was this letter that gave it up, as soon as nothing of it can be on its way: twins that were parked for that
 # stay parked, for a person to see.
-_RESTORE = """
+_RESTORE = f"""
 WITH moved AS (
     UPDATE redrive_letter l
        SET state = 'parked', finished_at = redrive_now(),
@@ -17,18 +18,18 @@ WITH moved AS (
                                WHERE r.letter_id = l.id AND r.act = 'discarded' ORDER BY r.at DESC, r.id DESC LIMIT 1),
                              'quarantined')
      WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'discarded'
-    RETURNING l.id, l.lane_id, l.dlq_id, l.target_id, l.idempotency_key
+    RETURNING l.id, l.lane_id, l.dlq_id, l.target_id, l.idempotency_key, greatest({COPY_UNTIL}, (
+              SELECT max(a.deadline) FROM redrive_attempt a
+               WHERE a.letter_id = l.id AND a.target_id = l.target_id AND num_nonnulls(a.closed_at) = 0)) AS until
 ), claims AS (
-    UPDATE redrive_claim c SET state = CASE WHEN o.deadline IS NULL THEN 'free' ELSE 'held' END, until = o.deadline
-      FROM moved m LEFT JOIN LATERAL (
-           SELECT max(a.deadline) AS deadline FROM redrive_attempt a
-            WHERE a.letter_id = m.id AND a.target_id = m.target_id AND num_nonnulls(a.closed_at) = 0) o ON true
+    UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
+      FROM moved m
      WHERE m.idempotency_key IS NOT NULL AND c.target_id = m.target_id AND c.key_space = m.dlq_id::text
        AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8')) AND c.letter_id = m.id
        AND c.state = 'discarded'
 )
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 
 def restore(letters: Sequence[int]) -> set[int]:

@@ -10,6 +10,7 @@ from typing import Any, Final, LiteralString
 from reprocessing.domain.facts import BODY_LIMIT
 from reprocessing.domain.routing import Action, Rule
 from reprocessing.models import rows
+from reprocessing.models.aftermath import COPY_UNTIL
 from reprocessing.models.brakes import UNWELL
 
 #: Letters, or lanes, of one statement.
@@ -118,10 +119,11 @@ SELECT count(*) AS n FROM redrive_letter
 """
 
 # A delay that a letter has, or has had, from this very rule begins no second time: a letter that was sent is no longer
-# delayed (see INTENT), and rests as its backoff says. The claim of a target that the letter leaves is free for others.
+# delayed (see INTENT), and rests as its backoff says. The claim of a target that the letter leaves is free for others,
+# as soon as no copy of it can be there.
 # A rule whose row is gone meanwhile has decided nothing; nor has an old book. The lane is asked for in words that no
 # index answers to: the planner would read all letters of a long lane.
-_WRITE = """
+_WRITE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(letters)b::bigint[], %(was)b::bigint[], %(routes)b::text[], %(rules)b::bigint[],
                          %(targets)b::bigint[], %(classes)b::bigint[], %(delays)b::float8[], %(keeps)b::bool[])
@@ -151,14 +153,14 @@ WITH asked AS (
       FROM found f WHERE l.id = f.id
     RETURNING l.id, l.dlq_id, l.idempotency_key, l.target_id, f.old_target, f.old_rule, f.old_route, l.rule_id, l.route
 ), freed AS (
-    UPDATE redrive_claim c SET state = 'free', until = NULL
-      FROM moved m
+    UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
+      FROM (SELECT l.*, CASE WHEN l.target_id <> l.old_target THEN {COPY_UNTIL} END AS until FROM moved l) m
      WHERE m.target_id <> m.old_target AND m.idempotency_key IS NOT NULL AND c.target_id = m.old_target
        AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
        AND c.letter_id = m.id AND c.state = 'held'
 )
 SELECT id AS letter_id, (rule_id, route) IS DISTINCT FROM (old_rule, old_route) AS new FROM moved
-"""
+"""  # noqa: S608  # as above
 
 # In the order of their ids: workers that count the same rules wait for each other, never around.
 _COUNT = """

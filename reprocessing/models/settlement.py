@@ -8,7 +8,7 @@ from typing import Final
 
 from reprocessing.domain.lifecycle import FINISHED, AttemptOutcome, LetterState, ParkedReason
 from reprocessing.models import rows
-from reprocessing.models.aftermath import AFTERMATH, OUTLASTS
+from reprocessing.models.aftermath import AFTERMATH, COPY_UNTIL, COPY_WINDOW, OUTLASTS
 
 #: Why a lane waits whose head was put off.
 PUT_OFF: Final = "its head is not to be sent, and ends when a copy of it can come back no more"
@@ -20,7 +20,7 @@ class Fate:
 
     Attributes:
         outcome: None leaves the attempt open: the target took it, and whether it worked is not known yet.
-        deadline: seconds from now until when it may still come back.
+        deadline: seconds from now until when it may still come back, or be in its target.
         due: seconds from now until the letter may be tried again.
         claim: what the letter's claim becomes: held, free, delivered.
         counted: whether the attempt counts against the dlq's limit.
@@ -84,7 +84,9 @@ WITH fate AS (
            objection = CASE WHEN f.state = ANY(%(finished)b::text[]) THEN '' ELSE l.objection END
       FROM fate f JOIN closed ON closed.id = f.attempt_id
      WHERE l.id = f.letter_id AND l.state = 'sending'
-    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim, closed.deadline AS until
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim,
+              CASE WHEN f.state = 'parked' AND f.claim = 'held' THEN greatest(closed.deadline, {COPY_UNTIL})
+                   ELSE closed.deadline END AS until
 ), {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
@@ -109,7 +111,7 @@ SELECT e.attempt_id
 # deadline held its lane until then.
 _PUT_OFF = f"""
 WITH unsure AS (
-    SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => t.window))) AS until
+    SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => {COPY_WINDOW}))) AS until
       FROM redrive_attempt u JOIN redrive_target t ON t.id = u.target_id
      WHERE u.letter_id = ANY(%(letters)b::bigint[]) AND u.outcome = 'unknown' AND u.returned_at IS NULL AND {OUTLASTS}
      GROUP BY u.letter_id
@@ -133,7 +135,7 @@ WITH fate AS (
       FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
               CASE l.state WHEN 'discarded' THEN 'discarded' WHEN 'parked' THEN 'free' END AS claim,
-              NULL::timestamptz AS until
+              {COPY_UNTIL} AS until
 ), {AFTERMATH}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant

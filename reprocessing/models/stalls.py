@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.models import rows
 from reprocessing.models.brakes import BESIDE, MAY_GO, OBSTACLE
-from reprocessing.models.lanes import ACTIVE_RUNS
+from reprocessing.models.lanes import ANSWERED_RUNS
 
 #: The name of beat's task, as its schedule has it.
 TICK: Final = "reprocessing.tick"
@@ -43,7 +43,7 @@ SELECT d.name AS dlq, 'overdue' AS how, count(*) AS n, min(n.due_at) AS since
 UNION ALL
 SELECT a.name, 'abandoned', count(*), min(n.due_at) FROM redrive_lane n JOIN asked a ON a.id = n.dlq_id
  WHERE n.phase = 'leased' AND n.due_at <= redrive_now() - make_interval(secs => %(lost)b)
-   AND n.run_id IN ({ACTIVE_RUNS})
+   AND n.run_id IN ({ANSWERED_RUNS})
  GROUP BY a.name
 UNION ALL
 SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id = n.dlq_id
@@ -96,7 +96,7 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM reprocessing_pulse WHERE queue = %(control)b) AS consumed,
        (SELECT lifetime FROM redrive_dispatch WHERE id = 1) AS lifetime,
        (SELECT count(*) FROM (
-            SELECT FROM redrive_lane WHERE run_id IN ({ACTIVE_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
+            SELECT FROM redrive_lane WHERE run_id IN ({ANSWERED_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
                AND phase = 'ready' AND hinted_until IS NOT NULL AND {MAY_GO} LIMIT 1000) h) AS hinted,
        (SELECT count(*) FROM (
             SELECT FROM redrive_lane WHERE phase = 'leased' AND due_at > redrive_now() LIMIT 1000) w) AS worked_on,

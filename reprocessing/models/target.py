@@ -11,6 +11,8 @@ from reprocessing.domain.arn import name_of
 SLOWEST, FASTEST = 0.001, 1_000_000
 #: Seconds: SQS keeps no message for longer, so no letter of it rests, or comes back, after more.
 FORTNIGHT = 14 * 86_400
+#: Seconds for which a FIFO queue swallows what it was sent before (AWS: Amazon SQS message deduplication ID).
+DEDUPLICATED_FOR = 300.0
 
 
 class TargetKind(models.TextChoices):
@@ -125,6 +127,13 @@ class Target(models.Model):
     def outlasts(self) -> bool:
         """Whether a lane waits for what may be on its way here though its letter's last attempt ended unknown."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
+
+    @property
+    def copy_window(self) -> float:
+        """Seconds for which a copy may be in it whose attempt ended unknown; `aftermath.COPY_WINDOW` says the same."""
+        if self.window > 0 or self.proof != Proof.ACCEPTED:
+            return self.window
+        return max(DEDUPLICATED_FOR, self.visibility, self.timeout)
 
     @property
     def allowed_burst(self) -> float:

@@ -24,6 +24,8 @@ from reprocessing.models.settlement import Closing
 
 #: How soon a letter asks again whether the twin that goes before it has arrived.
 TWIN_UNDER_WAY = timedelta(seconds=2)
+#: How soon at the latest, where the twin is finished, and a copy of it may be in the target: it may come back sooner.
+TWIN_MAY_BE_THERE = timedelta(seconds=30)
 #: A lane whose breaker, or target, lets nothing go is not leased until it does: it need not be told when.
 AS_SOON_AS_IT_OPENS = timedelta(0)
 #: How soon a lane asks again whether a capture has seen its head's message, which AWS may have moved.
@@ -169,18 +171,28 @@ def _held_back(brake: Brake | None, *, canary_out: bool) -> Wait | None:
     return None
 
 
+def _twin_s_copy(standing: Standing) -> Wait | None:
+    """The wait for a copy of the finished letter that has the key; None: no copy may be in the target."""
+    if not standing.claim_rests:
+        return None
+    after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
+    return Wait(after, "a copy of another letter with its idempotency key may be in its target")
+
+
 def _twin(standing: Standing) -> Verdict | None:
     """What the claim on the head's key says, when another letter has it."""
     if standing.claim_letter is None or standing.claim_letter == standing.letter_id:
         return None
     match standing.claim_state:
         case ClaimState.HELD:
-            return Wait(TWIN_UNDER_WAY, "another letter with its idempotency key is under way")
+            return _twin_s_copy(standing) or Wait(
+                TWIN_UNDER_WAY, "another letter with its idempotency key is under way"
+            )
         case ClaimState.DELIVERED if standing.claim_same_body:
             return Skip(duplicate_of=standing.claim_letter)
         case ClaimState.DELIVERED if not standing.released:
             return Park(ParkedReason.KEY_CONFLICT)
-        case ClaimState.DISCARDED if not standing.released:
-            return Park(ParkedReason.TWIN_DISCARDED)
+        case ClaimState.DISCARDED:
+            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)
         case _:
             return None

@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, assert_never
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueIsOutOfReach, QueueRefuses
 from reprocessing.domain.verdict import NotSent, Refused, Unknown
 from reprocessing.models import DeadLetterQueue, comebacks, handover, lanes, native
 from reprocessing.models.handover import Standing, Wish
 from reprocessing.models.native import Native
 from reprocessing.sqs import Begun, Move, begin_move, cancel_move, move_tasks
 from reprocessing.sqs.parallel import as_they_end
+from reprocessing.store.aws import looks_at_moves
 
 logger = logging.getLogger(__name__)
 
@@ -92,9 +94,9 @@ def look(dlq: DeadLetterQueue) -> list[Move]:
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    own = native.of(dlq.pk)
+    own, at = native.of(dlq.pk), lanes.clock()
     listed = move_tasks(dlq.arn, dlq.role_arn)
-    _resolve(dlq, own, listed)
+    _note(own, at, dlq, listed)
     return listed
 
 
@@ -161,8 +163,8 @@ def is_aws_s(dlq: DeadLetterQueue) -> bool:
     Without the right to ask, what somebody has AWS do outside of this service is not seen.
     """
     if native.is_time_to_ask(dlq.pk, every=EVERY):
-        own = native.of(dlq.pk)
-        _note(own, *_listed(dlq))
+        own, at = native.of(dlq.pk), lanes.clock()
+        _note(own, at, *_listed(dlq))
     return native.of(dlq.pk) is not None
 
 
@@ -174,25 +176,43 @@ def look_first(dlq: int | None) -> None:
     _look_at(comebacks.exposed(dlq))
 
 
+def before_lanes_are_leased(runs: Sequence[int] | None) -> None:
+    """Ask about DLQs with lanes to lease, of these runs or of any, about which AWS has not been asked for a while.
+
+    A DLQ's lanes are leased when AWS has answered (docs/adr/0032). Called outside transactions. One statement where
+    there is nobody to ask about.
+    """
+    if dlqs := looks_at_moves.dlqs_to_ask_about(runs):
+        _look_at(dlqs)
+
+
 def _look_at(dlqs: Collection[int]) -> None:
     """Side by side, each answer written down as it comes: one region out of reach keeps no other dlq from its look."""
     some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # where there is no time for all
     owned = {one.dlq_id: one for one in native.under_way()}  # the threads have no connection of their own
+    at = lanes.clock()
     for dlq, listed in as_they_end(_listed, some, _THREADS, within=_LOOKS_FOR):
-        _note(owned.get(dlq.pk), dlq, listed)
+        _note(owned.get(dlq.pk), at, dlq, listed)
 
 
-def _note(own: Native | None, dlq: DeadLetterQueue, listed: list[Move] | None) -> None:
-    if listed is not None:
-        _resolve(dlq, own, listed)
+def _note(own: Native | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueIsOutOfReach) -> None:
+    """Write down what AWS answered to a question of `at`, or that it did not; last that it is known."""
+    match listed:
+        case QueueRefuses():
+            looks_at_moves.answered(dlq.pk, at=at)  # whoever may not ask could let nothing go on otherwise
+        case QueueIsOutOfReach():
+            looks_at_moves.unanswered(dlq.pk, str(listed))
+        case _:
+            _resolve(dlq, own, listed)
+            looks_at_moves.answered(dlq.pk, at=at)
 
 
-def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | None]:
+def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueIsOutOfReach]:
     try:
         return dlq, move_tasks(dlq.arn, dlq.role_arn)
     except QueueIsOutOfReach as error:
         logger.info("Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error)
-        return dlq, None
+        return dlq, error
 
 
 def sweep() -> None:

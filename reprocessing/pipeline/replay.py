@@ -21,7 +21,7 @@ from reprocessing.models.intent import intend
 from reprocessing.models.lanes import HandedBack, Standing
 from reprocessing.models.settlement import Closing
 from reprocessing.models.target import Proof
-from reprocessing.pipeline import count, gate, meter, route, settle, take
+from reprocessing.pipeline import count, gate, hand_over, meter, route, settle, take
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.keep import SEND_MARGIN
 from reprocessing.pipeline.meter import Metered
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 #: captures would find none: one waits, the others' lanes are due again `LATER`.
 NAP = 0.25
 LATER = timedelta(seconds=2)
+#: Seconds after which a turn sees to it anew that AWS was asked about dlqs whose lanes it leases.
+_ASKS_EVERY = 5.0
 
 
 @dataclass(slots=True)
@@ -76,6 +78,7 @@ class Slice:
     _standings: dict[int, Standing] = field(default_factory=dict)
     _full: set[int] = field(default_factory=set)  # breakers of targets that this turn found full: enough was asked
     _has_worked: bool = False
+    _asks_at: float = 0.0
     _wire: Wire = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
@@ -109,6 +112,7 @@ class Slice:
         most = self.conf.open_requests if self._wire.open and not self.strictly else few
         room = most - len(self._standings) - self._wire.open
         if room > 0 and len(self._standings) <= few // 2:
+            self._ask_aws()
             leased = take.due(
                 self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, but=self._full,
                 strictly=self.strictly,
@@ -117,6 +121,12 @@ class Slice:
             self._has_worked |= bool(leased)
             self._remember(take.heads(leased, lease=self.conf.lease))
         return bool(self._standings)
+
+    def _ask_aws(self) -> None:
+        """See to it that AWS was asked, before lanes are leased, whether it moved their messages by itself."""
+        if (now := time.monotonic()) >= self._asks_at:
+            hand_over.before_lanes_are_leased(self.runs)
+            self._asks_at = now + _ASKS_EVERY
 
     def _rest(self, pause: float | None, end: float) -> None:
         """Between two rounds: hear what open requests have come to, or wait for tokens."""

@@ -194,8 +194,8 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
     """Due again after its backoff, or parked: at once when no other attempt could end otherwise, else when spent.
 
     After an unknown outcome the claim stays held, and the epoch as it is: perhaps the target has the letter. So it is
-    after a known one, where an earlier attempt's is unknown. When that was the last attempt, the lane waits for as long
-    as it may come back: the letter is parked, its copy on its way.
+    after a known one, where an earlier attempt's is unknown. When that was the last attempt, the letter is parked, its
+    copy on its way: the key is held for as long as that may be in the target, and so is the lane, where it waits.
     """
     known = isinstance(failure, Refused) and not one.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN
@@ -211,7 +211,8 @@ def _failed(one: Intended, failure: Unknown | Refused, dlq: DeadLetterQueue, dic
         )  # fmt: skip
     if reason is not None:
         return Fate(
-            one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free",
+            one.attempt_id, one.letter_id, outcome, LetterState.PARKED, "free" if known else "held",
+            deadline=target.copy_window if target is not None and outcome is AttemptOutcome.UNKNOWN else None,
             detail=detail, reason=reason, known=known, ill=ill,
         )  # fmt: skip
     due = dlq.rest(one.tries, dice(), one).total_seconds()

@@ -20,7 +20,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.errors import QueueIsOutOfReach, QueueRefuses
 from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
 from reprocessing.sqs.address import QueueAddress
 from reprocessing.sqs.clients import forget
@@ -158,7 +158,15 @@ def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, servi
     """The exception for a call that could not be done: to which queue or ARN, what for, and how to cure it."""
     name = queue if isinstance(queue, str) else queue.url
     renew(error)
-    return QueueIsOutOfReach(f"{name}: {action} failed: {in_words(error)}. {_cure(f'{service}:{action}', error)}")
+    kind = QueueRefuses if is_refusal(error) else QueueIsOutOfReach
+    return kind(f"{name}: {action} failed: {in_words(error)}. {_cure(f'{service}:{action}', error)}")
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether AWS answered and said no, for good: not that it is busy, ails, or takes our credentials for old ones."""
+    if not isinstance(error, ClientError) or status_of(error) >= _SERVER_FAULT or status_of(error) == _TIMED_OUT:
+        return False
+    return code_of(error) not in _OF_ITSELF | THROTTLED | _STALE_CREDENTIALS
 
 
 def in_words(error: Exception) -> str:

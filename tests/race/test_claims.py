@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from reprocessing.models import Attempt, Claim, DeadLetter, lanes
@@ -49,6 +51,18 @@ def test_a_key_that_is_another_letter_s_is_not_won(state: str) -> None:
     Claim.objects.update(state=state)
     assert _intent(second) == []
     assert Attempt.objects.count() == 1
+
+
+def test_a_released_letter_does_not_win_a_discarded_key_while_a_copy_of_the_other_may_be_there(clock: Clock) -> None:
+    """The gate had it go before the other one was discarded."""
+    _twins(2)
+    first, second = lanes.lease("all", limit=2, lease=30)
+    _intent(first)
+    Claim.objects.update(state="discarded", until=lanes.clock() + timedelta(seconds=10))
+    DeadLetter.objects.update(released_by="ann")
+    assert _intent(second) == []
+    clock.advance(10)
+    assert len(_intent(second)) == 1
 
 
 def test_a_key_that_was_freed_is_won() -> None:

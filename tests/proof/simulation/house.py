@@ -13,7 +13,7 @@ import pytest
 
 from reprocessing.domain.bucket import Bucket, capacity
 from reprocessing.domain.errors import QueueIsOutOfReach, RateIsUnknown
-from reprocessing.pipeline import capture, keep, promote, send
+from reprocessing.pipeline import capture, hand_over, keep, promote, send
 from reprocessing.pipeline.listen import QUIET_POLLS, Poll
 from reprocessing.rate import Rates
 from reprocessing.sqs import QueueAddress, clients, handles, receive, trips
@@ -131,4 +131,5 @@ def set_up(stage: Stage, near: Near) -> Iterator[None]:
         patch.setattr(trips, "side_by_side", one_by_one)
         patch.setattr(handles, "side_by_side", one_by_one)
         patch.setattr(promote, "as_they_end", in_their_order)
+        patch.setattr(hand_over, "as_they_end", in_their_order)
         yield

@@ -159,6 +159,20 @@ def test_a_letter_that_may_come_back_yet_is_not_forgotten_while_its_lane_waits_f
     assert (_forget(), _is_there(letter)) == (1, False)
 
 
+def test_a_letter_is_not_forgotten_while_a_copy_of_it_may_be_in_its_target(clock: Clock) -> None:
+    stock = Stock()
+    letter = _finished(stock, state="discarded", lane=stock.lane)
+    Attempt.objects.create(
+        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
+        opened_at=lanes.clock(), closed_at=lanes.clock(), outcome="unknown", holds_lane=False,
+        deadline=lanes.clock() + timedelta(seconds=120),
+    )  # fmt: skip
+    clock.advance(60)
+    assert (_forget(history=30), _is_there(letter)) == (0, True)
+    clock.advance(61)
+    assert (_forget(history=30), _is_there(letter)) == (1, False)
+
+
 def test_a_key_s_lane_stays_and_a_lane_of_one_letter_goes_with_it(clock: Clock) -> None:
     stock = Stock()
     single = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"s" * 32, single=True)

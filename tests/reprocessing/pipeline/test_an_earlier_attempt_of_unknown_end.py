@@ -144,10 +144,12 @@ def test_both_at_once_come_back_and_nothing_is_waited_for(clock: Clock) -> None:
     assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
 
 
-def test_where_the_next_may_go_at_once_the_letter_is_parked_at_once(clock: Clock, fails: Failure) -> None:
+def test_where_the_next_may_go_at_once_the_letter_is_parked_at_once_and_its_key_is_held(
+    clock: Clock, fails: Failure
+) -> None:
     bench = _unheard(clock, advance="accepted")
     _once_more(bench, fails)
-    assert (_first(bench), _key(bench)) == ("parked attempts_spent", "free")
+    assert (_first(bench), _key(bench)) == ("parked attempts_spent", "held")
 
 
 def test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back(clock: Clock) -> None:

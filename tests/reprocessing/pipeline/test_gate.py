@@ -169,7 +169,7 @@ def test_after_an_unknown_outcome_the_key_stays_with_its_letter(clock: Clock) ->
     clock.advance(LEASE)
     with bench.refusing("first"):
         bench.replay()
-    assert Claim.objects.get().state == "free"
+    assert Claim.objects.get().state == "held"
     assert bench.history() == [(1, "unknown", 0), (2, "refused", 0)]
 
 

@@ -361,7 +361,7 @@ def test_what_a_rule_held_and_another_one_quarantines_keeps_its_lane_as_long(clo
 
 def test_where_the_next_may_go_at_once_a_letter_that_is_to_end_ends_at_once(clock: Clock) -> None:
     bench, report = _to_be_closed(clock, _spend, advance="accepted")
-    assert (_first(bench), _key(bench), report.parked) == ("parked attempts_spent", "free", 1)
+    assert (_first(bench), _key(bench), report.parked) == ("parked attempts_spent", "held", 1)
     assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
 
 

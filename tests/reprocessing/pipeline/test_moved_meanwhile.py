@@ -128,6 +128,7 @@ def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
     """Whoever has judged the head finds out with the intent."""
     bench, run = _interrupted(clock, "a")
     operations.resume(run.pk, by="anna", reason="go on")
+    hand_over.before_lanes_are_leased(None)
     (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
     (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
     assert head.gone is None

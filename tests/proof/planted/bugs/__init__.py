@@ -12,6 +12,7 @@ from tests.proof.planted.bugs import (
     edits,
     emptiness,
     healing,
+    moves_by_aws,
     order,
     outcomes,
     ownership,
@@ -19,6 +20,7 @@ from tests.proof.planted.bugs import (
     returns,
     schema,
     sending,
+    unknown_copies,
 )
 
 BUGS: Final[tuple[Bug, ...]] = (
@@ -30,6 +32,8 @@ BUGS: Final[tuple[Bug, ...]] = (
     *sending.BUGS,
     *outcomes.BUGS,
     *emptiness.BUGS,
+    *unknown_copies.BUGS,
+    *moves_by_aws.BUGS,
     *brakes.BUGS,
     *healing.BUGS,
     *doors.BUGS,

@@ -134,8 +134,8 @@ BUGS: Final = (
         name="discarded-twins-go",
         breaks="What a person discarded stays discarded: a twin of it is sent.",
         file="reprocessing/pipeline/gate.py",
-        old="        case ClaimState.DISCARDED if not standing.released:\n",
-        new="        case ClaimState.DISCARDED if standing.released:\n",
+        old="            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)\n",
+        new="            return Park(ParkedReason.TWIN_DISCARDED) if standing.released else None\n",
         caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_discarded_letter_s_twin_is_parked",
     ),
     Bug(

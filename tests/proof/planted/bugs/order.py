@@ -127,7 +127,7 @@ BUGS: Final = (
         name="a-restore-frees-the-key-of-what-is-on-its-way",
         breaks="A discard is taken back while the last attempt may be out, and the twin is sent beside it.",
         file="reprocessing/models/reinstatement.py",
-        old="CASE WHEN o.deadline IS NULL THEN 'free' ELSE 'held' END",
+        old="CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END",
         new="'free'",
         caught_by=f"{_LAST}::test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way",
     ),

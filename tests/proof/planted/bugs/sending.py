@@ -271,8 +271,8 @@ BUGS: Final = (
         name="a-key-lapses-while-a-copy-may-come-back",
         breaks="No double: a twin goes while the letter that holds its key may lie in the target.",
         file="reprocessing/models/aftermath.py",
-        old="            AND coalesce(a.deadline, a.closed_at + make_interval(secs => t.window)) > redrive_now()))))\n",
-        new="            AND a.deadline > redrive_now()))))\n",
+        old=" AND {COPY_ENDS} > redrive_now()))))\n",
+        new=" AND a.deadline > redrive_now()))))\n",
         caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back",
     ),
     Bug(

@@ -1,0 +1,1 @@
+"""What AWS does by itself to messages of ours, and when it was asked about that."""

@@ -1,0 +1,225 @@
+"""A letter whose attempt ended unknown leaves: no other with its key is sent while its copy may be in the target.
+
+Whatever the target's proof and advance are, and however the letter leaves. Only the lane goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.models import Claim, DeadLetter, Target, doubts, hold, lanes, rows
+from reprocessing.models.aftermath import COPY_WINDOW
+from reprocessing.models.doubt import Word
+from reprocessing.models.target import DEDUPLICATED_FOR
+from reprocessing.pipeline import park
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.rulings import rule
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LEASE, REST, WINDOW = 9, 30, 100
+OF_NO_WINDOW = DEDUPLICATED_FOR
+MAY_BE_THERE = "a copy of another letter with its idempotency key may be in its target"
+
+Leave = Callable[[Workbench, Clock], None]
+
+
+def _bench(*, window: float = WINDOW, **fields: object) -> Workbench:
+    """No lane waits for an outcome here; the letter that is `first` is the one whose end is not known."""
+    keyed: dict[str, Any] = {
+        "ordering_key": "none", "idempotency_key": "attribute:event", "max_attempts": 5, "backoff_base": REST,
+        "backoff_cap": REST, "backoff_jitter": "none",
+    }  # fmt: skip
+    bench = Workbench(fields=keyed | fields)
+    if window == WINDOW:
+        bench.judge_by_absence(window=window, advance="accepted")
+    return bench
+
+
+def _send(bench: Workbench) -> None:
+    bench.bury("one", event="e", first="yes")
+    bench.ready()
+    bench.replay_unheard()
+
+
+def _twin(bench: Workbench) -> DeadLetter:
+    bench.bury("one", event="e")
+    bench.ready()
+    bench.replay()
+    return _twin_again(bench)
+
+
+def _twin_again(bench: Workbench) -> DeadLetter:
+    return bench.letter(pk=max(bench.dlq.letters.values_list("pk", flat=True)))
+
+
+def _first(bench: Workbench) -> DeadLetter:
+    return bench.letter(pk=min(bench.dlq.letters.values_list("pk", flat=True)))
+
+
+def _is_spent(bench: Workbench, _: Clock) -> None:
+    type(bench.dlq).objects.update(max_attempts=1)
+    _send(bench)
+
+
+def _loses_its_worker(bench: Workbench, clock: Clock) -> None:
+    type(bench.dlq).objects.update(max_attempts=1)
+    bench.bury("one", event="e", first="yes")
+    bench.ready()
+    bench.replay_and_die(sent=True)
+    clock.advance(LEASE)
+    bench.replay()
+
+
+def _is_poison(bench: Workbench, clock: Clock) -> None:
+    _send(bench)
+    clock.advance(REST + 1)
+    with bench.refusing("one", poison=True):
+        bench.replay()
+
+
+def _is_quarantined(bench: Workbench, clock: Clock) -> None:
+    _send(bench)
+    clock.advance(REST + 1)
+    rule("look", "quarantine", "attribute:first equals yes")
+    bench.replay()
+
+
+def _is_spent_at_the_gate(bench: Workbench, clock: Clock) -> None:
+    """The limit was lowered since."""
+    _send(bench)
+    clock.advance(REST + 1)
+    type(bench.dlq).objects.update(max_attempts=1)
+    bench.replay()
+
+
+LEAVES: dict[str, Leave] = {
+    "spent": _is_spent,
+    "its worker is lost": _loses_its_worker,
+    "poison": _is_poison,
+    "quarantined": _is_quarantined,
+    "spent at the gate": _is_spent_at_the_gate,
+}
+
+
+@pytest.mark.parametrize("window", [WINDOW, OF_NO_WINDOW])
+@pytest.mark.parametrize("leaves", LEAVES)
+def test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more(clock: Clock, leaves: str, window: float) -> None:
+    bench = _bench(window=window)
+    LEAVES[leaves](bench, clock)
+    assert (_first(bench).state, len(bench.delivered())) == ("parked", 1)
+    twin = _twin(bench)
+    assert (twin.state, twin.attempts, Claim.objects.get().state) == ("waiting", 0, "held")
+    assert bench.lane(letters=twin).why == MAY_BE_THERE
+    clock.advance(window + 1)
+    bench.replay()
+    assert (_twin_again(bench).attempts, len(bench.delivered())) == (1, 1)
+
+
+def test_its_twin_goes_when_the_copy_has_come_back(clock: Clock) -> None:
+    bench = _bench()
+    _is_spent(bench, clock)
+    (sent,) = bench.delivered()
+    assert _twin(bench).attempts == 0
+    bench.come_back(sent)
+    bench.capture()
+    clock.advance(REST)
+    bench.replay()
+    assert (_first(bench).state, _twin_again(bench).attempts) == ("parked", 1)
+
+
+def test_the_lane_goes_on(clock: Clock) -> None:
+    bench = _bench(ordering_key="attribute:key", sequence="attribute:n", max_attempts=1)
+    for n in ("1", "2"):
+        bench.bury(n, key="k", n=n, event=f"e{n}")
+    bench.ready()
+    bench.replay_unheard()
+    assert [one["Body"] for one in bench.delivered()] == ["1", "2"]
+
+
+def test_a_twin_that_a_person_releases_waits_as_long_as_a_discarded_one_may_be_there(clock: Clock) -> None:
+    bench = _bench()
+    _is_spent(bench, clock)
+    park.discard([_first(bench).pk], by="ann", reason="old")
+    twin = _twin(bench)
+    assert (twin.state, twin.reason) == ("parked", "twin_discarded")
+    park.release([twin.pk], by="ann", reason="it is wanted after all")
+    bench.replay()
+    assert (_twin_again(bench).attempts, bench.lane(letters=twin).why) == (0, MAY_BE_THERE)
+    clock.advance(WINDOW + 1)
+    bench.replay()
+    assert _twin_again(bench).attempts == 1
+
+
+def test_a_discard_by_a_rule_says_as_long_that_its_copy_may_be_there(clock: Clock) -> None:
+    bench = _bench()
+    _send(bench)
+    clock.advance(REST + 1)
+    rule("old", "discard", "attribute:first equals yes")
+    bench.replay()
+    twin = _twin(bench)
+    park.release([twin.pk], by="ann", reason="it is wanted after all")
+    bench.replay()
+    assert (_first(bench).state, _twin_again(bench).attempts, len(bench.delivered())) == ("discarded", 0, 1)
+
+
+def test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
+    bench = _bench()
+    _is_spent(bench, clock)
+    park.discard([_first(bench).pk], by="ann", reason="old")
+    park.restore([_first(bench).pk], by="ann", reason="not old")
+    assert (_twin(bench).attempts, Claim.objects.get().state) == (0, "held")
+
+
+def test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be(clock: Clock) -> None:
+    bench = _bench()
+    _send(bench)
+    clock.advance(REST + 1)
+    other = Target.objects.create(arn=bench.arn(url := bench.queue(f"{bench.name}-other")), url=url, region="eu-west-1")
+    rule("elsewhere", "divert", "attribute:first equals yes", target=other)
+    with bench.refusing("one"):
+        bench.replay()
+    assert _first(bench).target_id == other.pk
+    assert _twin(bench).attempts == 0
+    clock.advance(WINDOW + 1)
+    with bench.refusing("no body"):
+        bench.replay()
+    assert _twin_again(bench).attempts == 1
+
+
+def test_what_is_parked_after_a_restore_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
+    bench = _bench()
+    _send(bench)
+    hold.begin(lanes.clock() - timedelta(hours=1), by="ann", reason="a restore")
+    doubts.decide(doubts.page(dlq=None, above=0, limit=9), Word.PARKED, by="ann", reason="not known")
+    assert (_first(bench).state, Claim.objects.get().state) == ("parked", "held")
+
+
+def test_a_return_of_an_attempt_that_is_forgotten_frees_no_key_of_another_copy(clock: Clock) -> None:
+    """PostgreSQL was restored from a backup that knew the first attempt alone; the copy of the third came back."""
+    bench = _bench()
+    _send(bench)
+    (sent,) = bench.delivered()
+    mark = sent["MessageAttributes"]["RedriveId"]
+    sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
+    bench.come_back(sent)
+    bench.capture()
+    assert (_first(bench).attempts, Claim.objects.get().state) == (3, "held")
+    assert _twin(bench).attempts == 0
+
+
+@pytest.mark.parametrize("window", [0, 7])
+@pytest.mark.parametrize("proof", ["accepted", "acknowledged"])
+@pytest.mark.parametrize(("visibility", "timeout"), [(30, 30), (1800, 30), (30, 900)])
+def test_the_window_of_a_copy_is_the_same_in_python_and_in_sql(
+    window: float, proof: str, visibility: int, timeout: float
+) -> None:
+    target = Target.objects.create(
+        arn="a", url="https://a.example", region="", proof=proof, window=window, visibility=visibility, timeout=timeout
+    )
+    asked = f"SELECT {COPY_WINDOW}::float8 AS n FROM redrive_target t WHERE t.id = %(id)b"
+    assert rows.value(float, asked, {"id": target.pk}) == target.copy_window

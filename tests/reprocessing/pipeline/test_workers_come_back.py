@@ -1,0 +1,217 @@
+"""Workers come back after an outage: lanes are leased when AWS has said whether it moved their messages meanwhile."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from reprocessing.domain.errors import QueueIsOutOfReach, QueueRefuses
+from reprocessing.models import Custody, DeadLetterQueue, Run, brakes, lanes, stalls
+from reprocessing.pipeline import hand_over
+from reprocessing.pipeline.gate import MAYBE_MOVED
+from reprocessing.sqs import Move, move_tasks
+from reprocessing.store.aws import looks_at_moves
+from tests.race.native import begin_outside, captured_and_in_sight, is_aws_s, let_it_end_unseen, mine
+from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Asked = list[str]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """The ARNs of DLQs that AWS is asked about, one a call."""
+    found: Asked = []
+
+    def ask(arn: str, role: str) -> list[Move]:
+        found.append(arn)
+        return move_tasks(arn, role)
+
+    monkeypatch.setattr(hand_over, "move_tasks", ask)
+    return found
+
+
+def _back(clock: Clock) -> Workbench:
+    """A run that is under way, its copies in sight, and nobody there for two minutes."""
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a", "b")
+    bench.enlist()
+    return bench
+
+
+def _lease(**options: object) -> list[lanes.Leased]:
+    return lanes.lease(uuid.uuid4().hex, limit=9, lease=8, **options)  # type: ignore[arg-type]
+
+
+def _fails(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(_arn: str, _role: str) -> list[Move]:
+        raise error
+
+    monkeypatch.setattr(hand_over, "move_tasks", fail)
+
+
+def test_what_aws_moved_meanwhile_is_not_sent_again(clock: Clock) -> None:
+    bench = _back(clock)
+    begin_outside(bench)
+    let_it_end_unseen(bench)
+    assert len(bench.delivered()) == 2
+    bench.replay(seconds=1)
+    assert bench.delivered() == []
+    assert {lane.why for lane in bench.dlq.lanes.all()} == {MAYBE_MOVED}
+
+
+def test_a_dlq_that_aws_empties_right_now_is_left_to_aws(clock: Clock) -> None:
+    bench = _back(clock)
+    begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
+    bench.replay(seconds=1)
+    assert (is_aws_s(bench), bench.states()) == (True, {"a": "waiting", "b": "waiting"})
+
+
+def test_what_aws_did_not_move_goes_at_once(clock: Clock, asked: Asked) -> None:
+    bench = _back(clock)
+    asked.clear()  # a capture asks, too
+    bench.replay()
+    assert (len(bench.delivered()), asked) == (2, [bench.dlq.arn])
+
+
+def _any(_: list[int]) -> dict[str, object]:
+    return {}
+
+
+def _these(lane_ids: list[int]) -> dict[str, object]:
+    return {"only": lane_ids}
+
+
+@pytest.mark.parametrize("which", [_any, _these])
+def test_no_lane_is_leased_until_aws_was_asked_within_a_minute(
+    clock: Clock, which: Callable[[list[int]], dict[str, object]]
+) -> None:
+    bench = _back(clock)
+    options = which(list(bench.dlq.lanes.values_list("pk", flat=True)))
+    assert _lease(**options) == []
+    hand_over.before_lanes_are_leased(None)
+    clock.advance(looks_at_moves.HOLDS - 1)
+    assert len(_lease(**options)) == 2
+    clock.advance(10)  # the leases are over, their owner is dead
+    assert _lease(**options) == []
+
+
+@pytest.mark.parametrize("runs", [None, "its own"])
+def test_aws_is_asked_once_a_dlq_and_minute_however_many_turns_there_are(
+    clock: Clock, asked: Asked, runs: str | None
+) -> None:
+    bench = _back(clock)
+    asked.clear()  # a capture asks, too
+    own = None if runs is None else list(Run.objects.values_list("pk", flat=True))
+    for _ in range(3):
+        hand_over.before_lanes_are_leased(own)
+        clock.advance(14)
+    assert asked == [bench.dlq.arn]
+    clock.advance(looks_at_moves.HOLDS)
+    hand_over.before_lanes_are_leased(own)
+    assert asked == [bench.dlq.arn] * 2
+
+
+def test_of_another_run_s_dlq_nobody_asks(clock: Clock, asked: Asked) -> None:
+    bench = _back(clock)
+    asked.clear()  # a capture asks, too
+    hand_over.before_lanes_are_leased([0])
+    assert asked == []
+    assert bench.states() == {"a": "waiting", "b": "waiting"}
+
+
+def test_where_no_copy_is_in_sight_aws_is_not_asked_and_lanes_are_leased(clock: Clock, asked: Asked) -> None:
+    bench = _back(clock)
+    asked.clear()  # a capture asks, too
+    Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
+    bench.replay()
+    assert (len(bench.delivered()), asked) == (2, [])
+
+
+def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _back(clock)
+    with monkeypatch.context() as patch:
+        _fails(patch, QueueIsOutOfReach("dlq: ListMessageMoveTasks failed: no route to host."))
+        bench.replay(seconds=1)
+    assert (bench.delivered(), bench.states()) == ([], {"a": "waiting", "b": "waiting"})
+    why = "AWS does not say whether it moved messages of the dlq: dlq: ListMessageMoveTasks failed: no route to host."
+    assert set(_obstacles(bench)) == {why}
+    clock.advance(600)
+    assert (stalls.lanes(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])
+    hand_over.sweep()  # beat's, once a minute
+    assert (len(lanes.hint(limit=9, lifetime=60)), DeadLetterQueue.objects.get().native_unknown) == (2, "")
+    bench.replay()
+    assert len(bench.delivered()) == 2
+
+
+def test_what_aws_answered_is_known_when_it_is_written_down(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever dies in between has another one ask."""
+    bench = _back(clock)
+
+    def dies(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hand_over, "_resolve", dies)
+        with pytest.raises(Killed):
+            hand_over.before_lanes_are_leased(None)
+    assert (_lease(), bench.delivered()) == ([], [])
+
+
+def _obstacles(bench: Workbench) -> list[str]:
+    asked = f"SELECT {brakes.OBSTACLE} AS why FROM redrive_lane n {brakes.BESIDE} WHERE n.dlq_id = %s"
+    with connection.cursor() as cursor:
+        cursor.execute(asked, [bench.dlq.pk])
+        return [why for (why,) in cursor.fetchall()]
+
+
+def test_whoever_may_not_ask_lets_them_go_on(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = _back(clock)
+    _fails(monkeypatch, QueueRefuses("dlq: ListMessageMoveTasks failed: AccessDenied."))
+    bench.replay()
+    assert len(bench.delivered()) == 2
+
+
+def test_a_question_whose_asker_died_is_asked_again(clock: Clock, asked: Asked) -> None:
+    bench = _back(clock)
+    asked.clear()  # a capture asks, too
+    assert looks_at_moves.dlqs_to_ask_about(None) == [bench.dlq.pk]
+    hand_over.before_lanes_are_leased(None)
+    assert (asked, _lease()) == ([], [])
+    clock.advance(21)
+    bench.replay()
+    assert (asked, len(bench.delivered())) == ([bench.dlq.arn], 2)
+
+
+def test_an_answer_holds_from_when_it_was_asked_for(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS takes its time, or whoever asked is frozen with the answer: what was moved since is in no list."""
+    bench = _back(clock)
+
+    def slow(arn: str, role: str) -> list[Move]:
+        listed = move_tasks(arn, role)
+        clock.advance(looks_at_moves.HOLDS + 1)
+        return listed
+
+    monkeypatch.setattr(hand_over, "as_they_end", lambda act, works, _threads, within: map(act, works))
+    monkeypatch.setattr(hand_over, "move_tasks", slow)
+    hand_over.before_lanes_are_leased(None)
+    assert _lease() == []
+    assert bench.states() == {"a": "waiting", "b": "waiting"}
+
+
+def test_asking_costs_a_turn_one_statement_however_many_letters_it_sends(clock: Clock) -> None:
+    bench = Workbench()
+    for number in range(12):
+        bench.bury(str(number))
+    bench.ready()
+    clock.advance(1)
+    with CaptureQueriesContext(connection) as queries:
+        bench.replay()
+    assert len(bench.delivered()) == 12
+    assert sum("native_asked_at" in one["sql"] for one in queries) == 1
