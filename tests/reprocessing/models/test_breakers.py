@@ -528,6 +528,34 @@ def test_the_slot_of_a_canary_that_was_counted_meanwhile_is_not_kept_nor_is_it_c
         assert (bench.breaker.successes, bench.breaker.canary_until) == (1, None)
 
 
+def _reset_by_ann(bench: Bench, to: resets.State) -> None:
+    (seen,) = bearings.bearings([bench.target.pk])
+    resets.reset_one(seen, to=to, by="ann", reason="the shop is down", seconds=600)
+
+
+@pytest.mark.parametrize("to", ["open", "half_open", "closed"])
+def test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset(to: resets.State) -> None:
+    bench = Bench(threshold=1)
+    bench.half_open()
+    canary = bench.send("o")
+    _reset_by_ann(bench, to)
+    row = Breaker.objects.values().get()
+    close(canary, "x")
+    assert (bench.look(), Breaker.objects.values().get()) == ([], row)
+
+
+@pytest.mark.parametrize("to", ["open", "half_open", "closed"])
+def test_a_canary_that_failed_opens_nothing_that_a_person_resets_meanwhile(
+    meanwhile: Meanwhile, to: resets.State
+) -> None:
+    bench = Bench()
+    bench.half_open()
+    bench.send("x")
+    meanwhile(lambda: _reset_by_ann(bench, to))
+    assert (bench.look(), bench.stands(), bench.breaker.canary_until) == ([], (to, 2), None)
+    assert bench.breaker.why.endswith('by ann: "the shop is down"')
+
+
 def test_what_was_reset_meanwhile_is_not_opened(meanwhile: Meanwhile) -> None:
     bench = Bench()
     bench.send("xxxxx")

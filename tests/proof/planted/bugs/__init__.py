@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, healing, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, canaries, healing, doors, edits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 from tests.proof.planted.bugs import (
     brakes,
+    canaries,
     custody,
     doors,
     edits,
@@ -31,6 +32,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *outcomes.BUGS,
     *emptiness.BUGS,
     *brakes.BUGS,
+    *canaries.BUGS,
     *healing.BUGS,
     *doors.BUGS,
     *edits.BUGS,
