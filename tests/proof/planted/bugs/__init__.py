@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, canaries, healing, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, healing, doors, edits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 from tests.proof.planted.bugs import (
     brakes,
-    canaries,
     custody,
     doors,
     edits,
     emptiness,
+    fault,
     healing,
     order,
     outcomes,
@@ -32,8 +32,8 @@ BUGS: Final[tuple[Bug, ...]] = (
     *outcomes.BUGS,
     *emptiness.BUGS,
     *brakes.BUGS,
-    *canaries.BUGS,
     *healing.BUGS,
+    *fault.BUGS,
     *doors.BUGS,
     *edits.BUGS,
     *schema.BUGS,

@@ -1,4 +1,4 @@
-"""Automatic redrive that does not heal: outages that use up attempts, and targets that are tried for ever."""
+"""Automatic redrive that does not heal: attempts used up by outages, targets tried for ever, canaries that are lost."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
+_INTENT: Final = "reprocessing/models/intent.py"
+_OF_BRAKES: Final = "tests/race/test_brakes.py"
+_OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
 _HEALS: Final = "tests/reprocessing/pipeline/test_automatic_redrive_heals.py"
 _SPARED: Final = "reprocessing/store/safety/spared_attempts.py"
 
@@ -90,5 +93,45 @@ BUGS: Final = (
         old=" AND NOT {SEEMED_WELL}\n",
         new="\n",
         caught_by=f"{_HEALS}::test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_are_used_up",
+    ),
+    Bug(
+        name="nobody-leases-behind-a-lost-canary",
+        breaks="Recovery without a person: a canary of which nothing is heard keeps its place for ever.",
+        file="reprocessing/models/brakes.py",
+        old="(b.state = 'half_open' AND b.canary_until > redrive_now())\n    OR b.target_id",
+        new="(b.state = 'half_open' AND b.canary_until IS NOT NULL)\n    OR b.target_id",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+    ),
+    Bug(
+        name="nothing-is-intended-behind-a-lost-canary",
+        breaks="Recovery without a person: likewise, no intent is committed any more.",
+        file=_INTENT,
+        old="(b.canary_until IS NULL OR b.canary_until <= redrive_now()))\n), rooms",
+        new="b.canary_until IS NULL)\n), rooms",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+    ),
+    Bug(
+        name="no-canary-goes-behind-a-lost-one",
+        breaks="Recovery without a person: likewise, no letter becomes the next canary.",
+        file=_INTENT,
+        old="(b.canary_until IS NULL OR b.canary_until <= redrive_now())))\n    RETURNING",
+        new="b.canary_until IS NULL))\n    RETURNING",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+    ),
+    Bug(
+        name="a-person-s-reset-keeps-the-epoch",
+        breaks="A person decides: the late failure of a canary opens what was closed, or half opened, over it.",
+        file="reprocessing/models/resets.py",
+        old="SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now",
+        new="SET state = %(state)b::text, since = k.now",
+        caught_by=f"{_OF_BREAKERS}::test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset",
+    ),
+    Bug(
+        name="a-canary-s-failure-outweighs-a-person",
+        breaks="A person decides: a canary that failed shortens the rest for which a person opened the breaker.",
+        file="reprocessing/models/breakers.py",
+        old=" WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch\n",
+        new=" WHERE b.id = m.id\n",
+        caught_by=f"{_OF_BREAKERS}::test_a_canary_that_failed_opens_nothing_that_a_person_resets_meanwhile[open]",
     ),
 )
