@@ -263,6 +263,36 @@ def test_a_canary_that_failed_opens_it_for_twice_as_long(slot: bool) -> None:
     assert bench.breaker.rest == 100
 
 
+def test_it_fails_since_its_first_failure_until_a_canary_goes_well() -> None:
+    bench = Bench()
+    bench.send("xxxxx")
+    bench.look()
+    since = bench.breaker.failing_since
+    assert since == bench.breaker.since
+    for fate, failing in (("x", since), ("-", since), ("v", None)):
+        bench.half_open()
+        bench.send(fate)
+        bench.look()
+        assert bench.breaker.failing_since == failing
+
+
+@pytest.mark.parametrize(("to", "fails"), [("open", True), ("half_open", True), ("closed", False)])
+def test_a_person_who_opens_it_does_not_say_that_it_is_well(to: resets.State, fails: bool) -> None:
+    bench = Bench()
+    bench.set(state="open", retry_at=now(), failing_since=NOW)
+    resets.reset_one(bearings.bearings([bench.target.pk])[0], to=to, by="ann", reason="a test")
+    assert bench.breaker.failing_since == (NOW if fails else None)
+
+
+def test_what_failed_in_its_present_epoch_opens_it_and_what_failed_before_does_not() -> None:
+    bench = Bench(epoch=3, rest=30.0, cooldown=20.0)
+    assert breakers.open_after({(bench.breaker.pk, 2)}, why="a wave failed") == []
+    (moved,) = breakers.open_after({(bench.breaker.pk, 3)}, why="a wave failed")
+    assert (moved.before, moved.after, moved.why) == ("closed", "open", "a wave failed")
+    assert (bench.stands(), bench.breaker.rest) == (("open", 4), 60)
+    assert breakers.open_after({(bench.breaker.pk, 4)}, why="a wave failed") == []
+
+
 def test_enough_canaries_close_it_and_the_ramp_begins_anew() -> None:
     bench = Bench(closes_after=2, ramp=1, ramp_ill=0.5)
     bench.half_open()
