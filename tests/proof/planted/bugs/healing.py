@@ -177,7 +177,7 @@ BUGS: Final = (
         breaks="A person is called when one is needed: who opens a breaker by hand begins the time anew.",
         file="reprocessing/models/resets.py",
         old="WHEN 'closed' THEN NULL ELSE b.failing_since END,\n",
-        new="WHEN 'closed' THEN NULL END,\n",
+        new="WHEN 'closed' THEN NULL ELSE NULL::timestamptz END,\n",
         caught_by=f"{_OF_BREAKERS}::test_a_person_who_opens_it_does_not_say_that_it_is_well",
     ),
     Bug(
