@@ -134,6 +134,19 @@ def test_a_killed_canary_s_slot_is_another_s(clock: Clock) -> None:
     assert epochs == [8, 9, 10, 11]
 
 
+def test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time(clock: Clock) -> None:
+    """Its worker is dead, and its lane is stopped, so that nobody takes it over."""
+    bench, _ = _bench(2)
+    _open(bench, clock)
+    bench.replay_and_die(sent=False)
+    Lane.objects.filter(phase="leased").update(stopped_at=lanes.clock(), stopped_by="ann", stop_reason="a test")
+    clock.advance(9)
+    assert bench.replay(seconds=1).taken == 0
+    clock.advance(4 * bench.conf.lease.total_seconds())
+    assert bench.replay().taken == 1
+    assert list(Attempt.objects.order_by("id").values_list("breaker_epoch", "outcome")) == [(8, None), (9, "accepted")]
+
+
 def test_a_wave_is_never_larger_than_its_size() -> None:
     bench, run = _bench(WORKERS * 5)
     Run.objects.filter(pk=run.pk).update(waves=True)

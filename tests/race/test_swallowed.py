@@ -66,7 +66,8 @@ def test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed(clock: Cl
     _is_sent_again(bench)
 
 
-def test_a_resend_swallowed_for_a_copy_that_is_not_back_has_arrived(clock: Clock) -> None:
+def _one_copy_of_two_attempts(clock: Clock) -> Workbench:
+    """The first attempt's owner lost its lane, and noted the id of the copy, for which the second was swallowed."""
     bench = _awaiting_fifo()
 
     def another_takes_the_lane_and_dies() -> None:
@@ -79,4 +80,18 @@ def test_a_resend_swallowed_for_a_copy_that_is_not_back_has_arrived(clock: Clock
     bench.replay()
     first, second = Attempt.objects.order_by("no")
     assert first.sent_message_id == second.sent_message_id is not None
-    assert (bench.letter().state, bench.letter().attempts, second.outcome) == ("awaiting", 2, None)
+    return bench
+
+
+def test_a_resend_swallowed_for_a_copy_that_is_not_back_has_arrived(clock: Clock) -> None:
+    bench = _one_copy_of_two_attempts(clock)
+    outcomes = list(Attempt.objects.order_by("no").values_list("outcome", flat=True))
+    assert (bench.letter().state, bench.letter().attempts, outcomes) == ("awaiting", 2, ["unknown", None])
+
+
+def test_the_return_of_a_copy_of_two_attempts_is_the_newest_one_s_failure(clock: Clock) -> None:
+    bench = _one_copy_of_two_attempts(clock)
+    _fails_at_the_consumer(bench)
+    outcomes = list(Attempt.objects.order_by("no").values_list("outcome", flat=True))
+    assert (bench.letter().state, outcomes) == ("waiting", ["unknown", "returned"])
+    _is_sent_again(bench)

@@ -16,6 +16,7 @@ import pytest
 import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from redis.commands.core import Script
 
 from redrive_service.sandbox.servers import RunningServer, free_port
 from redrive_service.sandbox.valkey import Valkey
@@ -185,6 +186,25 @@ def test_a_rate_that_is_none_is_refused(rates: Rates, rate: float, burst: float 
         rates.take(1, 1, rate, burst)
 
 
+def with_the_test_s_clock(client: redis.Redis) -> Script:
+    """The script, which has the time from its fifth argument, in microseconds."""
+    source = rate_module._SCRIPT.replace("redis.call('TIME')", "{0, tonumber(ARGV[5])}")
+    assert source != rate_module._SCRIPT
+    return client.register_script(source)
+
+
+def test_a_higher_burst_fills_no_bucket_for_the_time_before_it_was_set(server: Server) -> None:
+    """A bucket for 5 that nobody has asked for an hour holds 5, and not the 50 that it may hold from now on."""
+    hour = 3_600_000_000
+    with server.client() as client:
+        script = with_the_test_s_clock(client)
+        counts = [
+            script(keys=["redrive:rate:1"], args=[1, most, 100, 60, now])[0]
+            for most, now in ((5, hour), (50, 2 * hour), (50, 3 * hour))
+        ]
+    assert counts == [0, 5, 50]
+
+
 moments = st.lists(
     st.tuples(
         st.integers(-2_000_000, 5_000_000),
@@ -202,13 +222,10 @@ moments = st.lists(
 def test_the_server_does_the_sums_of_the_domain(
     server: Server, steps: list[tuple[int, int, float, float | None]]
 ) -> None:
-    """The script, with the test's clock in place of the server's."""
-    source = rate_module._SCRIPT.replace("redis.call('TIME')", "{0, tonumber(ARGV[5])}")
-    assert source != rate_module._SCRIPT
     now, bucket = 1_800_000_000_000_000, None
     with server.client() as client:
         client.flushall()
-        script = client.register_script(source)
+        script = with_the_test_s_clock(client)
         for passed, wanted, rate, burst in steps:
             now += passed
             most = capacity(rate, burst)

@@ -263,6 +263,36 @@ def test_a_canary_that_failed_opens_it_for_twice_as_long(slot: bool) -> None:
     assert bench.breaker.rest == 100
 
 
+def test_it_fails_since_its_first_failure_until_a_canary_goes_well() -> None:
+    bench = Bench()
+    bench.send("xxxxx")
+    bench.look()
+    since = bench.breaker.failing_since
+    assert since == bench.breaker.since
+    for fate, failing in (("x", since), ("-", since), ("v", None)):
+        bench.half_open()
+        bench.send(fate)
+        bench.look()
+        assert bench.breaker.failing_since == failing
+
+
+@pytest.mark.parametrize(("to", "fails"), [("open", True), ("half_open", True), ("closed", False)])
+def test_a_person_who_opens_it_does_not_say_that_it_is_well(to: resets.State, fails: bool) -> None:
+    bench = Bench()
+    bench.set(state="open", retry_at=now(), failing_since=NOW)
+    resets.reset_one(bearings.bearings([bench.target.pk])[0], to=to, by="ann", reason="a test")
+    assert bench.breaker.failing_since == (NOW if fails else None)
+
+
+def test_what_failed_in_its_present_epoch_opens_it_and_what_failed_before_does_not() -> None:
+    bench = Bench(epoch=3, rest=30.0, cooldown=20.0)
+    assert breakers.open_after({(bench.breaker.pk, 2)}, why="a wave failed") == []
+    (moved,) = breakers.open_after({(bench.breaker.pk, 3)}, why="a wave failed")
+    assert (moved.before, moved.after, moved.why) == ("closed", "open", "a wave failed")
+    assert (bench.stands(), bench.breaker.rest) == (("open", 4), 60)
+    assert breakers.open_after({(bench.breaker.pk, 4)}, why="a wave failed") == []
+
+
 def test_enough_canaries_close_it_and_the_ramp_begins_anew() -> None:
     bench = Bench(closes_after=2, ramp=1, ramp_ill=0.5)
     bench.half_open()
@@ -526,6 +556,34 @@ def test_the_slot_of_a_canary_that_was_counted_meanwhile_is_not_kept_nor_is_it_c
     for _ in range(2):
         assert (bench.look(), bench.stands()) == ([], ("half_open", 1))
         assert (bench.breaker.successes, bench.breaker.canary_until) == (1, None)
+
+
+def _reset_by_ann(bench: Bench, to: resets.State) -> None:
+    (seen,) = bearings.bearings([bench.target.pk])
+    resets.reset_one(seen, to=to, by="ann", reason="the shop is down", seconds=600)
+
+
+@pytest.mark.parametrize("to", ["open", "half_open", "closed"])
+def test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset(to: resets.State) -> None:
+    bench = Bench(threshold=1)
+    bench.half_open()
+    canary = bench.send("o")
+    _reset_by_ann(bench, to)
+    row = Breaker.objects.values().get()
+    close(canary, "x")
+    assert (bench.look(), Breaker.objects.values().get()) == ([], row)
+
+
+@pytest.mark.parametrize("to", ["open", "half_open", "closed"])
+def test_a_canary_that_failed_opens_nothing_that_a_person_resets_meanwhile(
+    meanwhile: Meanwhile, to: resets.State
+) -> None:
+    bench = Bench()
+    bench.half_open()
+    bench.send("x")
+    meanwhile(lambda: _reset_by_ann(bench, to))
+    assert (bench.look(), bench.stands(), bench.breaker.canary_until) == ([], (to, 2), None)
+    assert bench.breaker.why.endswith('by ann: "the shop is down"')
 
 
 def test_what_was_reset_meanwhile_is_not_opened(meanwhile: Meanwhile) -> None:

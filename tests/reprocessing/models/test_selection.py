@@ -115,6 +115,20 @@ def test_an_origin_is_meant_by_its_name_or_its_arn(stock: Stock) -> None:
     assert select(stock, Selection(origin=other.arn)) == (Selected(1, 0), ["c1"])
 
 
+def test_equal_keys_of_two_origins_are_two_lanes(stock: Stock) -> None:
+    other = Origin.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
+    capture(stock, "a1", "b1")
+    capture(stock, "a2", origin=other)
+    assert behind(stock, Selection(message_ids=("a2",))) == []
+    assert select(stock, Selection(limit=2)) == (Selected(2, 0), ["a1", "b1"])
+    capture(stock, "c1")
+    capture(stock, "c2", origin=other)
+    c2 = DeadLetter.objects.get(message_id="c2").pk
+    with transaction.atomic():
+        assert selection.claim(stock.dlq.pk, plan(stock).pk, [c2]) == [c2]
+    assert select(stock, Selection(message_ids=("a2",))) == (Selected(1, 0), ["a2"])
+
+
 def test_what_is_under_way_goes_ahead_and_what_another_plan_has_does_not(stock: Stock) -> None:
     capture(stock, "a2", "b2", "c1")
     stock.another_letter(key_hash=b"a", sequence="1", state="waiting")

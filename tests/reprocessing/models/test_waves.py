@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Review, Run, Wave, waves
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, RateClass, Review, Run, Wave, waves
 from reprocessing.models.lanes import clock
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.models.stock import Stock
@@ -53,7 +53,8 @@ def _attempt(stock: Stock, letter: DeadLetter, outcome: str | None, *, no: int =
     closed = {"outcome": outcome, "closed_at": clock()} if outcome else {}
     return Attempt.objects.create(
         letter=letter, lane=letter.lane, target=stock.target, run=stock.run, no=no, epoch=0, fence=1,
-        opened_at=clock(), holds_lane=False, breaker=stock.target.breakers.get(), **closed, **fields,
+        opened_at=clock(), holds_lane=False,
+        **{"breaker": stock.target.breakers.get(rate_class=None), **closed, **fields},
     )  # fmt: skip
 
 
@@ -187,6 +188,22 @@ def test_in_the_last_wave_it_stops_when_too_many_of_the_last_hundred_failed(stoc
     (stopped,) = waves.look([stock.run.pk])
     assert "21 of its last 100 letters failed" in stopped.why
     assert history(stock) == [(None, 102, 21)]
+
+
+def test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and_begins_anew(stock: Stock) -> None:
+    Run.objects.update(kind="standing")
+    vip, slow = (
+        Breaker.objects.create(target=stock.target, rate_class=RateClass.objects.create(name=name))
+        for name in ("vip", "slow")
+    )
+    Wave.objects.filter(run=stock.run).update(size=10)
+    go(stock, ["accepted"] * 2)
+    for outcome, breaker, epoch in (("refused", vip, 0), ("refused", slow, 1), ("accepted", slow, 0)):
+        go(stock, [outcome] * 2, breaker=breaker, breaker_epoch=epoch)
+    assert waves.look([stock.run.pk]) == []
+    states = dict(Breaker.objects.values_list("rate_class__name", "state"))
+    assert states == {None: "closed", "vip": "open", "slow": "closed"}
+    assert (Run.objects.get().state, history(stock)) == ("running", [(10, 8, 4), (1, None, None)])
 
 
 def test_failures_after_which_the_breaker_has_opened_do_not_stop_the_last_wave(stock: Stock) -> None:

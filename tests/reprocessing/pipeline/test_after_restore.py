@@ -358,6 +358,25 @@ def test_what_is_captured_anew_is_in_doubt_too() -> None:
         hold.end(**WHY, early=True)
 
 
+def test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not() -> None:
+    bench = Workbench()
+    bench.bury("before")
+    hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
+    bench.bury("since")
+    bench.capture()
+    hold.doubt_arrived()
+    assert by_body(bench) == {"before": "arrived"}
+
+
+def test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold(clock: Clock) -> None:
+    bench = Workbench()
+    held()
+    clock.advance(hold.HIDDEN_FOR.total_seconds() - 60)
+    assert bench.capture().captured.drained
+    with pytest.raises(BackupIsUnreconciled, match=bench.name):
+        hold.end(**WHY, early=False)
+
+
 def test_a_release_waits_until_all_is_in_sight(clock: Clock) -> None:
     bench = Workbench()
     held()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -25,10 +27,11 @@ from reprocessing.models import (
     captures,
     lanes,
 )
-from reprocessing.models.arrival import ReturnedCopy
+from reprocessing.models.arrival import KnownCopy, ReturnedCopy
 from reprocessing.models.captures import Capturing
 from reprocessing.models.settlement import Closing
 from reprocessing.pipeline import capture, clear, listen, park, recover, settle
+from reprocessing.sqs import receive
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -335,6 +338,15 @@ def test_a_mark_on_another_body_is_a_new_letter() -> None:
     assert (captured.letters, captured.returns) == (1, 0)
 
 
+def test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter() -> None:
+    bench = Workbench()
+    bench.bury("letter", redrive_attempt="2")
+    bench.capture()
+    bench.bury("letter", RedriveId=f"{bench.letter().public_id}:2")
+    captured = bench.capture().captured
+    assert (captured.letters, captured.returns) == (1, 0)
+
+
 def test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter() -> None:
     bench = Workbench()
     bench.bury("letter")
@@ -364,6 +376,23 @@ def test_what_earlier_tools_tried_counts() -> None:
     bench.replay()
     assert bench.states() == {"tried": "delivered", "spent": "parked"}
     assert bench.letter(payload__body=b"tried").attempts == 3
+
+
+def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, sizes, refresh = Workbench(), list[int](), arrival.refresh
+
+    def counted(dlq: int, ids: Sequence[str], *rest: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  as refresh
+        sizes.append(len(ids))
+        return refresh(dlq, ids, *rest, **options)
+
+    monkeypatch.setattr(capture, "CHUNK", 3)
+    monkeypatch.setattr(capture, "PATIENCE", 600)
+    monkeypatch.setattr(listen, "receive", partial(receive, maximum=2))
+    monkeypatch.setattr(arrival, "refresh", counted)
+    for number in range(20):
+        bench.bury(str(number))
+    assert (bench.capture().captured.drained, DeadLetter.objects.count(), sum(sizes)) == (True, 20, 20)
+    assert max(sizes) <= 4  # what is waiting when two more arrive
 
 
 def test_a_dlq_is_one_capture_s_at_a_time() -> None:

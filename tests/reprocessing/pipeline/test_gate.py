@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.verdict import Go, Park, Skip, Verdict, Wait
+from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
+from reprocessing.domain.verdict import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.models import Claim, DeadLetter
 from reprocessing.models.brakes import Brake
 from reprocessing.models.lanes import Standing
@@ -89,6 +90,36 @@ def test_a_head_s_verdict(facts: dict[str, Any], room: int, verdict: Verdict) ->
 )
 def test_a_brake_holds_a_head_back(brake: dict[str, Any], canary_out: bool, verdict: Verdict) -> None:
     assert gate.head(HEAD, replace(OPEN_ROAD, **brake), room=1, canary_out=canary_out) == verdict
+
+
+LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=False)
+
+
+@pytest.mark.parametrize(
+    ("failures", "brake", "verdict"),
+    [
+        (None, {}, Park(ParkedReason.ATTEMPTS_SPENT)),
+        (replace(LONG_AGO, success_since_first=True), {}, Park(ParkedReason.ATTEMPTS_SPENT)),
+        (replace(LONG_AGO, success_since_last=True, seconds_ago=0), {}, Park(ParkedReason.ATTEMPTS_SPENT)),
+        (
+            replace(LONG_AGO, seconds_ago=0),
+            {},
+            Wait(gate.OTHERS_TELL, "no attempts left; whether its target takes others is not known yet"),
+        ),
+        (LONG_AGO, {}, OpenBreaker("a message used up its attempts, and no other one went well")),
+        (LONG_AGO, {"state": "open", "rest": 0.0}, Go()),
+        (LONG_AGO, {"state": "half_open", "rest": 0.0}, Go()),
+    ],
+)
+def test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_breaker_opens(
+    failures: LastFailures | None, brake: dict[str, Any], verdict: Verdict
+) -> None:
+    spent = replace(HEAD, attempts=3)
+    assert gate.head(spent, replace(OPEN_ROAD, **brake), room=1, failures=failures) == verdict
+
+
+def test_a_head_with_attempts_left_goes_whatever_its_failures_were() -> None:
+    assert gate.head(replace(HEAD, attempts=2), OPEN_ROAD, room=1, failures=LONG_AGO) == Go()
 
 
 def test_a_brake_is_asked_before_the_claim_and_one_that_is_not_known_is_shut() -> None:

@@ -78,6 +78,14 @@ def _first(bench: Workbench) -> str:
     return f"{letter.state} {letter.reason}"
 
 
+def test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_one(clock: Clock) -> None:
+    bench = _bench(max_attempts=2)
+    DeadLetter.objects.filter(payload__body=b"1").update(attempts=1, spared=1)
+    _killed(bench, clock)
+    assert (_first(bench), bench.letter(payload__body=b"1").attempts) == ("awaiting ", 3)
+    assert [outcome for _, outcome, _ in bench.history()] == ["unknown", None]
+
+
 def test_the_next_letter_waits_until_it_can_come_back_no_more(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)

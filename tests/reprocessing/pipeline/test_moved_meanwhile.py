@@ -22,6 +22,7 @@ from reprocessing.models import (
     comebacks,
     instalments,
     lanes,
+    native,
     operations,
     stops,
 )
@@ -239,6 +240,19 @@ def test_what_was_out_of_sight_goes_on() -> None:
     let_it_end(bench)
     assert (_ends(bench), [one["Body"] for one in bench.delivered()]) == ([("waiting", "")], ["b"])
     assert _goes_on(bench, run) == ["a"]
+
+
+def test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on(clock: Clock) -> None:
+    bench = mine()
+    captured_and_in_sight(bench, clock, "seen", "hidden")
+    began = lanes.clock() - native.LONGEST - timedelta(hours=1)
+    for body, until in ((b"seen", began + timedelta(hours=1)), (b"hidden", began + native.LONGEST)):
+        Custody.objects.filter(letter__payload__body=body).update(visible_until=until)
+    assert native.missed(bench.dlq.pk, through=began, moved=began) == 1
+    assert dict(DeadLetter.objects.values_list("payload__body", "objection")) == {
+        b"seen": "moved_by_aws",
+        b"hidden": "",
+    }
 
 
 def test_letters_that_are_put_on_their_lanes_in_that_moment_are_not_sent_either(clock: Clock) -> None:

@@ -232,6 +232,34 @@ def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
     assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "free")
 
 
+def _twins(**attributes: str) -> tuple[Workbench, int, int]:
+    """The first of two letters with one key is parked; its key is free, and the second waits."""
+    bench = Workbench(fields={"idempotency_key": "attribute:order"})
+    bench.bury("first", order="7")
+    bench.ready()
+    with bench.refusing("first", poison=True):
+        bench.replay()
+    bench.bury("second", order="7")
+    bench.ready()
+    first, second = (bench.letter(payload__body=body).pk for body in (b"first", b"second"))
+    return bench, first, second
+
+
+def test_a_discarded_letter_leaves_the_key_to_its_twin_that_is_under_way() -> None:
+    bench, first, second = _twins()
+    bench.replay_and_die(sent=True)
+    park.discard([first], by="anna", reason="of no use")
+    assert Claim.objects.values_list("letter", "state").get() == (second, "held")
+
+
+def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discard() -> None:
+    _, first, _ = _twins()
+    park.discard([first], by="anna", reason="of no use")
+    Claim.objects.update(state="delivered")
+    park.restore([first], by="anna", reason="it is of use")
+    assert Claim.objects.values_list("letter", "state").get() == (first, "delivered")
+
+
 def test_a_letter_released_at_a_time_waits_for_it(clock: Clock) -> None:
     bench = _parked()
     due = lanes.clock() + timedelta(minutes=10)

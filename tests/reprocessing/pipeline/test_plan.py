@@ -153,6 +153,33 @@ def test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once() -> None
     assert (bench.states()["a1"], _sent()) == ("delivered", ["a2", "a3", "a1"])
 
 
+def test_what_is_sent_late_by_a_person_s_release_makes_no_later_letter_fresh_again() -> None:
+    bench = Workbench(fields=KEYED)
+    _bury(bench, "a3")
+    bench.ready()
+    bench.replay()
+    for late in ("a1", "a2"):
+        _bury(bench, late)
+        bench.ready()
+        bench.replay()
+        assert bench.states()[late] == "parked"
+        park.release([bench.letter(state="parked").pk], by="anna", reason="it is needed")
+        bench.replay()
+    assert _sent() == ["a3", "a1", "a2"]
+
+
+def test_a_stale_letter_that_earlier_tools_have_tried_is_parked_all_the_same() -> None:
+    bench = Workbench(fields=KEYED)
+    _bury(bench, "a2")
+    bench.ready()
+    bench.replay()
+    bench.bury("a1", key="a", n="1", redrive_attempt="1")
+    bench.ready()
+    bench.replay()
+    assert bench.states() == {"a1": "parked", "a2": "delivered"}
+    assert bench.letter(state="parked").reason == "stale"
+
+
 def test_a_stale_letter_is_delivered_late_where_the_dlq_says_so() -> None:
     bench = Workbench(fields={**KEYED, "stale": "deliver"})
     _bury(bench, "a2")

@@ -197,6 +197,16 @@ def test_a_letter_that_was_delayed_and_refused_is_not_delayed_again_by_the_same_
     assert bench.replay().taken == 1
 
 
+def test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_says_so_now(clock: Clock) -> None:
+    bench = Workbench()
+    rule("later", "replay")
+    ask_all(bench, "x", redrive_attempt="2")
+    clock.advance(LEASE + 1)
+    rule("later", "delay", delay=MINUTE)
+    ask(leased())
+    assert (_routes(bench), bench.letter().due_at is None) == ({"x": ("delay", "later")}, False)
+
+
 def test_a_shorter_delay_acts_on_what_waits_already() -> None:
     bench = Workbench()
     rule("later", "delay", delay=60 * MINUTE)

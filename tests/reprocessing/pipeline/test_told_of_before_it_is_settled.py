@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from reprocessing.models import reporters
+from reprocessing.pipeline import park
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,10 +35,13 @@ def _its_consumer_says(verdict: str) -> Tell:
     return tell
 
 
-@pytest.mark.parametrize(
+EACH_WAY = pytest.mark.parametrize(
     "tell", [_it_comes_back, _its_consumer_says("failed"), _its_consumer_says("delivered")],
     ids=["comes back", "failed", "delivered"],
 )  # fmt: skip
+
+
+@EACH_WAY
 def test_what_went_before_its_worker_died_makes_an_earlier_letter_stale(clock: Clock, tell: Tell) -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     bench.bury("2", key="a", n="2")
@@ -51,3 +55,22 @@ def test_what_went_before_its_worker_died_makes_an_earlier_letter_stale(clock: C
     bench.replay()
     early = bench.letter(payload__body=b"1")
     assert (early.state, early.reason, bench.states()["2"]) == ("parked", "stale", "delivered")
+
+
+@EACH_WAY
+def test_what_was_released_late_makes_no_later_letter_fresh_again(clock: Clock, tell: Tell) -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    for number in ("3", "1"):
+        bench.bury(number, key="a", n=number)
+        bench.ready()
+        bench.replay()
+    bench.delivered()
+    park.release([bench.letter(state="parked").pk], by="ann", reason="it is needed")
+    bench.replay_and_die(sent=True)
+    (sent,) = bench.delivered()
+    tell(bench, sent)
+    bench.bury("2", key="a", n="2")
+    bench.ready()
+    clock.advance(LEASE)
+    bench.replay()
+    assert bench.states() == {"3": "delivered", "1": "delivered", "2": "parked"}

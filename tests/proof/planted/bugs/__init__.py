@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, healing, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, healing, doors, edits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.proof.planted.bugs import (
     doors,
     edits,
     emptiness,
+    fault,
     healing,
     moves_by_aws,
     order,
@@ -36,6 +37,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *moves_by_aws.BUGS,
     *brakes.BUGS,
     *healing.BUGS,
+    *fault.BUGS,
     *doors.BUGS,
     *edits.BUGS,
     *schema.BUGS,

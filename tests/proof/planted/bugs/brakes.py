@@ -345,4 +345,12 @@ BUGS: Final = (
         new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
         caught_by="tests/reprocessing/models/test_dispatch.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
     ),
+    Bug(
+        name="a-new-burst-counts-backwards",
+        breaks="Rate is never exceeded: a higher burst fills the bucket for the time before it was set.",
+        file=_RATE,
+        old="math.min(was[2] + refill, was[5], capacity)",
+        new="math.min(was[2] + refill, capacity)",
+        caught_by=f"{_OF_RATE}::test_a_higher_burst_fills_no_bucket_for_the_time_before_it_was_set",
+    ),
 )

@@ -346,4 +346,29 @@ BUGS: Final = (
         new="skip_locked=True, of",
         caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
     ),
+    Bug(
+        name="a-chunk-is-cut",
+        breaks="What counts as drained was written: what is beyond a chunk's size is dropped, and turns up later.",
+        file=_CAPTURE,
+        old="        copies = {one.message_id: one for one in self._waiting}\n",
+        new="        copies = {one.message_id: one for one in self._waiting[:CHUNK]}\n",
+        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole",
+    ),
+    Bug(
+        name="a-chunk-has-no-size",
+        breaks="A capture holds a chunk in memory, and no more: it writes by time alone.",
+        file=_CAPTURE,
+        old="        ripe = len(self._waiting) >= CHUNK or time",
+        new="        ripe = time",
+        caught_by=f"{_OF_CAPTURE}::test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole",
+    ),
+    Bug(
+        name="aws-moved-what-it-could-not-see",
+        breaks="AWS moves nothing that is out of sight while it works: such letters wait for a person all the same.",
+        file="reprocessing/models/native.py",
+        old="        return comebacks.let_go(dlq, until=moved + LONGEST)\n",
+        new="        return comebacks.let_go(dlq)\n",
+        caught_by="tests/reprocessing/pipeline/test_moved_meanwhile.py"
+        "::test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on",
+    ),
 )

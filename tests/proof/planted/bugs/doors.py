@@ -8,6 +8,7 @@ from tests.proof.planted.bug import Bug
 
 _DRAIN: Final = "reprocessing/pipeline/drain.py"
 _PARK: Final = "reprocessing/pipeline/park.py"
+_OF_PARK: Final = "tests/reprocessing/pipeline/test_park.py"
 _OF_DRAIN: Final = "tests/reprocessing/pipeline/test_drain.py"
 _OF_COMMAND: Final = "tests/reprocessing/commands/test_drain_dlq.py"
 _OF_SWITCH: Final = "tests/reprocessing/pipeline/test_switched_off_meanwhile.py"
@@ -196,5 +197,30 @@ BUGS: Final = (
         old="AGAIN = 8\n",
         new="AGAIN = 0\n",
         caught_by="tests/race/test_deadlocks.py::test_a_deadlock_s_victim_is_done_again_as_a_whole",
+    ),
+    Bug(
+        name="a-discard-takes-its-twin-s-key",
+        breaks="One letter of a key: who discards a letter takes the key of its twin that is under way.",
+        file="reprocessing/models/parking.py",
+        old=" OR (c.state = 'held' AND c.letter_id = excluded.letter_id)\n)\nSELECT",
+        new=" OR c.state = 'held'\n)\nSELECT",
+        caught_by=f"{_OF_PARK}::test_a_discarded_letter_leaves_the_key_to_its_twin_that_is_under_way",
+    ),
+    Bug(
+        name="a-restore-frees-what-was-delivered",
+        breaks="One letter of a key: who restores a discarded letter frees a key that says that it was delivered.",
+        file="reprocessing/models/reinstatement.py",
+        old=" AND c.letter_id = m.id\n       AND c.state = 'discarded'\n",
+        new=" AND c.letter_id = m.id\n",
+        caught_by=f"{_OF_PARK}::test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discard",
+    ),
+    Bug(
+        name="earlier-tools-have-had-the-delay",
+        breaks="A rule acts as it says: what an earlier tool tried is not delayed by a rule that begins to delay.",
+        file="reprocessing/models/routes.py",
+        old="l.attempts + l.not_sent > l.earlier, false) AS had",
+        new="l.attempts + l.not_sent > 0, false) AS had",
+        caught_by="tests/reprocessing/pipeline/test_route.py"
+        "::test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_says_so_now",
     ),
 )

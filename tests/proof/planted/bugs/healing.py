@@ -1,4 +1,4 @@
-"""Automatic redrive that does not heal: outages that use up attempts, and targets that are tried for ever."""
+"""Automatic redrive that does not heal: attempts used up by outages, targets tried for ever, canaries that are lost."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
+_INTENT: Final = "reprocessing/models/intent.py"
+_OF_BRAKES: Final = "tests/race/test_brakes.py"
+_OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
+_BREAKERS: Final = "reprocessing/models/breakers.py"
+_FAILS_SINCE: Final = f"{_OF_BREAKERS}::test_it_fails_since_its_first_failure_until_a_canary_goes_well"
+_SPARED_BEFORE: Final = (
+    "tests/reprocessing/pipeline/test_last_attempts.py"
+    "::test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_one"
+)
 _HEALS: Final = "tests/reprocessing/pipeline/test_automatic_redrive_heals.py"
 _SPARED: Final = "reprocessing/store/safety/spared_attempts.py"
 
@@ -29,7 +38,7 @@ BUGS: Final = (
     Bug(
         name="the-run-up-to-an-opening-counts",
         breaks="An outage uses up no attempt: what failed before the breaker opened counts.",
-        file="reprocessing/models/breakers.py",
+        file=_BREAKERS,
         old="        spare_epochs({(breaker_id, epoch) for breaker_id, epoch in opened if breaker_id in moved})\n",
         new="        spare_epochs(())\n",
         caught_by=f"{_HEALS}::test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breaker",
@@ -90,5 +99,119 @@ BUGS: Final = (
         old=" AND NOT {SEEMED_WELL}\n",
         new="\n",
         caught_by=f"{_HEALS}::test_what_comes_back_after_its_target_took_it_is_parked_when_its_attempts_are_used_up",
+    ),
+    Bug(
+        name="nobody-leases-behind-a-lost-canary",
+        breaks="Recovery without a person: a canary of which nothing is heard keeps its place for ever.",
+        file="reprocessing/models/brakes.py",
+        old="(b.state = 'half_open' AND b.canary_until > redrive_now())\n    OR b.target_id",
+        new="(b.state = 'half_open' AND b.canary_until IS NOT NULL)\n    OR b.target_id",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+    ),
+    Bug(
+        name="nothing-is-intended-behind-a-lost-canary",
+        breaks="Recovery without a person: likewise, no intent is committed any more.",
+        file=_INTENT,
+        old="(b.canary_until IS NULL OR b.canary_until <= redrive_now()))\n), rooms",
+        new="b.canary_until IS NULL)\n), rooms",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+    ),
+    Bug(
+        name="no-canary-goes-behind-a-lost-one",
+        breaks="Recovery without a person: likewise, no letter becomes the next canary.",
+        file=_INTENT,
+        old="(b.canary_until IS NULL OR b.canary_until <= redrive_now())))\n    RETURNING",
+        new="b.canary_until IS NULL))\n    RETURNING",
+        caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
+    ),
+    Bug(
+        name="a-person-s-reset-keeps-the-epoch",
+        breaks="A person decides: the late failure of a canary opens what was closed, or half opened, over it.",
+        file="reprocessing/models/resets.py",
+        old="SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now",
+        new="SET state = %(state)b::text, since = k.now",
+        caught_by=f"{_OF_BREAKERS}::test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset",
+    ),
+    Bug(
+        name="a-canary-s-failure-outweighs-a-person",
+        breaks="A person decides: a canary that failed shortens the rest for which a person opened the breaker.",
+        file=_BREAKERS,
+        old=" WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch\n",
+        new=" WHERE b.id = m.id\n",
+        caught_by=f"{_OF_BREAKERS}::test_a_canary_that_failed_opens_nothing_that_a_person_resets_meanwhile[open]",
+    ),
+    Bug(
+        name="a-wave-of-before-opens-a-breaker",
+        breaks="A breaker that was moved since is left alone: what failed before it closed opens it again.",
+        file=_BREAKERS,
+        old="        if (one.id, one.epoch) in failures\n",
+        new="        if one.id in dict(failures)\n",
+        caught_by=f"{_OF_BREAKERS}::test_what_failed_in_its_present_epoch_opens_it_and_what_failed_before_does_not",
+    ),
+    Bug(
+        name="an-outage-is-anew-with-each-rest",
+        breaks="A person is called when one is needed: a target fails since its last canary, and never for long.",
+        file=_BREAKERS,
+        old="THEN coalesce(b.failing_since, k.now)\n",
+        new="THEN k.now\n",
+        caught_by=_FAILS_SINCE,
+    ),
+    Bug(
+        name="a-canary-that-says-nothing-ends-an-outage",
+        breaks="A person is called when one is needed: canaries from which nothing follows say that a target is well.",
+        file=_BREAKERS,
+        old="THEN CASE WHEN m.successes = 0 THEN b.failing_since END END,\n",
+        new="THEN NULL::timestamptz END,\n",
+        caught_by=_FAILS_SINCE,
+    ),
+    Bug(
+        name="a-canary-that-went-well-ends-no-outage",
+        breaks="A target that takes messages now and then is given up as one that takes none.",
+        file=_BREAKERS,
+        old="THEN CASE WHEN m.successes = 0 THEN b.failing_since END END,\n",
+        new="THEN b.failing_since END,\n",
+        caught_by=_FAILS_SINCE,
+    ),
+    Bug(
+        name="who-opens-a-breaker-says-that-it-is-well",
+        breaks="A person is called when one is needed: who opens a breaker by hand begins the time anew.",
+        file="reprocessing/models/resets.py",
+        old="WHEN 'closed' THEN NULL ELSE b.failing_since END,\n",
+        new="WHEN 'closed' THEN NULL ELSE NULL::timestamptz END,\n",
+        caught_by=f"{_OF_BREAKERS}::test_a_person_who_opens_it_does_not_say_that_it_is_well",
+    ),
+    Bug(
+        name="a-failed-wave-opens-every-breaker",
+        breaks="A failed wave opens the breakers of what failed: those of other classes, which are well, open too.",
+        file="reprocessing/models/waves.py",
+        old=" AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'\n",
+        new=" AND a.breaker_id IS NOT NULL\n",
+        caught_by="tests/reprocessing/models/test_waves.py"
+        "::test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and_begins_anew",
+    ),
+    Bug(
+        name="a-spent-message-is-no-canary",
+        breaks="Recovery without a person: a message without attempts, at the head of its lane, tries no target.",
+        file="reprocessing/pipeline/gate.py",
+        old="            return None if on_trial else OpenBreaker(",
+        new="            return OpenBreaker(",
+        caught_by="tests/reprocessing/pipeline/test_gate.py"
+        "::test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_breaker_opens",
+    ),
+    Bug(
+        name="a-dead-worker-s-letter-has-used-what-was-spared",
+        breaks="An outage uses up no attempt: a letter whose worker died is parked for attempts that were spared.",
+        file="reprocessing/models/inheritance.py",
+        old="l.attempts - l.forgiven - l.spared >= d.max_attempts AS spent",
+        new="l.attempts - l.forgiven >= d.max_attempts AS spent",
+        caught_by=_SPARED_BEFORE,
+    ),
+    Bug(
+        name="a-dead-worker-s-lane-waits-for-what-was-spared",
+        breaks="An outage uses up no attempt: the lane of a dead worker waits, as if its letter had no attempt left.",
+        file="reprocessing/models/inheritance.py",
+        old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
+        new="(SELECT l.attempts - l.forgiven >= d.max_attempts AND",
+        caught_by=_SPARED_BEFORE,
     ),
 )

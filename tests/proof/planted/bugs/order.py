@@ -9,6 +9,8 @@ from tests.proof.planted.bug import Bug
 _LANES: Final = "reprocessing/models/lanes.py"
 _LAST: Final = "tests/reprocessing/pipeline/test_last_attempts.py"
 _PLAN: Final = "tests/reprocessing/pipeline/test_plan.py"
+_SELECTION: Final = "reprocessing/models/selection.py"
+_TWO_ORIGINS: Final = "tests/reprocessing/models/test_selection.py::test_equal_keys_of_two_origins_are_two_lanes"
 
 BUGS: Final = (
     Bug(
@@ -261,5 +263,54 @@ BUGS: Final = (
         old="        mine = lanes.lock([one.lane_id for one in ordered], [one.fence for one in ordered])\n",
         new="        mine = {one.lane_id for one in ordered}\n",
         caught_by="tests/race/test_lanes.py::test_whoever_moves_letters_locks_their_lanes_first",
+    ),
+    Bug(
+        name="a-lane-passes-backwards",
+        breaks="In order: a stale letter that a person released makes the next stale one go, as if it were fresh.",
+        file=_LANES,
+        old="SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id",
+        new="SET passed_sequence = coalesce(head.passed, n.passed_sequence), run_id = head.run_id",
+        caught_by=f"{_PLAN}::test_what_is_sent_late_by_a_person_s_release_makes_no_later_letter_fresh_again",
+    ),
+    Bug(
+        name="a-lane-passes-backwards-when-it-is-told",
+        breaks="In order: likewise, when its worker died and others tell what became of it.",
+        file="reprocessing/models/aftermath.py",
+        old=" AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)\n",
+        new=" AND f.sequence IS NOT NULL\n",
+        caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
+        "::test_what_was_released_late_makes_no_later_letter_fresh_again",
+    ),
+    Bug(
+        name="what-earlier-tools-tried-is-never-stale",
+        breaks="In order: an attempt of an earlier tool counts as ours, and its letter goes behind later ones.",
+        file=_LANES,
+        old="l.attempts + l.not_sent = l.earlier AS never_sent",
+        new="l.attempts + l.not_sent = 0 AS never_sent",
+        caught_by=f"{_PLAN}::test_a_stale_letter_that_earlier_tools_have_tried_is_parked_all_the_same",
+    ),
+    Bug(
+        name="a-selection-waits-for-another-origin-s-key",
+        breaks="A key is ordered within its source queue: a letter is left out for one of another queue's.",
+        file=_SELECTION,
+        old="PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads,\n",
+        new="PARTITION BY lane ORDER BY sequence, message_id) AS leads,\n",
+        caught_by=_TWO_ORIGINS,
+    ),
+    Bug(
+        name="a-selection-dates-lanes-by-another-origin-s-key",
+        breaks="A limit takes the lanes whose oldest letters are oldest: one goes first for a letter of another queue.",
+        file=_SELECTION,
+        old="min(died_at) OVER (PARTITION BY origin_id, lane) AS first",
+        new="min(died_at) OVER (PARTITION BY lane) AS first",
+        caught_by=_TWO_ORIGINS,
+    ),
+    Bug(
+        name="an-instalment-waits-for-another-origin-s-key",
+        breaks="A key is ordered within its source queue: an instalment leaves a letter out for another queue's.",
+        file=_SELECTION,
+        old="PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads\n",
+        new="PARTITION BY lane ORDER BY sequence, message_id) AS leads\n",
+        caught_by=_TWO_ORIGINS,
     ),
 )

@@ -67,4 +67,32 @@ BUGS: Final = (
         caught_by="tests/reprocessing/pipeline/test_after_restore.py"
         "::test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_that_turns_up_now",
     ),
+    Bug(
+        name="a-hold-ends-before-all-is-in-sight",
+        breaks="Nothing goes twice unnamed: a copy that was hidden at the restore is taken for new when it turns up.",
+        file="reprocessing/models/hold.py",
+        old="coalesce(d.drained_through < h.since + %(hidden)b::interval, true)",
+        new="coalesce(d.drained_through < h.since, true)",
+        caught_by=f"{_OF_RESTORES}::test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold",
+    ),
+    Bug(
+        name="what-died-before-the-hold-is-taken-for-new",
+        breaks="Nothing goes twice unnamed: what was captured and sent between backup and restore is taken for new.",
+        file="reprocessing/models/hold.py",
+        old="AND l.died_at < h.since\n",
+        new="AND l.died_at < h.restored_to\n",
+        caught_by=(
+            f"{_OF_RESTORES}::test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not"
+        ),
+    ),
+    Bug(
+        name="what-died-since-the-hold-is-doubted",
+        breaks="A person decides about what may have been sent, and about nothing else: whatever arrives is in doubt.",
+        file="reprocessing/models/hold.py",
+        old="AND l.died_at < h.since\n",
+        new="\n",
+        caught_by=(
+            f"{_OF_RESTORES}::test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not"
+        ),
+    ),
 )

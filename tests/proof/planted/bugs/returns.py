@@ -249,4 +249,22 @@ BUGS: Final = (
         caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
         "::test_what_went_before_its_worker_died_makes_an_earlier_letter_stale",
     ),
+    Bug(
+        name="a-return-is-an-older-attempt-s",
+        breaks="No loss: the return of a copy for which a resend was swallowed leaves the resend to be presumed.",
+        file=_ARRIVAL,
+        old=" ORDER BY met.message_id, met.rank, met.no DESC\n",
+        new=" ORDER BY met.message_id, met.rank, met.no\n",
+        caught_by=(
+            "tests/race/test_swallowed.py::test_the_return_of_a_copy_of_two_attempts_is_the_newest_one_s_failure"
+        ),
+    ),
+    Bug(
+        name="attempts-of-earlier-tools-come-back",
+        breaks="A mark with a number that this service never gave is no return: the message disappears into a letter.",
+        file="reprocessing/models/forgotten.py",
+        old="   AND s.no > l.earlier\n",
+        new="",
+        caught_by=f"{_OF_CAPTURE}::test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter",
+    ),
 )

@@ -141,6 +141,24 @@ def test_the_pause_begins_when_the_first_look_was_answered(trial: Trial) -> None
     assert trial.is_known(drained=5 * LAG)
 
 
+def test_a_look_of_before_messages_were_found_is_none_of_the_two(trial: Trial) -> None:
+    """The first of the two that follow is answered too late for the second."""
+    trial.look(LAG + 1)
+    trial.look(LAG + 2, Depth(0, 1, 0))
+    trial.go_to(LAG + 10)
+    with answering_late(30, trial.clock):
+        trial.bench.promote()
+    trial.look(2 * LAG + 11)
+    assert not trial.is_known(drained=2 * LAG + 12)
+
+
+def test_what_two_looks_have_proved_a_later_one_that_finds_messages_leaves_proved(trial: Trial) -> None:
+    trial.look(LAG + 1)
+    trial.look(2 * LAG + 2)
+    trial.look(2 * LAG + 10, Depth(0, 1, 0))
+    assert trial.is_known(drained=2 * LAG + 20)
+
+
 def test_an_empty_target_whose_dlq_is_only_observed_proves_nothing(trial: Trial) -> None:
     trial.look(LAG + 1)
     trial.look(2 * LAG + 2)
@@ -216,6 +234,15 @@ def test_a_target_that_somebody_else_fills_is_judged_by_its_window(trial: Trial)
         trial.look(seconds, busy)
     assert not trial.is_known(drained=WINDOW)
     assert trial.is_known(drained=LAG + WINDOW + 3)
+
+
+@pytest.mark.parametrize("lies_there_at", [LAG + 1, LAG + WINDOW + 2], ids=["the first look", "the second look"])
+def test_a_look_that_finds_visible_messages_is_none_of_the_two_a_window_apart(
+    trial: Trial, lies_there_at: float
+) -> None:
+    for seconds in (1, LAG + 1, LAG + WINDOW + 2):
+        trial.look(seconds, Depth(1 if seconds == lies_there_at else 0, 1, 0))
+    assert not trial.is_known(drained=LAG + WINDOW + 3)
 
 
 def test_of_looks_that_find_messages_one_is_noted(trial: Trial) -> None:

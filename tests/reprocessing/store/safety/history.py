@@ -1,0 +1,54 @@
+"""Attempts of a run's letters at one target, as the statements of safety find them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import F
+
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Review, Run
+from reprocessing.models.lanes import clock
+from tests.reprocessing.models.stock import Stock
+
+#: What became of an attempt, a sign each: failed, went well, came back, came back after it seemed to go well, open.
+FATES: dict[str, dict[str, Any]] = {
+    "x": {"outcome": "refused", "ill": True},
+    "v": {"outcome": "accepted", "ill": False},
+    "r": {"outcome": "returned"},
+    "a": {"outcome": "accepted", "ill": False},
+    "n": {"outcome": "not_sent"},
+    "o": {},
+}
+
+
+class History(Stock):
+    """A standing run, whose DLQ allows two attempts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        Run.objects.update(kind="standing", changed_at=None)
+        DeadLetterQueue.objects.update(max_attempts=2)
+
+    @property
+    def breaker(self) -> Breaker:
+        return Breaker.objects.get(target=self.target, rate_class=None)
+
+    def tried(self, fates: str, letter: DeadLetter | None = None, **fields: object) -> list[Attempt]:
+        """An attempt for each sign, of this letter or each of a new one, in the breaker's present epoch."""
+        letters = [letter] * len(fates) if letter else self.more_letters(len(fates))
+        return [self._attempt(fate, one, **fields) for fate, one in zip(fates, letters, strict=True)]
+
+    def _attempt(self, fate: str, letter: DeadLetter, **fields: object) -> Attempt:
+        DeadLetter.objects.filter(pk=letter.pk).update(attempts=F("attempts") + 1)
+        now = clock()
+        return Attempt.objects.create(**{
+            "letter": letter, "lane": self.lane, "target": self.target, "run": self.run,
+            "no": Attempt.objects.filter(letter=letter).count() + 1, "epoch": 0, "fence": 1, "opened_at": now,
+            "holds_lane": False, "breaker": self.breaker, "breaker_epoch": self.breaker.epoch,
+            "closed_at": None if fate == "o" else now, "returned_at": now if fate in "ra" else None,
+            **FATES[fate], **fields,
+        })  # fmt: skip
+
+    def resumed(self, *, after: str = "the service", act: str = "resumed") -> None:
+        """Somebody has the run go on that this one had paused."""
+        Review.objects.create(act=act, run=self.run, by="ann", reason="mended", before={"state": "paused", "by": after})

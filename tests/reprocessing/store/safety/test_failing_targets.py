@@ -1,0 +1,124 @@
+"""Which runs pause since a target of theirs fails, which message is parked instead, and what is tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.models import Attempt, Breaker, DeadLetter, Lane, Run, Target
+from reprocessing.models.lanes import clock
+from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
+from tests.reprocessing.models.stock import NOW
+from tests.reprocessing.store.safety.history import History
+
+pytestmark = pytest.mark.django_db
+
+DAY = timedelta(days=1)
+
+
+def _dead(fates: str = "xxx", *, others: int = 1) -> History:
+    """For two days nothing has gone well: one message failed so often, and so many others wait."""
+    history = History()
+    history.tried(fates, history.letter)
+    history.more_letters(others)
+    Breaker.objects.update(state="open", retry_at=clock(), failing_since=clock() - 2 * DAY)
+    return history
+
+
+def _follows() -> str:
+    found = give_up_on_failing_targets()
+    parked = DeadLetter.objects.filter(state="parked").exists()
+    return "paused" if found.paused else "parked" if parked else "tried on"
+
+
+def _lane_to(history: History, breaker: Breaker | None) -> None:
+    Lane.objects.create(
+        dlq=history.dlq, origin=history.origin, key_hash=b"o" * 32, run=history.run, phase="ready", due_at=NOW,
+        breaker=breaker,
+    )  # fmt: skip
+
+
+def _another(history: History, **fields: object) -> Breaker:
+    """The breaker of another target."""
+    target = Target.objects.create(arn=f"{history.target.arn}-2", url="http://127.0.0.1:9/0/other", region="us-east-1")
+    Breaker.objects.filter(target=target).update(**fields)
+    return Breaker.objects.get(target=target)
+
+
+def test_a_run_pauses_when_others_wait_behind_what_failed_for_long_enough() -> None:
+    _dead()
+    assert _follows() == "paused"
+
+
+def test_the_only_message_of_the_run_is_parked() -> None:
+    _dead(others=0)
+    assert (_follows(), Breaker.objects.get().failing_since) == ("parked", None)
+
+
+def _goes_elsewhere(history: History) -> None:
+    _lane_to(history, _another(history))
+
+
+def _goes_nobody_knows_where(history: History) -> None:
+    _lane_to(history, None)
+
+
+def _is_manual(_: History) -> None:
+    Run.objects.update(kind="drain")
+
+
+def _stands(_: History) -> None:
+    Run.objects.update(state="paused", stopped_by="ann", why="a test")
+
+
+def _has_failed_for_less(_: History) -> None:
+    Breaker.objects.update(failing_since=clock() - DAY + timedelta(minutes=1))
+
+
+def _was_resumed(_: History) -> None:
+    Run.objects.update(changed_at=clock() - DAY + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [_goes_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed],
+)  # fmt: skip
+def test_a_target_is_tried_on_for(happens: Callable[[History], None]) -> None:
+    happens(_dead())
+    assert _follows() == "tried on"
+
+
+@pytest.mark.parametrize("state", ["failing", "idle"])
+def test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_other_work(state: str) -> None:
+    history = _dead()
+    other = _another(history)
+    _lane_to(history, other)
+    if state == "failing":
+        Breaker.objects.filter(pk=other.pk).update(state="open", retry_at=NOW, failing_since=clock())
+    else:
+        Lane.objects.filter(breaker=other).update(phase="idle", due_at=None)
+    assert _follows() == "paused"
+
+
+@pytest.mark.parametrize("fates", ["vvv", "ooo", "nnn"])
+def test_a_run_that_has_failed_nowhere_does_not_pause(fates: str) -> None:
+    _dead(fates)
+    assert _follows() == "tried on"
+
+
+def test_what_failed_before_anything_went_well_is_not_counted() -> None:
+    history = _dead("")
+    history.tried("xxx", history.letter, closed_at=clock() - 3 * DAY)
+    assert _follows() == "tried on"
+
+
+def test_a_message_of_which_a_copy_may_come_back_is_not_parked_yet() -> None:
+    history = _dead(others=0)
+    Target.objects.update(proof="absence", advance="settled", watched_by=history.dlq)
+    Attempt.objects.create(
+        letter=history.letter, lane=history.lane, target=history.target, no=9, epoch=0, fence=1, opened_at=NOW,
+        outcome="unknown", closed_at=clock(), deadline=clock() + DAY, holds_lane=False,
+    )  # fmt: skip
+    assert _follows() == "tried on"

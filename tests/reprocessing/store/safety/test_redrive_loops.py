@@ -1,0 +1,103 @@
+"""Which runs pause since their DLQ refills with what they redrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.domain.safety.redrive_loop import DIFFERENT, ROUNDS
+from reprocessing.models import DeadLetter, Run
+from reprocessing.models.lanes import clock
+from reprocessing.models.tally import Flow
+from reprocessing.store.safety.redrive_loops import pause_looping_runs
+from tests.reprocessing.store.safety.history import History
+
+pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+BODIES, TIMES = 12, 8
+
+
+def _looping() -> History:
+    """Twelve bodies went round eight times within the last minutes."""
+    history = History()
+    now = clock()
+    for round_ in range(TIMES):
+        letters = history.more_letters(BODIES)
+        for place, letter in enumerate(letters):
+            DeadLetter.objects.filter(pk=letter.pk).update(
+                body_hash=bytes([place]) * 32, captured_at=now - timedelta(minutes=TIMES - round_), state="delivered",
+                finished_at=now,
+            )  # fmt: skip
+    for what in ("captured", "delivered"):
+        Flow.objects.update_or_create(
+            dlq_id=history.dlq.pk, hour=now - timedelta(minutes=30), what=what, defaults={"n": DIFFERENT * ROUNDS}
+        )
+    return history
+
+
+def _pauses() -> bool:
+    return bool(pause_looping_runs())
+
+
+def test_a_dlq_that_refills_with_what_was_delivered_before_pauses_its_run() -> None:
+    _looping()
+    assert (_pauses(), Run.objects.get().state, _pauses()) == (True, "paused", False)
+
+
+def _is_manual() -> None:
+    Run.objects.update(kind="drain")
+
+
+def _was_never_delivered() -> None:
+    DeadLetter.objects.filter(state="delivered").update(state="waiting", finished_at=None)
+
+
+def _was_long_ago() -> None:
+    DeadLetter.objects.filter(state="delivered").update(captured_at=clock() - 2 * HOUR)
+
+
+def _was_before_the_run_was_resumed() -> None:
+    Run.objects.update(changed_at=clock())
+
+
+def _drains_little() -> None:
+    Flow.objects.filter(what="delivered").update(n=DIFFERENT * ROUNDS - 1)
+
+
+def _arrives_little() -> None:
+    Flow.objects.filter(what="captured").update(n=DIFFERENT * ROUNDS - 1)
+
+
+def _flowed_long_ago() -> None:
+    Flow.objects.update(hour=clock() - 3 * HOUR)
+
+
+@pytest.mark.parametrize(
+    "happened",
+    [
+        _is_manual, _was_never_delivered, _was_long_ago, _was_before_the_run_was_resumed, _drains_little,
+        _arrives_little, _flowed_long_ago,
+    ],
+)  # fmt: skip
+def test_a_dlq_is_no_loop_where_what_it_holds(happened: Callable[[], None]) -> None:
+    _looping()
+    happened()
+    assert not _pauses()
+
+
+def test_what_went_round_in_another_dlq_pauses_no_run_of_this_one() -> None:
+    looping, other = _looping(), History()
+    Flow.objects.update(dlq_id=other.dlq.pk)
+    assert not _pauses()
+    assert Run.objects.filter(dlq=looping.dlq, state="running").exists()
+
+
+def test_the_first_message_of_each_body_is_no_repeat() -> None:
+    """Their copies were delivered after them, not before."""
+    _looping()
+    newest = DeadLetter.objects.order_by("-id").values_list("pk", flat=True)[: BODIES * (TIMES - 2)]
+    DeadLetter.objects.filter(pk__in=list(newest)).update(captured_at=clock() - 2 * HOUR)
+    assert not _pauses()

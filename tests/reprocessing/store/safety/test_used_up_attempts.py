@@ -1,0 +1,92 @@
+"""What is known of the attempts that a message used up: whether others of its target went well meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.models import Breaker, DeadLetter, RateClass, Run
+from reprocessing.models.lanes import clock
+from reprocessing.store.safety.used_up_attempts import last_failures
+from tests.reprocessing.store.safety.history import History
+
+pytestmark = pytest.mark.django_db
+
+
+def _known(history: History) -> tuple[bool, bool] | None:
+    """Whether another went well since the first, and since the last of them; None: that is not asked."""
+    found = last_failures([history.letter.pk]).get(history.letter.pk)
+    return (found.success_since_first, found.success_since_last) if found else None
+
+
+def _lived(story: str) -> History:
+    """The letter's attempts in capitals, those of others between them."""
+    history = History()
+    for fate in story:
+        if fate.isupper():
+            history.tried(fate.lower(), history.letter)
+        else:
+            history.tried(fate)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("story", "known"),
+    [
+        ("XX", (False, False)),
+        ("vXX", (False, False)),
+        ("XvX", (True, False)),
+        ("XXv", (True, True)),
+        ("XoXo", (False, False)),
+        ("XaXa", (False, False)),
+        ("XxXr", (False, False)),
+        ("XvXX", (False, False)),  # of three, the DLQ allows the last two
+        ("XvNXX", (False, False)),
+        ("AX", None),
+        ("XA", None),
+        ("NN", None),
+        ("", None),
+    ],
+)
+def test_another_message_s_success_is_told_from_when_this_one_failed(
+    story: str, known: tuple[bool, bool] | None
+) -> None:
+    assert _known(_lived(story)) == known
+
+
+def test_attempts_that_were_spared_are_none_of_those_that_were_used_up() -> None:
+    history = History()
+    history.tried("x", history.letter, spared=True)
+    history.tried("v")
+    history.tried("x", history.letter)
+    assert _known(history) == (False, False)
+
+
+def test_a_success_at_another_breaker_of_the_target_says_nothing() -> None:
+    history = History()
+    vip = Breaker.objects.create(target=history.target, rate_class=RateClass.objects.create(name="vip"))
+    history.tried("x", history.letter)
+    history.tried("v", breaker=vip)
+    assert _known(history) == (False, False)
+
+
+def test_it_failed_last_when_it_came_back() -> None:
+    history = History()
+    history.tried("r", history.letter, closed_at=clock() - timedelta(hours=1))
+    found = last_failures([history.letter.pk])[history.letter.pk]
+    assert found.seconds_ago < timedelta(minutes=30).total_seconds()
+
+
+def test_of_a_manual_run_nothing_is_asked() -> None:
+    history = _lived("XX")
+    Run.objects.update(kind="drain")
+    assert _known(history) is None
+
+
+def test_once_a_person_says_that_its_target_is_well_what_was_spared_often_enough_is_at_fault() -> None:
+    history = _lived("XX")
+    history.resumed()
+    assert _known(history) == (False, False)
+    DeadLetter.objects.filter(pk=history.letter.pk).update(attempts=4, spared=2)
+    assert _known(history) is None
