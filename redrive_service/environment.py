@@ -140,7 +140,7 @@ class _Reader:
         return int(value)
 
     def proxy_count(self, *, required: bool) -> int:
-        """How many proxies add to X-Forwarded-For. Behind a proxy it is not guessed: a guess would be a false address."""
+        """How many proxies add to X-Forwarded-For. Behind a proxy it has to be said: a guess could be false."""
         if required and not self.variables.get("REDRIVE_PROXY_COUNT", "").strip():
             self.problems.append(
                 "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes. Set it to the number of proxies that add "

@@ -1,6 +1,6 @@
 """The web server: it reads requests without holding a thread, and answers health checks on a second listener.
 
-waitress reads headers and bodies in one loop and hands a thread nothing but whole requests (docs/adr/0031). So clients
+waitress reads headers and bodies in one loop and hands a thread nothing but whole requests (docs/adr/0033). So clients
 that send half a request cost a file descriptor each, and no thread.
 """
 
@@ -12,9 +12,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.handlers.wsgi import WSGIHandler
@@ -31,7 +30,8 @@ from redrive_service.health import HealthMiddleware
 
 logger = logging.getLogger("redrive.web")
 
-Connections: TypeAlias = dict[int, wasyncore.dispatcher]
+Connections: TypeAlias = dict[int, Any]
+"""waitress's sockets by their numbers."""
 
 MOST_CONNECTIONS: Final = 2_000  #: that a listener has open at once; further ones wait until one is closed
 _FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
@@ -43,7 +43,7 @@ _TO_FINISH: Final = 25.0  # seconds that requests have left when the server is t
 _HEALTH_THREADS: Final = 4
 
 
-class _Parser(HTTPRequestParser):
+class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress is untyped
     """A request that knows when its first byte came."""
 
     def __init__(self, adj: Adjustments) -> None:
@@ -51,7 +51,7 @@ class _Parser(HTTPRequestParser):
         self.began = time.monotonic()
 
 
-class _Channel(HTTPChannel):
+class _Channel(HTTPChannel):  # type: ignore[misc]  # as above
     parser_class = _Parser
 
     def is_busy(self) -> bool:
@@ -59,7 +59,7 @@ class _Channel(HTTPChannel):
         return bool(self.requests or self.total_outbufs_len)
 
 
-class _Listener(TcpWSGIServer):
+class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
     """waitress's listener, which also closes connections whose request does not become whole."""
 
     channel_class = _Channel
@@ -164,15 +164,14 @@ class Server:
 class HealthApplication(WSGIHandler):
     """Answers /health/… and /metrics, and nothing else."""
 
-    _answer: Callable[[HttpRequest], HttpResponseBase]
-
-    def load_middleware(self, is_async: bool = False) -> None:  # noqa: FBT001, FBT002  Django's own
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  Django's own
         """Nothing but what answers: no session, no page."""
-        self._answer = convert_exception_to_response(HealthMiddleware(_nothing_else))
+        self._answer: Any = convert_exception_to_response(HealthMiddleware(_nothing_else))
 
     def get_response(self, request: HttpRequest) -> HttpResponseBase:
         """The answer of the health check."""
-        return self._answer(request)
+        answer: HttpResponseBase = self._answer(request)
+        return answer
 
 
 def _nothing_else(_request: HttpRequest) -> HttpResponseBase:

@@ -26,7 +26,7 @@ class SignInForm(AdminAuthenticationForm):
 
     def get_invalid_login_error(self) -> ValidationError:
         """What was wrong: the password, or that there were too many wrong ones before."""
-        if not getattr(self.request, "axes_locked_out", False):
+        if self.request is None or not getattr(self.request, "axes_locked_out", False):
             return super().get_invalid_login_error()
         return ValidationError(lock_message(self.request, self.cleaned_data["username"]), code="locked")
 
@@ -37,7 +37,11 @@ def lock_message(request: HttpRequest, username: str) -> str:
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
     failed = AccessAttempt.objects.filter(username=username, ip_address=address)
     last = failed.aggregate(last=Max("attempt_time"))["last"]
-    until = f"until {date_format(last + settings.AXES_COOLOFF_TIME, 'Y-m-d H:i:s')} UTC" if last else f"for {minutes} minutes"
+    until = (
+        f"until {date_format(last + settings.AXES_COOLOFF_TIME, 'Y-m-d H:i:s')} UTC"
+        if last
+        else f"for {minutes} minutes"
+    )
     command = f".venv/bin/python manage.py axes_reset_ip_username {address} {shlex.quote(username)}"
     return (
         f"This user name is locked for your address ({address}) {until}: {settings.AXES_FAILURE_LIMIT} wrong passwords "

@@ -47,7 +47,7 @@ class Command(BaseCommand):
         serve(pages, health)
 
 
-def _listen(at: Address, *, option: str, **how: Any) -> Server:  # noqa: ANN401  Server's own
+def _listen(at: Address, *, option: str, **how: Any) -> Server:
     try:
         return Server(address=at, **how)
     except OSError as error:
