@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from axes.models import AccessAttempt
@@ -41,8 +41,8 @@ def sign_in(
     return Client().post("/admin/login/", told, headers=headers, REMOTE_ADDR=at)
 
 
-def fail(times: int, **how: Any) -> list[int]:
-    return [sign_in(WRONG, **how).status_code for _ in range(times)]
+def fail(times: int, *, at: str = HERE, name: str = "ann") -> list[int]:
+    return [sign_in(WRONG, at=at, name=name).status_code for _ in range(times)]
 
 
 def pass_time(duration: timedelta) -> None:
