@@ -16,8 +16,8 @@ RUN SECRET_KEY=for-collectstatic-only-it-protects-nothing-and-nobody-12345 ALLOW
     REDRIVE_REPLAY_QUEUE_URL=https://build.invalid/000000000000/redrive-replay \
     python manage.py collectstatic --noinput && useradd --system --no-create-home redrive
 USER redrive
-EXPOSE 8000
-CMD ["gunicorn", "redrive_service.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "4"]
+EXPOSE 8000 8001
+CMD ["python", "manage.py", "serve", "--bind", "0.0.0.0:8000", "--health", "0.0.0.0:8001"]
 
 FROM service AS sqs
 USER root

@@ -31,7 +31,21 @@ def _let_go(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401 
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [IDLE_AT_MOST])
 
 
+class CommandsConfig(AppConfig):
+    """The project's commands alone, for `manage.py help` where nothing is configured."""
+
+    name = "redrive_service"
+
+
 class DeskConfig(AdminConfig):
     """Django's admin, as the review desk."""
 
     default_site = "reprocessing.desk.Desk"
+
+    def ready(self) -> None:
+        super().ready()
+        from django.contrib import admin  # noqa: PLC0415  its forms need the models, which are there only now
+
+        from redrive_service.sign_in import SignInForm  # noqa: PLC0415  as above
+
+        admin.site.login_form = SignInForm

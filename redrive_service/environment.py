@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricData
 _INVISIBLE = "a space, a line break or another character that nobody sees"
 SHORTEST_SECRET = 50  # characters, as Django's deployment check asks for
 SHORTEST_TOKEN = 32
+MOST_PROXIES = 10
 
 
 class EnvironmentIsIncomplete(ImproperlyConfigured):
@@ -32,18 +34,30 @@ class EnvironmentIsIncomplete(ImproperlyConfigured):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """How often a password may be wrong, and how long a session lasts."""
+
+    attempts: int
+    lock: timedelta
+    session: timedelta
+    ends_with_browser: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """The service's surroundings. Nothing here has a default that could hide a mistake in production."""
 
     mode: Mode
-    secret_key: str
+    secret_key: str = field(repr=False)
     allowed_hosts: tuple[str, ...]
     trusted_origins: tuple[str, ...]
-    database: dict[str, Any]
-    redis_url: str
+    database: dict[str, Any] = field(repr=False)
+    redis_url: str = field(repr=False)
     queue_urls: dict[str, str]
     region: str
     behind_proxy: bool
+    proxy_count: int
+    sign_in: SignIn
     health_hosts: tuple[str, ...]
     place: str
     colour: str
@@ -68,7 +82,9 @@ def read(variables: Mapping[str, str]) -> Environment:
         redis_url=reader.redis_url(),
         region=(region := reader.region()),
         queue_urls=reader.queue_urls(region),
-        behind_proxy=reader.yes_or_no("BEHIND_TLS_PROXY"),
+        behind_proxy=(behind_proxy := reader.yes_or_no("BEHIND_TLS_PROXY")),
+        proxy_count=reader.proxy_count(required=behind_proxy),
+        sign_in=reader.sign_in(),
         health_hosts=reader.health_hosts(),
         place=reader.place(),
         colour=reader.colour(),
@@ -114,6 +130,35 @@ class _Reader:
         if value not in {"yes", "no"}:
             self.problems.append(f"{name} must be yes or no.")
         return value == "yes"
+
+    def number(self, name: str, *, default: int, least: int, most: int) -> int:
+        """A whole number within its bounds."""
+        value = self.variables.get(name, "").strip() or str(default)
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
+            self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")
+            return default
+        return int(value)
+
+    def proxy_count(self, *, required: bool) -> int:
+        """How many proxies add to X-Forwarded-For. Behind a proxy it has to be said: a guess could be false."""
+        if required and not self.variables.get("REDRIVE_PROXY_COUNT", "").strip():
+            self.problems.append(
+                "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes. Set it to the number of proxies that add "
+                "the client's address to X-Forwarded-For (mostly 1), or to 0 if none does. Wrong passwords are counted "
+                "per address."
+            )
+        return self.number("REDRIVE_PROXY_COUNT", default=0, least=0, most=MOST_PROXIES)
+
+    def sign_in(self) -> SignIn:
+        """The limits of signing in."""
+        minutes = self.number("REDRIVE_LOGIN_LOCK_MINUTES", default=15, least=1, most=1_440)
+        hours = self.number("REDRIVE_SESSION_HOURS", default=12, least=1, most=336)
+        return SignIn(
+            attempts=self.number("REDRIVE_LOGIN_ATTEMPTS", default=5, least=1, most=100),
+            lock=timedelta(minutes=minutes),
+            session=timedelta(hours=hours),
+            ends_with_browser=self.yes_or_no("REDRIVE_SESSION_ENDS_WITH_BROWSER"),
+        )
 
     def secret_key(self) -> str:
         cure = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'

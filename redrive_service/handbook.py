@@ -4,6 +4,7 @@
 """
 
 INSTALLED_APPS = [
+    "redrive_service.apps.CommandsConfig",
     "reprocessing.apps.ReprocessingConfig",
     "reprocessing.idempotency",
     "django.contrib.auth",
@@ -12,6 +13,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "django_celery_beat",
     "django_htmx",
 ]

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "django_celery_beat",
     "django_htmx",
 ]
@@ -46,10 +47,10 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "redrive_service.urls"
-WSGI_APPLICATION = "redrive_service.wsgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -100,6 +101,22 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
+# Wrong passwords are counted per user name and address: whoever guesses from elsewhere locks out nobody but himself.
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = ENVIRONMENT.sign_in.attempts
+AXES_COOLOFF_TIME = ENVIRONMENT.sign_in.lock
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # a lock that failures prolong could last for ever
+AXES_CLIENT_IP_CALLABLE = "redrive_service.sign_in.client_address"
+AXES_LOCKOUT_CALLABLE = "redrive_service.sign_in.locked_out"
+AXES_ENABLE_ADMIN = AXES_VERBOSE = False
+AXES_DISABLE_ACCESS_LOG = True  # who has signed in, and when, is in auth_user.last_login
+AXES_SENSITIVE_PARAMETERS = ["username", "csrfmiddlewaretoken"]  # many a user name is a password in the wrong field
+PROXY_COUNT = ENVIRONMENT.proxy_count
+
+SESSION_COOKIE_AGE = int(ENVIRONMENT.sign_in.session.total_seconds())
+SESSION_EXPIRE_AT_BROWSER_CLOSE = ENVIRONMENT.sign_in.ends_with_browser
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IN_PRODUCTION
 SECURE_SSL_REDIRECT = IN_PRODUCTION
 SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
@@ -132,6 +149,7 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
+        "waitress.queue": {"level": "ERROR"},  # else a line for every request that waits for a thread
         "botocore": {"level": "WARNING"},  # else a line or two for every client it makes
         "botocore.credentials": {"level": "ERROR"},  # a role that is not assumed is told of where it is needed
     },
@@ -157,5 +175,10 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 2.0 if IN_PRODUCTION else 1.0,  # who watches a sandbox waits for it
         # SQS would keep a tick for days; nobody has a use for an old one.
         "options": {"queue": "redrive-control", "expire_seconds": 5},
+    },
+    "forget_sign_ins": {
+        "task": "redrive_service.forget_sign_ins",
+        "schedule": 3600.0,
+        "options": {"queue": "redrive-control", "expire_seconds": 3600},
     },
 }

@@ -81,7 +81,8 @@ class Demo:
     def _commands(self) -> dict[str, list[str]]:
         python = [sys.executable, "-m"]
         celery = [*python, "celery", "-A", "redrive_service"]
-        web = [*python, "gunicorn", "redrive_service.wsgi", *self._web_options()]
+        at = ["--bind", f"127.0.0.1:{self.stack.web_port}", "--health", "127.0.0.1:0"]
+        web = [sys.executable, str(PROJECT / "manage.py"), "serve", *at]
         worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO", "--queues"]
         return {
             "web": web,
@@ -90,10 +91,6 @@ class Demo:
             "replayer": [*worker, "redrive-replay"],
             "beat": [*celery, "beat", "--loglevel", "INFO"],
         }
-
-    def _web_options(self) -> list[str]:
-        # gunicorn's control socket would lie in the home folder, one for all.
-        return ["--bind", f"127.0.0.1:{self.stack.web_port}", "--threads", "4", "--no-control-socket"]
 
     def _start(self, unwinding: ExitStack, name: str, command: list[str]) -> RunningServer:
         log = self.stack.folder / f"{name}.log"

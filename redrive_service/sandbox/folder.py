@@ -44,10 +44,10 @@ class Ports:
 class Secrets:
     """Passwords and keys of one sandbox, and the token that names what must lie outside its folder; made once."""
 
-    data: str
-    django: str
-    admin: str
-    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    data: str = field(repr=False)
+    django: str = field(repr=False)
+    admin: str = field(repr=False)
+    token: str = field(repr=False, default_factory=lambda: secrets.token_hex(8))
 
     @classmethod
     def fresh(cls) -> Self:

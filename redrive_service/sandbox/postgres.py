@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -45,9 +45,9 @@ class Postgres:
 
     folder: Path
     port: int
-    password: str
+    password: str = field(repr=False)
     identity: privilege.Identity
-    token: str
+    token: str = field(repr=False)
 
     @property
     def url(self) -> str:

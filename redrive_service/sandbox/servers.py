@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from redrive_service.sandbox.errors import ServerDidNotStart
@@ -40,7 +40,7 @@ class Server:
     stop_signals: Sequence[str] = ("TERM",)
     prefix: Sequence[str] = ()
     user: str | None = None
-    environment: Mapping[str, str] | None = None
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
     lock: int | None = None
 
 

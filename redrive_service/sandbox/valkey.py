@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import redis
@@ -20,7 +20,7 @@ class Valkey:
 
     folder: Path
     port: int
-    password: str
+    password: str = field(repr=False)
 
     @property
     def url(self) -> str:

@@ -137,7 +137,7 @@ def _plan(run: Run) -> dict[str, Any]:
         "outlook": outlook,
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
-        "ways": [_planned_way(one, outlook.forecast(one)) for one in outlook.shares],
+        "ways": [_planned_way(one, outlook.forecast(one), outlook.order(one)) for one in outlook.shares],
         "faster": [way for one in outlook.shares for way in outlook.faster(one)],
         "takes": in_words(outlook.seconds),
         "costs": cost.in_words(outlook.cost),
@@ -175,9 +175,11 @@ def _expiry(outlook: Outlook) -> str:
     return f"in {in_words(left)}" if left > 0 else "now: its time is over"
 
 
-def _planned_way(one: Share, forecast: Forecast) -> Way:
+def _planned_way(one: Share, forecast: Forecast, given_up: str) -> Way:
     window = f" within {one.window:g} s" if one.proof == "absence" else ""
     order = f"outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
+    if given_up:
+        order += f"; {given_up}"
     if one.refires is not None:
         order += f"; each letter goes to {one.refires:,} others again that had it already"
     return Way(

@@ -80,6 +80,8 @@ def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
         yield f"  not eligible    {one.letters:,}: {_why(one.reason)} A run parks them at once."
     for share in outlook.shares:
         yield from _target(share, outlook.forecast(share))
+        if order := outlook.order(share):
+            yield f"      order: {order} (add_dlq {outlook.dlq.name} ...)"
         yield from _faster(outlook.faster(share), outlook.dlq.name)
     if outlook.shares:
         yield f"  reckoned with   {'; '.join(outlook.assumed)}"
@@ -170,7 +172,7 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
         "expires": ahead.expires_at,
         "forecast_assumes": outlook.assumed,
         "aws_requests": asdict(outlook.cost),
-        "targets": [_target_in_json(one, outlook.forecast(one), outlook.faster(one)) for one in outlook.shares],
+        "targets": [_target_in_json(one, outlook.forecast(one), outlook) for one in outlook.shares],
         "in_other_plans": {one.name: one.selected for one in outlook.plans},
         "behind": outlook.run.behind or 0,
         "behind_ids": outlook.behind,
@@ -180,7 +182,7 @@ def plan_in_json(outlook: Outlook, new: int, refused: str) -> dict[str, Any]:
     }
 
 
-def _target_in_json(one: Share, forecast: Forecast, faster: list[str]) -> dict[str, Any]:
+def _target_in_json(one: Share, forecast: Forecast, outlook: Outlook) -> dict[str, Any]:
     return {
         "target": one.name,
         "letters": one.letters,
@@ -195,7 +197,8 @@ def _target_in_json(one: Share, forecast: Forecast, faster: list[str]) -> dict[s
         "seconds_by_rate": forecast.by_rate,
         "seconds_by_lane": forecast.by_lane,
         "late": one.late,
-        "faster": faster,
+        "faster": outlook.faster(one),
+        "order_given_up": outlook.order(one) or None,
     }
 
 

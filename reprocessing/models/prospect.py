@@ -9,6 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.ramp import IDLE
 from reprocessing.models import rows
 from reprocessing.models.evidence import SOONEST
+from reprocessing.models.target import SLOW, Advance, Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,16 @@ class Share:
     kind: str
     size: int
     refires: int | None
+
+    @property
+    def overtakes(self) -> int:
+        """How many later messages of its key may be sent before one that fails again is sent anew; 0: none.
+
+        What is known as soon as an endpoint or a function answers is waited for, whatever `advance` says.
+        """
+        waits = self.advance == Advance.SETTLED and self.proof != Proof.ACCEPTED
+        answered = self.proof == Proof.ACCEPTED and self.kind in SLOW
+        return 0 if waits or answered else self.longest - 1
 
 
 # The letters that were selected for a plan, by their index; without one, those that nobody has asked for.

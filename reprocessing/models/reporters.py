@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db import transaction
 
@@ -25,7 +25,7 @@ class Added:
     """What was done. `token`: printed once, kept nowhere; None: the one there was still holds."""
 
     new: bool
-    token: str | None
+    token: str | None = field(repr=False)
 
 
 def of(token: str) -> Reporter | None:

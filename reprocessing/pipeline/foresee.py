@@ -17,7 +17,7 @@ from reprocessing.models.dead_letter_queue import DeleteWhen, Mode
 from reprocessing.models.progress import Tally
 from reprocessing.models.prospect import Objection, Prospect, Share
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.models.target import QUEUES
+from reprocessing.models.target import QUEUES, Proof
 from reprocessing.pipeline import verify
 from reprocessing.pipeline.verify import Verified
 
@@ -139,6 +139,20 @@ class Outlook:
             f"--outcome acknowledged (docs/outcomes.md): {acknowledged}, if consumers report within a second",
             f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; one has {one.longest:,}",
         ]
+
+    def order(self, one: Share) -> str:
+        """Which order of a key is given up, and what keeping it takes; empty: none is."""
+        if not one.overtakes:
+            return ""
+        several = "s" if one.overtakes > 1 else ""
+        given_up = (
+            f"a message that fails again is sent anew after up to {one.overtakes:,} later message{several} of its "
+            "key, since those do not wait for its outcome"
+        )
+        if one.proof == Proof.ACCEPTED:
+            return f"{given_up}; the order is kept with --outcome absence or acknowledged, and --advance settled"
+        lasts = f": the longest key then takes {in_words(one.longest * one.tail)}" if one.tail else ""
+        return f"{given_up}; the order is kept with --advance settled{lasts}"
 
     @property
     def cost(self) -> Cost:

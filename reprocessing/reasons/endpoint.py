@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Final
@@ -51,7 +51,7 @@ class Endpoint:
     host: str
     port: int | None
     path: str
-    token: str
+    token: str = field(repr=False)
     timeout: float
 
     def post(self, body: bytes) -> Answer:

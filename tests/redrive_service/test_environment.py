@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import base64
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from redrive_service.environment import EnvironmentIsIncomplete, read
+from redrive_service.environment import EnvironmentIsIncomplete, SignIn, read
+from redrive_service.sandbox import privilege
+from redrive_service.sandbox.folder import Kept, Ports, Secrets
+from redrive_service.sandbox.postgres import Postgres
+from redrive_service.sandbox.servers import Server
+from redrive_service.sandbox.valkey import Valkey
+from reprocessing.conf import Conf
+from reprocessing.models.reporters import Added
+from reprocessing.reasons.endpoint import Endpoint
 
 COMPLETE = {
     "SECRET_KEY": "k" * 50,
@@ -215,6 +225,13 @@ UNUSABLE = [
     ("CSRF_TRUSTED_ORIGINS", "https://redrive\n.example.com", f"CSRF_TRUSTED_ORIGINS holds {INVISIBLE}"),
     ("REDRIVE_MODE", "debug", "REDRIVE_MODE is neither production (the default) nor sandbox"),
     ("BEHIND_TLS_PROXY", "perhaps", "BEHIND_TLS_PROXY must be yes or no"),
+    ("BEHIND_TLS_PROXY", "yes", "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes"),
+    *[("REDRIVE_PROXY_COUNT", n, "REDRIVE_PROXY_COUNT must be a whole number from 0 to 10") for n in ("-1", "11", "x")],
+    ("REDRIVE_LOGIN_ATTEMPTS", "0", "REDRIVE_LOGIN_ATTEMPTS must be a whole number from 1 to 100"),
+    ("REDRIVE_LOGIN_LOCK_MINUTES", "1441", "REDRIVE_LOGIN_LOCK_MINUTES must be a whole number from 1 to 1,440"),
+    ("REDRIVE_SESSION_HOURS", "337", "REDRIVE_SESSION_HOURS must be a whole number from 1 to 336"),
+    ("REDRIVE_SESSION_HOURS", "1.5", "REDRIVE_SESSION_HOURS must be a whole number from 1 to 336"),
+    ("REDRIVE_SESSION_ENDS_WITH_BROWSER", "1", "REDRIVE_SESSION_ENDS_WITH_BROWSER must be yes or no"),
     (
         "REDRIVE_HEALTH_HOSTS",
         "https://status.example.com",
@@ -232,7 +249,55 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(name: str, value: str, sen
 
     said, cure = problem.split(". ", 1) if ". " in problem else (problem, "")
     assert said.rstrip(".") == sentence
-    assert cure or name in {"REDRIVE_MODE", "BEHIND_TLS_PROXY"}
+    assert cure or name in {"REDRIVE_MODE", "BEHIND_TLS_PROXY", "REDRIVE_SESSION_ENDS_WITH_BROWSER"}
+
+
+def test_the_limits_of_signing_in_are_what_was_set() -> None:
+    assert read(COMPLETE).sign_in == SignIn(
+        attempts=5, lock=timedelta(minutes=15), session=timedelta(hours=12), ends_with_browser=False
+    )
+    told = {
+        "REDRIVE_LOGIN_ATTEMPTS": "3", "REDRIVE_LOGIN_LOCK_MINUTES": "60", "REDRIVE_SESSION_HOURS": "1",
+        "REDRIVE_SESSION_ENDS_WITH_BROWSER": "yes",
+    }  # fmt: skip
+    assert read(COMPLETE | told).sign_in == SignIn(
+        attempts=3, lock=timedelta(hours=1), session=timedelta(hours=1), ends_with_browser=True
+    )
+
+
+def test_behind_a_proxy_it_is_said_how_many_there_are() -> None:
+    assert read(COMPLETE).proxy_count == 0
+    assert read(COMPLETE | {"BEHIND_TLS_PROXY": "yes", "REDRIVE_PROXY_COUNT": "0"}).proxy_count == 0
+    assert read(COMPLETE | {"BEHIND_TLS_PROXY": "yes", "REDRIVE_PROXY_COUNT": "2"}).proxy_count == 2
+
+
+def test_no_secret_is_shown_with_what_holds_it() -> None:
+    hidden = "hunter2-" + "x" * 50
+    key = base64.b64encode(hidden.encode()).decode()
+    environment = read(
+        COMPLETE
+        | {
+            "SECRET_KEY": hidden,
+            "DATABASE_URL": f"postgres://user:{hidden}@db/redrive",
+            "REDIS_URL": f"rediss://:{hidden}@cache:6379/1",
+            "REDRIVE_METRICS_TOKEN": hidden,
+            "REDRIVE_SECRETS": f"shop=whsec_{key}",
+        }
+    )
+    ports = Ports()
+    holders = [
+        environment,
+        Conf(secrets=environment.secrets),
+        Endpoint(secure=True, host="h", port=None, path="/", token=hidden, timeout=1),
+        Added(new=True, token=hidden),
+        Secrets(data=hidden, django=hidden, admin=hidden, token=hidden),
+        Kept(ports=ports, secrets=Secrets(data=hidden, django=hidden, admin=hidden)),
+        Valkey(folder=Path(), port=1, password=hidden),
+        Postgres(folder=Path(), port=1, password=hidden, identity=privilege.Identity(), token=hidden),
+        Server(name="web", command=["x"], log=Path(), environment={"SECRET_KEY": hidden}),
+    ]
+    shown = [type(one).__name__ for one in holders if "hunter2" in f"{one!r} {one}" or key in f"{one!r} {one}"]
+    assert shown == []
 
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "SECRET_KEY"])

@@ -94,7 +94,7 @@ def test_who_asks_for_the_head_alone_is_told_what_would_follow_and_nothing_follo
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(health.QUESTIONS, question, asked)
         for method in ("GET", "HEAD"):
-            # Not Django's client: it drops the body by itself, as gunicorn does with a warning.
+            # Not Django's client: it drops the body by itself.
             told[method] = health.HealthMiddleware(missing)(RequestFactory().generic(method, question))
     assert (told["HEAD"].status_code, told["HEAD"].headers["Content-Length"]) == (503, "18")
     assert (told["HEAD"].getvalue(), told["GET"].getvalue()) == (b"", b'{"method": "GET"}')

@@ -22,7 +22,7 @@ ENTRIES = {
     "manage.py check_pulse": ["manage.py", "check_pulse"],
     "worker": [*CELERY, "worker"],
     "beat": [*CELERY, "beat"],
-    "web": ["-m", "gunicorn", "redrive_service.wsgi", "--bind", "127.0.0.1:0"],
+    "web": ["manage.py", "serve", "--bind", "127.0.0.1:0", "--health", "127.0.0.1:0"],
 }
 
 

@@ -107,10 +107,13 @@ def test_a_plan_whose_longest_lane_takes_far_longer_than_the_rate_says_what_woul
     origin, ann = dlq(), person("ann", *OPERATES)
     _captured(origin, 14, key_hash=b"one", single=False)
     run = drain.prepare(origin.dlq, Asked("monday", "ann"))
-    assert "What would be faster" not in ann.get(_address(run)).content.decode()
+    page = ann.get(_address(run)).content.decode()
+    assert "What would be faster" not in page
+    assert "sent anew after up to 13 later messages of its key" in page
     Target.objects.update(proof="absence", advance="settled", window=70, watched_by=origin.dlq)
     page = ann.get(_address(run)).content.decode()
     assert "What would be faster" in page
+    assert "sent anew after" not in page
     assert "--advance accepted: " in page
 
 

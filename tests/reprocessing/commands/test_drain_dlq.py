@@ -618,6 +618,50 @@ def test_a_plan_whose_longest_key_takes_far_longer_than_the_rate_says_what_would
     assert ask_json("drain_dlq", bench.name)["targets"][0]["faster"] == []
 
 
+GIVEN_UP = (
+    "a message that fails again is sent anew after up to 2 later messages of its key, since those do not wait for its "
+    "outcome; the order is kept with "
+)
+
+
+@pytest.mark.parametrize(
+    ("set_to", "told"),
+    [
+        ({"proof": "absence", "advance": "settled"}, None),
+        (
+            {"proof": "absence", "advance": "accepted"},
+            f"{GIVEN_UP}--advance settled: the longest key then takes about 3 minutes",
+        ),
+        ({"proof": "acknowledged", "advance": "accepted"}, f"{GIVEN_UP}--advance settled"),
+        (
+            {"proof": "accepted", "advance": "settled"},  # SQS taking it is no outcome that could be waited for
+            f"{GIVEN_UP}--outcome absence or acknowledged, and --advance settled",
+        ),
+        ({"proof": "accepted", "advance": "accepted", "kind": "http"}, None),  # its answer is the outcome
+    ],
+)
+def test_a_plan_says_which_order_of_a_key_is_given_up_and_what_keeping_it_takes(
+    ask: Ask, ask_json: AskJson, settings: Settings, set_to: dict[str, str], told: str | None
+) -> None:
+    known_after(60, settings)
+    bench = Workbench(fields=KEYED)
+    bench.judge_by_absence(window=60)
+    Target.objects.filter(pk=bench.target.pk).update(**set_to)
+    for number in range(3):
+        bench.bury(f"{number}", key="a", n=str(number))
+
+    assert ask_json("drain_dlq", bench.name)["targets"][0]["order_given_up"] == told
+    plan = [line for line in ask("drain_dlq", bench.name).splitlines() if line.startswith("      order: ")]
+    assert plan == ([] if told is None else [f"      order: {told} (add_dlq {bench.name} ...)"])
+
+
+def test_a_plan_of_keys_with_one_message_each_gives_up_no_order(ask_json: AskJson) -> None:
+    bench = Workbench(fields=KEYED)
+    for key in ("a", "b"):
+        bench.bury(key, key=key, n="0")
+    assert ask_json("drain_dlq", bench.name)["targets"][0]["order_given_up"] is None
+
+
 def test_another_capture_is_waited_for(ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")

@@ -287,6 +287,27 @@ def test_a_letter_that_lets_pass_is_followed_before_its_outcome_is_known() -> No
     assert Attempt.objects.filter(holds_lane=True).count() == 0
 
 
+@pytest.mark.parametrize(
+    ("advance", "sent"), [("accepted", ["1", "2", "3", "1"]), ("settled", ["1", "1"])], ids=["accepted", "settled"]
+)
+def test_one_that_fails_again_is_sent_anew_after_those_that_did_not_wait_for_it(
+    clock: Clock, advance: str, sent: list[str]
+) -> None:
+    """README and the plan of a drain say so; a later one is not called too late, though it was overtaken."""
+    bench = Workbench(fields=KEYED)
+    bench.judge_by_absence(window=60, advance=advance)
+    for number in (1, 2, 3):
+        bench.bury(str(number), key="account", n=str(number))
+    bench.ready()
+    bench.replay()
+    bench.come_back(next(one for one in bench.delivered() if one["Body"] == "1"))
+    bench.capture()
+    clock.advance(3_600)
+    bench.replay()
+    attempts = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
+    assert [bytes(body).decode() for body in attempts] == sent
+
+
 def test_a_target_has_as_many_unsettled_letters_as_it_may_have(clock: Clock) -> None:
     bench = Workbench()
     bench.conf = replace(bench.conf, max_unsettled=3)

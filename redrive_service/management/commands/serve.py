@@ -1,0 +1,80 @@
+"""`manage.py serve`: the web server of production."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.wsgi import get_wsgi_application
+
+from redrive_service.server import Address, HealthApplication, Server, serve
+
+_HIGHEST_PORT = 65_535
+_MOST_THREADS = 128
+
+
+class Command(BaseCommand):
+    """Serves the admin and `/reports`, and health checks on an address of their own."""
+
+    help = "Serves the admin and /reports, and answers health checks at a second address, until SIGTERM or Ctrl-C."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--bind", type=address, default="127.0.0.1:8000", metavar="HOST:PORT",
+            help="where pages are served (default: %(default)s; 0.0.0.0:8000 for all interfaces)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--health", type=address, default="127.0.0.1:8001", metavar="HOST:PORT",
+            help="where /healthz, /readyz, /health/work and /metrics are answered, with threads of their own "
+            "(default: %(default)s)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--threads", type=threads, default=8, metavar="N",
+            help="requests for pages that are answered at the same time; each has a connection to PostgreSQL "
+            "(default: %(default)s)",
+        )  # fmt: skip
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        behind_proxy = settings.ENVIRONMENT.behind_proxy or settings.ENVIRONMENT.proxy_count > 0
+        pages = _listen(
+            options["bind"], application=get_wsgi_application(), option="--bind",
+            threads=options["threads"], keeps_proxy_headers=behind_proxy,
+        )  # fmt: skip
+        health = _listen(options["health"], application=HealthApplication(), option="--health", threads=4)
+        serve(pages, health)
+
+
+def _listen(at: Address, *, option: str, **how: Any) -> Server:
+    try:
+        return Server(address=at, **how)
+    except OSError as error:
+        raise CommandError(
+            f"Nothing can listen at {at}: {error.strerror or error}. "
+            f"End the process that listens there, or name another address: {option} HOST:PORT."
+        ) from error
+
+
+def address(text: str) -> Address:
+    """The address that was typed.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdecimal() or int(port) > _HIGHEST_PORT:
+        raise ArgumentTypeError(f"{text} is no address. Type HOST:PORT, for instance 0.0.0.0:8000 or [::]:8000.")
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def threads(text: str) -> int:
+    """The number of threads that was typed.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
+        raise ArgumentTypeError(f"{text} is no number of threads: type one from 1 to {_MOST_THREADS}.")
+    return int(text)

@@ -1,0 +1,201 @@
+"""The web server: it reads requests without holding a thread, and answers health checks on a second listener.
+
+waitress reads headers and bodies in one loop and hands a thread nothing but whole requests (docs/adr/0033). So clients
+that send half a request cost a file descriptor each, and no thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import resource
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from django.core.handlers.exception import convert_exception_to_response
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import HttpRequest, HttpResponseNotFound
+from django.http.response import HttpResponseBase
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
+
+from redrive_service.health import HealthMiddleware
+
+logger = logging.getLogger("redrive.web")
+
+Connections: TypeAlias = dict[int, Any]
+"""waitress's sockets by their numbers."""
+
+MOST_CONNECTIONS: Final = 2_000  #: that a listener has open at once; further ones wait until one is closed
+_FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
+_IDLE: Final = 30  # seconds
+_TO_ARRIVE: Final = 60.0  # seconds that a request may take to arrive whole
+_LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form, and /reports 1 MiB
+_IN_MEMORY: Final = 64 * 1024  # bytes of a body, or of an answer that its client takes slowly
+_TO_FINISH: Final = 25.0  # seconds that requests have left when the server is told to end; Docker's own 10 or more
+_HEALTH_THREADS: Final = 4
+
+
+class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress is untyped
+    """A request that knows when its first byte came."""
+
+    def __init__(self, adj: Adjustments) -> None:
+        super().__init__(adj)
+        self.began = time.monotonic()
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]  # as above
+    parser_class = _Parser
+
+    def is_busy(self) -> bool:
+        """Whether a request of it is being answered, or its answer is still being sent."""
+        return bool(self.requests or self.total_outbufs_len)
+
+
+class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
+    """waitress's listener, which also closes connections whose request does not become whole."""
+
+    channel_class = _Channel
+
+    def maintenance(self, now: float) -> None:
+        """Close idle connections, and those whose client sends a request byte by byte."""
+        super().maintenance(now)
+        latest = time.monotonic() - _TO_ARRIVE
+        for channel in self.active_channels.values():
+            request = channel.request
+            if isinstance(request, _Parser) and request.began < latest:
+                channel.will_close = True
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a listener listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+class Server:
+    """One listener with its own threads and its own loop."""
+
+    def __init__(
+        self, application: WSGIHandler, address: Address, *, threads: int, keeps_proxy_headers: bool = False
+    ) -> None:
+        """Listen, and answer nothing before `run`.
+
+        Raises:
+            OSError: the address cannot be listened at.
+        """
+        self._adjustments = Adjustments(
+            threads=threads,
+            ident=None,
+            connection_limit=MOST_CONNECTIONS,
+            channel_timeout=_IDLE,
+            cleanup_interval=1,
+            asyncore_use_poll=True,
+            max_request_body_size=_LARGEST_BODY,
+            inbuf_overflow=_IN_MEMORY,
+            outbuf_overflow=_IN_MEMORY,
+            clear_untrusted_proxy_headers=not keeps_proxy_headers,
+        )
+        self._connections: Connections = {}
+        self._threads = ThreadedTaskDispatcher()
+        self._threads.set_thread_count(threads)
+        family, kind, protocol, _, at = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+        self._listener = _Listener(
+            application,
+            map=self._connections,
+            dispatcher=self._threads,
+            adj=self._adjustments,
+            sockinfo=(family, kind, protocol, at),
+        )
+        self._is_ending = False
+
+    @property
+    def address(self) -> Address:
+        """Where it listens, with the port that it was given."""
+        host, port = self._listener.socket.getsockname()[:2]
+        return Address(host, port)
+
+    def run(self) -> None:
+        """Answer requests until `end` is called, then finish those that have begun."""
+        while not self._is_ending:
+            self._turn(1.0)
+        self._stop_listening()
+        latest = time.monotonic() + _TO_FINISH
+        while self._close_idle() and time.monotonic() < latest:
+            self._turn(0.1)
+        self._threads.shutdown(timeout=1)
+        self._listener.trigger.close()
+        wasyncore.close_all(self._connections)
+
+    def end(self) -> None:
+        """Have `run` return. Safe in a signal handler."""
+        self._is_ending = True
+        self._listener.pull_trigger()
+
+    def _turn(self, seconds: float) -> None:
+        wasyncore.loop(timeout=seconds, use_poll=True, map=self._connections, count=1)
+
+    def _stop_listening(self) -> None:
+        self._listener.del_channel()
+        self._listener.socket.close()
+
+    def _close_idle(self) -> bool:
+        """Whether requests are still being answered. All other connections are closed."""
+        channels = list(self._listener.active_channels.values())
+        busy = [channel for channel in channels if channel.is_busy()]
+        for channel in channels:
+            if channel not in busy:
+                channel.will_close = True
+        return bool(busy)
+
+
+class HealthApplication(WSGIHandler):
+    """Answers /health/… and /metrics, and nothing else."""
+
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  Django's own
+        """Nothing but what answers: no session, no page."""
+        self._answer: Any = convert_exception_to_response(HealthMiddleware(_nothing_else))
+
+    def get_response(self, request: HttpRequest) -> HttpResponseBase:
+        """The answer of the health check."""
+        answer: HttpResponseBase = self._answer(request)
+        return answer
+
+
+def _nothing_else(_request: HttpRequest) -> HttpResponseBase:
+    return HttpResponseNotFound("This listener answers /healthz, /readyz, /health/… and /metrics.\n", "text/plain")
+
+
+def serve(pages: Server, health: Server) -> None:
+    """Answer pages in this thread and health checks in another, until SIGTERM or SIGINT."""
+    _allow_open_files()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: pages.end())
+    threading.Thread(target=health.run, name="health", daemon=True).start()
+    logger.info("Listening at: http://%s (health: http://%s)", pages.address, health.address)
+    pages.run()
+    logger.info("Stopped.")
+
+
+def _allow_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if hard != resource.RLIM_INFINITY and hard < _FILES:
+        logger.warning(
+            "This process may open %d files, and %d connections may need %d. Raise the limit: ulimit -Hn %d.",
+            hard, MOST_CONNECTIONS, _FILES, _FILES,
+        )  # fmt: skip

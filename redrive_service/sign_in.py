@@ -1,0 +1,85 @@
+"""Signing in: whose address counts, and what a person is told who is locked out after wrong passwords.
+
+django-axes counts wrong passwords by user name and address, and refuses both together for a while.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.core.exceptions import ValidationError
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.utils.formats import date_format
+
+TOO_MANY_REQUESTS = 429
+
+
+class SignInForm(AdminAuthenticationForm):
+    """Django's form; it says so when no password is looked at."""
+
+    def get_invalid_login_error(self) -> ValidationError:
+        """What was wrong: the password, or that there were too many wrong ones before."""
+        if self.request is None or not getattr(self.request, "axes_locked_out", False):
+            return super().get_invalid_login_error()
+        return ValidationError(lock_message(self.request, self.cleaned_data["username"]), code="locked")
+
+
+def lock_message(request: HttpRequest, username: str) -> str:
+    """Why no password is looked at, until when, and how an administrator ends it sooner."""
+    address = client_address(request)
+    minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
+    failed = AccessAttempt.objects.filter(username=username, ip_address=address)
+    last = failed.aggregate(last=Max("attempt_time"))["last"]
+    until = (
+        f"until {date_format(last + settings.AXES_COOLOFF_TIME, 'Y-m-d H:i:s')} UTC"
+        if last
+        else f"for {minutes} minutes"
+    )
+    command = f".venv/bin/python manage.py axes_reset_ip_username {address} {shlex.quote(username)}"
+    return (
+        f"This user name is locked for your address ({address}) {until}: {settings.AXES_FAILURE_LIMIT} wrong passwords "
+        f"within {minutes} minutes. Wait until then, or have an administrator run: {command}"
+    )
+
+
+def locked_out(
+    _request: HttpRequest, response: HttpResponse, _credentials: Mapping[str, Any] | None = None
+) -> HttpResponse:
+    """The log-in page as it is, under the status that programs understand."""
+    response.status_code = TOO_MANY_REQUESTS
+    return response
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """Return the address that wrong passwords are counted for: the client's; of IPv6 its network of 64 bits.
+
+    Each of the REDRIVE_PROXY_COUNT proxies adds whom it was asked by to the end of X-Forwarded-For. What stands before
+    that, the client itself may have written, so it is not read.
+    """
+    peer = request.META.get("REMOTE_ADDR", "")
+    told = [word.strip() for word in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]
+    count = settings.PROXY_COUNT
+    client = told[-count] if 0 < count <= len(told) else peer
+    return _counted(client) or _counted(peer)
+
+
+def _counted(text: str) -> str | None:
+    host = text[1:].partition("]")[0] if text.startswith("[") else text
+    if host.count(":") == 1:  # an IPv4 address with a port
+        host = host.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address), 64), strict=False).network_address)
