@@ -73,9 +73,12 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'the queue it goes back to is not known; name it as an origin of ' || d.name
-                 || ', on its page in the admin or with add_dlq ' || d.name || ' --origin URL --confirm'
+                 || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --origin URL --confirm'
                  || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
+            WHEN t.id IS NULL AND o.removed_at IS NOT NULL AND %(need_lane)b::bool
+            THEN 'what it died in was taken away; name it again: manage.py add_dlq ' || d.name || ' --origin '
+                 || o.arn || ' --confirm'
             WHEN t.fifo AND NOT coalesce(p.system ? 'MessageGroupId', false)
             THEN 'the other target is FIFO, and the letter has no message group to be ordered by there'
             WHEN t.kind IN ('celery', 'bus') AND h.kind IS DISTINCT FROM t.kind

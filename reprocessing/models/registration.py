@@ -98,7 +98,7 @@ def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Differe
             raise
         raise DlqIsTaken(
             f"{proposal.name} was not written: somebody has just added it, or its queue under another name. "
-            "See redrive_status, and run this again."
+            "Run manage.py redrive_status, then this again."
         ) from error
     if any(one.field == "parked_head" for one in registered.differences):
         parking.let_go(DeadLetterQueue.objects.get(name=proposal.name).pk)
@@ -149,7 +149,7 @@ def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
     rows = {arn: targets.write(arn, values) for arn, values in proposal.targets.items()}
     rows |= targets.known(set(proposal.ways.values()) - rows.keys())
     for arn, target in proposal.ways.items():
-        Origin.objects.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target]})
+        Origin.every.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target], "removed_at": None})
     if proposal.default_origin:
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(
             default_origin=Origin.objects.get(dlq=dlq, arn=proposal.default_origin)

@@ -14,7 +14,7 @@ from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.difference import Difference
 from reprocessing.models.target import QUEUES
 from reprocessing.pipeline import examine
-from reprocessing.pipeline.diagnose import turns
+from reprocessing.pipeline.diagnose import configuration, turns
 from reprocessing.pipeline.diagnose.rights import lacking
 from reprocessing.pipeline.examine import Examination, Finding, Severity, Wanted
 from reprocessing.pipeline.examine.queues import AWS_MOVES
@@ -42,7 +42,14 @@ _NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
     """Everything that is to be said of it."""
-    found = [*turns.remarks(row, conf), *_regions(row), *_rights(row), *_besides(row), *_examined(row, conf)]
+    found = [
+        *turns.remarks(row, conf),
+        *configuration.remarks(row, conf),
+        *_regions(row),
+        *_rights(row),
+        *_besides(row),
+        *_examined(row, conf),
+    ]
     yield from found
     if all(one.grade is Grade.NOTE for one in found):
         yield well(row.name, "its queues, rights, policies and schedule are as they have to be.")
@@ -127,7 +134,8 @@ def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
         if (to := rule.target) is not None and to.kind in QUEUES and to.arn not in told:
             told.add(to.arn)
             why = f"The rule {rule.name} sends letters there, and they cannot go."
-            cure = f"Give the rule another queue (manage.py add_rule {rule.name} --to QUEUE), or disable it."
+            another = f"manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm"
+            cure = f"Give the rule another queue ({another}), or disable it."
             yield _Beside(QueueAddress(to.url, to.region, to.role_arn), why, cure)
 
 
@@ -148,7 +156,12 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
     try:
         found = examine.dlq(Wanted(name=row.name, origins=tuple(named)), conf)
     except QueueIsOutOfReach as error:
-        yield ill(row.name, str(error), "Nothing of it can be looked at or captured.", "Then run redrive_doctor again.")
+        yield ill(
+            row.name,
+            str(error),
+            "Nothing of it can be looked at or captured.",
+            "Then run manage.py redrive_doctor again.",
+        )
         return
     told = AWS_MOVES if row.native_at else None  # with the dlq's turns
     yield from (_found(row.name, one) for one in found.findings if told is None or not one.what.startswith(told))
@@ -158,7 +171,7 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
 def _found(name: str, one: Finding) -> Remark:
     cure = one.cure
     if one.severity is not Severity.NOTE and "--" in cure and "manage.py" not in cure:
-        cure += f" (options of manage.py add_dlq {name} … --confirm)"
+        cure += f" (options of manage.py add_dlq {name} --confirm)"
     return Remark(_GRADES[one.severity], name, one.what, "", cure)
 
 
