@@ -79,7 +79,7 @@ class DeadLetterQueue(models.Model):
     `native_to` (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet);
     `native_after` is when the newest such task before that had begun (while the dlq is ours: the newest whose end was
     seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `let_go_at`: since when letters of it may have
-    been moved.
+    been moved. `swept_through`: the last sweep looked at held copies up to this end of invisibility; null: at all.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -139,6 +139,7 @@ class DeadLetterQueue(models.Model):
     fence = models.BigIntegerField(default=0)
     unclean_until = models.DateTimeField(null=True, blank=True)
     drained_through = models.DateTimeField(null=True, blank=True)
+    swept_through = models.DateTimeField(null=True, blank=True)
     depth_visible = models.BigIntegerField(null=True, blank=True)
     depth_in_flight = models.BigIntegerField(null=True, blank=True)
     depth_at = models.DateTimeField(null=True, blank=True)
