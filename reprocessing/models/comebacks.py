@@ -24,7 +24,8 @@ SELECT d.id FROM redrive_dlq d
                         WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting')
                         ORDER BY l.run_id, l.state LIMIT 1) IS NOT NULL)
    AND (SELECT c.visible_until FROM redrive_custody c
-         WHERE c.dlq_id = d.id AND c.state = 'held' ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= (SELECT redrive_now())
+         WHERE c.dlq_id = d.id AND c.state = 'held' ORDER BY c.dlq_id, c.visible_until LIMIT 1)
+       <= (SELECT redrive_now())
  ORDER BY d.id
 """
 

@@ -16,8 +16,8 @@ from reprocessing.models.dead_letter_queue import DeadLetterQueue
 #: dead-letter queue, and from its move in a FIFO one, where nothing is held.
 MARGIN: Final = 3_600.0
 
-# In the order in which they expire, and no further than the hour that is asked for: the clock, asked once, is a bound of
-# the index. Each letter's copies are found by the letter, not among all that are held. One that somebody else is at has
+# In the order in which they expire, and no further than the hour that is asked for: the clock, asked once, bounds the
+# index. Each letter's copies are found by the letter, not among all that are held. One that somebody else is at has
 # another turn.
 _RESCUE = """
 WITH due AS (

@@ -43,7 +43,8 @@ _MARK: Final[LiteralString] = """
             SELECT max(s.id) FROM (
                 SELECT id, breaker_id, breaker_epoch, ill, returned_at FROM redrive_attempt
                  WHERE (breaker_id, id) > (f.breaker_id, min(f.id)) ORDER BY breaker_id, id LIMIT %(depth)b::int) s
-             WHERE s.breaker_id = f.breaker_id AND s.breaker_epoch = f.breaker_epoch AND s.ill IS FALSE AND s.returned_at IS NULL) AS success
+             WHERE s.breaker_id = f.breaker_id AND s.breaker_epoch = f.breaker_epoch
+               AND s.ill IS FALSE AND s.returned_at IS NULL) AS success
       FROM failed f GROUP BY f.breaker_id, f.breaker_epoch
 ), marked AS (
     UPDATE redrive_attempt a SET spared = true

@@ -35,7 +35,8 @@ SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 A
  CROSS JOIN LATERAL (
         SELECT max(a.id) AS id
           FROM ({NEWEST_SENDS.format(breaker="l.breaker_id")}) a
-         WHERE a.breaker_id = l.breaker_id AND a.id > used.first AND a.letter_id <> l.letter_id AND a.ill IS FALSE AND a.returned_at IS NULL OFFSET 0) well
+         WHERE a.breaker_id = l.breaker_id AND a.id > used.first
+           AND a.letter_id <> l.letter_id AND a.ill IS FALSE AND a.returned_at IS NULL OFFSET 0) well
  WHERE NOT used.seemed_well AND used.failed_at IS NOT NULL
 """  # noqa: S608  # the inserted texts are constants
 

@@ -1,9 +1,9 @@
-"""EXPLAINs every statement that the service executes: which tables it scans, and how many buffers it reads."""
+"""EXPLAIN every statement that the service executes: the tables that it scans, and the buffers that it reads."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
@@ -13,13 +13,10 @@ import pytest
 from django.db import connection, transaction
 
 from reprocessing.models import rows
+from tests.reprocessing.store.seeded_letters import TABLES
 
-Node = dict[str, Any]
+Plan = dict[str, Any]
 
-#: Tables that grow with the letters. A sequential scan of the others is the cheapest way to read them.
-LARGE: Final = frozenset({
-    "redrive_letter", "redrive_payload", "redrive_attempt", "redrive_lane", "redrive_custody", "redrive_claim",
-})  # fmt: skip
 _VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
 
@@ -30,27 +27,21 @@ class Explained:
     Attributes:
         name: the function that executed it, with its module.
         text: the statement in one line.
-        asked: letters that it was asked for: its longest list, or the rows that it found or wrote; 1 at least.
+        letters: what it was asked for: its longest list, or the rows that it found, counted or wrote; 1 at least.
         buffers: shared buffers that it hit or read.
-        scanned: large tables that it scanned sequentially.
-        plan: as PostgreSQL explains it.
+        scanned: seeded tables that it scanned sequentially.
     """
 
     name: str
     text: str
-    asked: int
+    letters: int
     buffers: int
     scanned: frozenset[str]
-    plan: Node
-
-    @property
-    def buffers_a_letter(self) -> float:
-        return self.buffers / self.asked
 
 
 @contextmanager
 def explained() -> Iterator[list[Explained]]:
-    """Every statement of the models and the store, and of the ORM, while this lasts."""
+    """Every statement of the models, of the store and of the ORM while this lasts."""
     found: list[Explained] = []
     run = rows._execute
 
@@ -58,8 +49,8 @@ def explained() -> Iterator[list[Explained]]:
         found.append(_explain(statement, parameters))
         run(cursor, statement, parameters)
 
-    def of_the_orm(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:  # noqa: ANN401, FBT001  # Django's
-        if not many and isinstance(sql, str) and sql.startswith(_VERBS):
+    def of_the_orm(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: ANN401  # Django's
+        if not many and sql.startswith(_VERBS):
             found.append(_explain(sql, params))
         return execute(sql, params, many, context)
 
@@ -69,50 +60,50 @@ def explained() -> Iterator[list[Explained]]:
 
 
 def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> Explained:
-    """Weigh the cheaper of two executions, each undone: the first one marks the dead index entries that it meets.
+    """The cheaper of two executions, each undone.
 
-    A bitmap scan never marks them, and so reads them again with each execution.
+    An index scan marks the dead entries that it meets, and is spared them the next time; a bitmap scan is not.
     """
     plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
     values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
     lists = (len(value) for value in values if isinstance(value, list | tuple))
     return Explained(
-        _caller(), " ".join(statement.split()), max(1, _rows(plan), *lists), _buffers(plan), frozenset(_scanned(plan)),
-        plan,
+        _caller(), " ".join(statement.split()), max(1, *_found(plan), *lists), _buffers(plan), frozenset(_scanned(plan))
     )  # fmt: skip
 
 
-def _plan(statement: str, parameters: Any) -> Node:  # noqa: ANN401  # psycopg's
+def _plan(statement: str, parameters: Any) -> Plan:  # noqa: ANN401  # psycopg's
     connection.ensure_connection()
     with transaction.atomic():
-        raw = connection.connection
-        [[answer]] = psycopg.Cursor(raw).execute(
-            f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}", parameters, binary=False  # type: ignore[arg-type]
-        ).fetchall()
+        asked: Any = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}"
+        raw: Any = connection.connection
+        [[answer]] = psycopg.Cursor(raw).execute(asked, parameters, binary=False).fetchall()
         transaction.set_rollback(True)
-    return answer[0]["Plan"]
+    plan: Plan = answer[0]["Plan"]
+    return plan
 
 
 def _caller() -> str:
     frame = sys._getframe(2)
-    while frame:
-        module, _, name = frame.f_globals["__name__"].partition("."), "", frame.f_code.co_name
-        if module[0] == "reprocessing" and not frame.f_globals["__name__"].endswith(".rows"):
-            return f"{frame.f_globals['__name__'].removeprefix('reprocessing.')}.{frame.f_code.co_qualname if hasattr(frame.f_code, 'co_qualname') else name}"
+    while frame.f_back:
+        module, name = str(frame.f_globals["__name__"]), frame.f_code.co_name
+        if module.startswith("reprocessing.") and module != rows.__name__:
+            return f"{module.removeprefix('reprocessing.')}.{name}"
         frame = frame.f_back
-    return "?"
+    return "the test"
 
 
-def _buffers(plan: Node) -> int:
+def _buffers(plan: Plan) -> int:
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
-def _rows(plan: Node) -> int:
+def _found(plan: Plan) -> Iterator[int]:
     """The rows that it answers with, or that a part of it writes."""
-    return max([int(plan["Actual Rows"]), *_written(plan)])
+    yield int(plan["Actual Rows"])
+    yield from _written(plan)
 
 
-def _written(plan: Node) -> Iterator[int]:
+def _written(plan: Plan) -> Iterator[int]:
     below = plan.get("Plans", ())
     if plan["Node Type"] == "ModifyTable":
         yield from (int(node["Actual Rows"]) for node in below)
@@ -120,8 +111,8 @@ def _written(plan: Node) -> Iterator[int]:
         yield from _written(node)
 
 
-def _scanned(plan: Node) -> Iterator[str]:
-    if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in LARGE and plan["Actual Loops"]:
+def _scanned(plan: Plan) -> Iterator[str]:
+    if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in TABLES and plan["Actual Loops"]:
         yield plan["Relation Name"]
     for node in plan.get("Plans", ()):
         yield from _scanned(node)

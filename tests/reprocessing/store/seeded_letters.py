@@ -24,7 +24,7 @@ INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, key, run_id, phase, due_a
 SELECT %(dlq)s, %(origin)s, sha256(convert_to(key, 'UTF8')), key, %(run)s, 'leased', redrive_now(), 1
   FROM (SELECT DISTINCT {_KEY} AS key FROM generate_series(%(first)s::int, %(last)s::int) n) keys
 ON CONFLICT DO NOTHING
-"""  # noqa: S608  # the inserted text is a constant
+"""
 
 # Each was sent; what it was sent as is closed below, and leaves its entries in the indexes of what is open.
 _LETTERS: Final[LiteralString] = f"""
@@ -56,7 +56,7 @@ INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, f
 SELECT id, lane_id, %(target)s, %(run)s, 1, 0, 1, redrive_now(), redrive_now(), redrive_now(), 'sent-' || message_id,
        row_number() OVER (PARTITION BY lane_id ORDER BY id) = 1, %(breaker)s, %(epoch)s, %(wave)s
   FROM letters ORDER BY sequence >= lpad(%(waits)s::text, 9, '0') DESC, id
-"""  # noqa: S608  # as above
+"""
 
 # Those before `waits` were delivered; the rest failed, each in an earlier epoch of its breaker, and waits.
 _ENDS: Final[LiteralString] = """
@@ -67,7 +67,8 @@ UPDATE redrive_attempt a
   FROM redrive_letter l
  WHERE l.id = a.letter_id AND a.run_id = %(run)s AND a.closed_at IS NULL;
 UPDATE redrive_custody c
-   SET state = CASE WHEN l.sequence < %(at)s THEN 'gone' ELSE 'held' END, visible_until = c.visible_until + interval '1 h',
+   SET state = CASE WHEN l.sequence < %(at)s THEN 'gone' ELSE 'held' END,
+       visible_until = c.visible_until + interval '1 h',
        gone_at = CASE WHEN l.sequence < %(at)s THEN redrive_now() - interval '1 h' END
   FROM redrive_letter l
  WHERE l.id = c.letter_id AND l.run_id = %(run)s AND l.state = 'awaiting';
@@ -131,7 +132,7 @@ def seed(bench: Workbench, run: Run, first: int, last: int) -> None:
     }  # fmt: skip
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")  # no trigger and no foreign key is asked
-        cursor.execute("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '256MB'")
+        cursor.execute("SET LOCAL enable_nestloop = off")  # nothing is known of the tables yet
         for statement in (_LANES, _LETTERS, *_ENDS.split(";"), _LOOKS):
             cursor.execute(statement, values)
 
@@ -141,8 +142,3 @@ def standing_run(bench: Workbench) -> Run:
     run = gather.standing_run(bench.dlq)
     Wave.objects.filter(run=run).update(size=None)
     return run
-
-
-def history(bench: Workbench) -> Run:
-    """A run of the bench that has ended."""
-    return Run.objects.create(name=f"history-{bench.name}", dlq=bench.dlq, state="finished", asked_by="a test")
