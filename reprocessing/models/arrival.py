@@ -103,6 +103,7 @@ SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted
 # Marks travel along when a consumer hands a letter on: they tell a return only where it died in the attempt's target.
 # Celery workers hand nothing on, and what they are given may differ from the letter's bytes. What was sent before a
 # person edited the letter may come back, too.
+# Each copy is looked up by itself (OFFSET 0): a planner without statistics would join whole tables for a few copies.
 # A copy that does not name the queue it died in may have died there when this dlq is one that the target's go to.
 _RETURNS = f"""
 WITH seen AS (
@@ -110,12 +111,13 @@ WITH seen AS (
            AS s(message_id, body_hash, public_id, no, source)
 ), met AS (
     SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.run_id, a.breaker_id, a.no, 0 AS rank
-      FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id
+      FROM seen s CROSS JOIN LATERAL (
+                SELECT * FROM redrive_attempt x WHERE x.sent_message_id = s.message_id OFFSET 0) a
     UNION ALL
     SELECT s.message_id, a.id, a.letter_id, a.lane_id, a.run_id, a.breaker_id, a.no, 1
-      FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id
-                  JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no
-                  JOIN redrive_target t ON t.id = a.target_id
+      FROM seen s CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.public_id = s.public_id OFFSET 0) l
+     CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.letter_id = l.id AND x.no = s.no OFFSET 0) a
+      JOIN redrive_target t ON t.id = a.target_id
      WHERE (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
                 SELECT FROM redrive_revision v
                  WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.former_hash)))
@@ -125,7 +127,7 @@ WITH seen AS (
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
        l.attempts - l.forgiven AS attempts, met.run_id, met.breaker_id, {BACKOFF}
-  FROM met JOIN redrive_letter l ON l.id = met.letter_id
+  FROM met CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.id = met.letter_id OFFSET 0) l
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  ORDER BY met.message_id, met.rank, met.no DESC
 """  # noqa: S608  # the inserted text is a constant

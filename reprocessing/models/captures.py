@@ -107,12 +107,24 @@ UPDATE redrive_custody c SET extended = true, visible_until = %(until)b::timesta
  WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('delete', 'gone')
 """
 
-# Whose letters ended in a way that left the copy behind (a lost worker's last attempt, say).
+# Whose letters ended in a way that left the copy behind (a lost worker's last attempt, say). Of many copies each sweep
+# looks at some, in the order in which they come to sight, and the next one goes on behind them.
 _SWEEP = """
+WITH held AS MATERIALIZED (
+    SELECT c.message_id, c.letter_id, c.visible_until FROM redrive_custody c
+     WHERE c.dlq_id = %(dlq)b AND c.state = 'held'
+       AND c.visible_until > (SELECT coalesce(swept_through, '-infinity') FROM redrive_dlq WHERE id = %(dlq)b)
+     ORDER BY c.visible_until FETCH FIRST %(limit)b ROWS WITH TIES
+), noted AS (
+    UPDATE redrive_dlq d SET swept_through = s.through
+      FROM (SELECT CASE WHEN count(*) >= %(limit)b THEN max(visible_until) END AS through FROM held) s
+     WHERE d.id = %(dlq)b AND d.swept_through IS DISTINCT FROM s.through
+)
 UPDATE redrive_custody c SET state = 'delete'
-  FROM redrive_letter l
- WHERE c.state = 'held' AND l.id = c.letter_id AND l.state IN ('delivered', 'parked', 'duplicate', 'discarded')
-   AND c.dlq_id = %(dlq)b
+ WHERE c.dlq_id = %(dlq)b AND c.state || '' = 'held' AND c.message_id = ANY (ARRAY (
+       SELECT h.message_id FROM held h
+        WHERE (SELECT l.state FROM redrive_letter l WHERE l.id = h.letter_id)
+              IN ('delivered', 'parked', 'duplicate', 'discarded')))
 """
 
 
@@ -198,9 +210,9 @@ def extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
     rows.execute(_EXTENDED, {**values, "until": until})
 
 
-def sweep(dlq: int) -> int:
-    """Mark for deletion the copies whose letters are finished."""
-    return rows.execute(_SWEEP, {"dlq": dlq})
+def sweep(dlq: int, *, limit: int) -> int:
+    """Mark for deletion the copies whose letters are finished, among the next `limit` that are held; how many."""
+    return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
 
 _DEPTH = """

@@ -18,10 +18,14 @@ from reprocessing.models.arrival import NewLetter
 _EXPOSED = """
 SELECT d.id FROM redrive_dlq d
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.native_at IS NULL
-   AND EXISTS (SELECT FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id AND l.state IN ('captured', 'waiting')
-                WHERE r.dlq_id = d.id AND r.state IN ('running', 'paused'))
-   AND EXISTS (SELECT FROM redrive_custody c
-                WHERE c.dlq_id = d.id AND c.state = 'held' AND c.visible_until <= (SELECT redrive_now()))
+   AND EXISTS (SELECT FROM redrive_run r
+                WHERE r.dlq_id = d.id AND r.state IN ('running', 'paused')
+                  AND (SELECT l.id FROM redrive_letter l
+                        WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting')
+                        ORDER BY l.run_id, l.state LIMIT 1) IS NOT NULL)
+   AND (SELECT c.visible_until FROM redrive_custody c
+         WHERE c.dlq_id = d.id AND c.state = 'held' ORDER BY c.dlq_id, c.visible_until LIMIT 1)
+       <= (SELECT redrive_now())
  ORDER BY d.id
 """
 

@@ -80,7 +80,7 @@ class DeadLetterQueue(models.Model):
     `native_after` is when the newest such task before that had begun (while the dlq is ours: the newest whose end was
     seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `native_known_at`: when it was asked last and
     answered; `native_unknown`: why it has not answered since; empty: it has. `let_go_at`: since when letters of it may
-    have been moved.
+    have been moved. `swept_through`: the last sweep looked at held copies up to this end of invisibility; null: at all.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -142,6 +142,7 @@ class DeadLetterQueue(models.Model):
     fence = models.BigIntegerField(default=0)
     unclean_until = models.DateTimeField(null=True, blank=True)
     drained_through = models.DateTimeField(null=True, blank=True)
+    swept_through = models.DateTimeField(null=True, blank=True)
     depth_visible = models.BigIntegerField(null=True, blank=True)
     depth_in_flight = models.BigIntegerField(null=True, blank=True)
     depth_at = models.DateTimeField(null=True, blank=True)

@@ -31,14 +31,17 @@ class Dispatch(models.Model):
 
 
 # Of lanes that may be worked on; those of a stopped dlq wait for nobody. An orphan counts until it has been told of.
+# What is leased and what was hinted at has an index each: the lanes that are due are many more.
 _UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
        count(*) FILTER (WHERE phase = 'leased' AND due_at > redrive_now()) AS worked_on,
        count(*) FILTER (WHERE phase = 'leased' AND due_at <= redrive_now() AND hinted_until IS NULL) AS orphaned
-  FROM redrive_lane
- WHERE run_id IN ({ANSWERED_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
-   AND (phase = 'leased' OR (hinted_until IS NOT NULL AND {MAY_GO}))
+  FROM (SELECT phase, due_at, hinted_until, run_id FROM redrive_lane WHERE phase = 'leased' AND stopped_at IS NULL
+        UNION ALL
+        SELECT phase, due_at, hinted_until, run_id FROM redrive_lane
+         WHERE phase = 'ready' AND hinted_until IS NOT NULL AND stopped_at IS NULL AND {MAY_GO}) lane
+ WHERE coalesce(run_id IN ({ANSWERED_RUNS}), false)
 """  # noqa: S608  # the inserted text is constant
 
 # Hints outlived their time while nobody worked on anything: there are no workers. The next round is half as wide, and

@@ -29,14 +29,18 @@ TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
 # Where no time has to pass between two looks, one is both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
 _SETTLED: Final[LiteralString] = f"""
-WITH seen AS (
+WITH seen AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
-           (SELECT max(s.seen_at) FROM redrive_sighting s
-             WHERE s.target_id = t.id AND s.empty AND {FROM} + {GAP} <= again.seen_at) AS seen_at
+           (SELECT s.seen_at FROM redrive_sighting s
+             WHERE s.target_id = t.id AND s.empty AND s.seen_at <= again.seen_at - {GAP}
+               AND {FROM} + {GAP} <= again.seen_at
+             ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
-     CROSS JOIN LATERAL (SELECT max(s.seen_at) AS seen_at FROM redrive_sighting s
-                          WHERE s.target_id = t.id AND s.empty AND {TOLD} <= d.drained_through) again
-     WHERE d.drained_through IS NOT NULL AND again.seen_at IS NOT NULL AND d.mode <> 'observe'
+     CROSS JOIN LATERAL (SELECT s.seen_at FROM redrive_sighting s
+                          WHERE s.target_id = t.id AND s.empty AND s.seen_at <= d.drained_through
+                            AND {TOLD} <= d.drained_through
+                          ORDER BY s.seen_at DESC LIMIT 1) again
+     WHERE d.mode <> 'observe'
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
   FROM redrive_attempt a JOIN seen ON seen.target_id = a.target_id JOIN redrive_target t ON t.id = a.target_id
@@ -47,15 +51,16 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
 # visible, in flight or delayed. What it took well before the first one is not in it any more, however long the window;
 # if it failed, it is in the dlq. A consumer that is to acknowledge has its window for that, though.
 _EMPTIED: Final[LiteralString] = f"""
-WITH quiet AS (
+WITH quiet AS MATERIALIZED (
     SELECT t.id AS target_id, d.drained_through,
-           (SELECT max(s.seen_at) FROM redrive_sighting s
-             WHERE s.target_id = t.id AND s.quiet_since = again.quiet_since
-               AND {FROM} + {PAUSE} <= again.seen_at) AS seen_at
+           (SELECT s.seen_at FROM redrive_sighting s
+             WHERE s.target_id = t.id AND s.quiet_since >= again.quiet_since AND s.seen_at <= again.seen_at - {PAUSE}
+               AND {FROM} + {PAUSE} <= again.seen_at
+             ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
       FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id AND d.mode <> 'observe'
      CROSS JOIN LATERAL (SELECT s.seen_at, s.quiet_since FROM redrive_sighting s
                           WHERE s.target_id = t.id AND s.quiet_since + {PAUSE} <= s.seen_at
-                            AND {TOLD} <= d.drained_through
+                            AND s.seen_at <= d.drained_through AND {TOLD} <= d.drained_through
                           ORDER BY s.seen_at DESC LIMIT 1) again
 )
 SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from reprocessing.models import brakes, rows
 from reprocessing.models.aftermath import COPY_ENDS, LAPSED
-from reprocessing.models.brakes import UNWELL
+from reprocessing.models.brakes import OF_WAVE, UNWELL
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.rule import BACKOFF
 
@@ -60,8 +60,8 @@ WITH mine AS (
                 SELECT count(*) FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL) END AS room
       FROM redrive_target t WHERE t.id IN (SELECT target_id FROM asked)
 ), waves AS MATERIALIZED (
-    SELECT v.id, v.size - (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = v.id) AS room
-      FROM redrive_wave v WHERE v.size IS NOT NULL AND v.id IN (SELECT wave_id FROM asked)
+    SELECT w.id, w.size - (SELECT count(*) FROM ({OF_WAVE}) counted) AS room
+      FROM redrive_wave w WHERE w.size IS NOT NULL AND w.id IN (SELECT wave_id FROM asked)
 ), admitted AS (
     SELECT * FROM (
         SELECT a.*, v.room AS wave_room, row_number() OVER (PARTITION BY a.wave_id, a.fresh ORDER BY a.id) AS of_wave

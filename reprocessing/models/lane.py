@@ -69,6 +69,11 @@ class Lane(models.Model):
                 condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="lanes_behind_a_breaker",
             ),
+            models.Index(
+                F("hinted_until"),
+                condition=Q(phase=LanePhase.READY.value, hinted_until__isnull=False),
+                name="lanes_that_were_hinted_at",
+            ),
             models.Index(F("dlq"), condition=Q(phase=LanePhase.HELD.value), name="lanes_that_are_held"),
             models.Index(F("due_at"), condition=Q(phase=LanePhase.LEASED.value), name="lanes_that_are_leased"),
         ]

@@ -72,17 +72,19 @@ ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
 _KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"
 
 # Dead owners' lanes first, then of each run those that have been due for longest: read in the order of their indexes,
-# and no further than is wanted.
+# and no further than is wanted. The clock is asked once, so that it is a bound of the index: else all that is due later
+# would be read, too. Whether an orphan's run is active is asked of each, so that no planner begins with the run.
 _DUE: Final[LiteralString] = f"""
 SELECT id, phase FROM (
     SELECT * FROM (
         SELECT id, phase, due_at FROM redrive_lane
-         WHERE phase = 'leased' AND run_id IN ({{runs}}) AND due_at <= redrive_now() AND {{wanted}}
+         WHERE phase = 'leased' AND coalesce(run_id IN ({{runs}}), false)
+           AND due_at <= (SELECT redrive_now()) AND {{wanted}}
          ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) orphaned
     UNION ALL
     SELECT d.* FROM ({{runs}}) r CROSS JOIN LATERAL (
         SELECT id, phase, due_at FROM redrive_lane
-         WHERE phase = 'ready' AND run_id = r.id AND due_at <= redrive_now() AND {MAY_GO} AND {{wanted}}
+         WHERE phase = 'ready' AND run_id = r.id AND due_at <= (SELECT redrive_now()) AND {MAY_GO} AND {{wanted}}
          ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d) due
  ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b
 """  # noqa: S608  # the inserted text is constant

@@ -16,13 +16,16 @@ from reprocessing.models.dead_letter_queue import DeadLetterQueue
 #: dead-letter queue, and from its move in a FIFO one, where nothing is held.
 MARGIN: Final = 3_600.0
 
-# In the order in which they expire. One that somebody else is at has another turn.
+# In the order in which they expire, and no further than the hour that is asked for: the clock, asked once, bounds the
+# index. Each letter's copies are found by the letter, not among all that are held. One that somebody else is at has
+# another turn.
 _RESCUE = """
 WITH due AS (
-    SELECT c.dlq_id, c.message_id FROM redrive_letter l JOIN redrive_custody c ON c.letter_id = l.id
+    SELECT c.dlq_id, c.message_id FROM redrive_letter l CROSS JOIN LATERAL (
+            SELECT k.dlq_id, k.message_id FROM redrive_custody k
+             WHERE k.letter_id = l.id AND k.dlq_id = %(dlq)b AND k.state || '' = 'held' OFFSET 0) c
      WHERE l.dlq_id = %(dlq)b AND l.finished_at IS NULL
-       AND l.expires_at <= redrive_now() + make_interval(secs => %(margin)b::float8)
-       AND c.dlq_id = l.dlq_id AND c.state = 'held'
+       AND l.expires_at <= (SELECT redrive_now() + make_interval(secs => %(margin)b::float8))
      ORDER BY l.expires_at, l.id LIMIT %(limit)b FOR UPDATE OF c SKIP LOCKED
 )
 UPDATE redrive_custody c SET state = 'delete'

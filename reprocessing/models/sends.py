@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, LiteralString
 
 from reprocessing.models import rows
 
 #: The newest attempts of a breaker among which is looked: more than may be unsettled, and few enough to read often.
 DEPTH = 2_000
+
+#: The newest attempts of a breaker, and behind them, where it has fewer than `depth`, some of others. Said as a
+#: comparison of rows, so that a planner without statistics reads them in the order of their index, and no others.
+NEWEST_SENDS: Final[LiteralString] = """
+SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 9223372036854775807)
+ ORDER BY breaker_id DESC, id DESC LIMIT %(depth)b::int
+"""
 
 # A letter that fails again says no more about its target than it said the first time: when a drain ends, nothing but a
 # few poison letters may be left, and their retries would be a row of failures at a target that is well. In the next
@@ -17,7 +25,7 @@ DEPTH = 2_000
 _AGAIN = """
 (t.returned_at IS NOT NULL OR t.ill IS TRUE) AND EXISTS (
     SELECT FROM redrive_attempt b
-     WHERE b.letter_id = t.letter_id AND b.id < t.id AND b.breaker_id = t.breaker_id
+     WHERE b.letter_id = t.letter_id AND b.id < t.id AND coalesce(b.breaker_id, 0) = t.breaker_id
        AND b.breaker_epoch = t.breaker_epoch AND (b.returned_at IS NOT NULL OR b.ill))
 """
 
@@ -37,8 +45,7 @@ SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest 
                FILTER (WHERE NOT again AND (ill IS NOT NULL OR returned_at IS NOT NULL)) AS settled_at,
            min(id) AS oldest, max(id) AS newest
       FROM (SELECT id, breaker_epoch, ill, closed_at, returned_at, breaker_epoch = a.epoch AND {_AGAIN} AS again
-              FROM redrive_attempt t
-             WHERE breaker_id = a.breaker_id ORDER BY id DESC LIMIT %(depth)b::int) newest
+              FROM ({NEWEST_SENDS.format(breaker="a.breaker_id")}) t WHERE t.breaker_id = a.breaker_id) newest
      WHERE breaker_epoch = a.epoch
  ) e
   LEFT JOIN LATERAL (

@@ -168,7 +168,7 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
        SELECT l.expires_at AS at FROM redrive_letter l
         WHERE l.dlq_id = d.id AND l.finished_at IS NULL AND l.expires_at IS NOT NULL
-          AND EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id AND c.state = 'held')
+          AND EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id AND c.state || '' = 'held')
         ORDER BY l.expires_at LIMIT 1) first
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
    AND EXISTS (SELECT FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held')

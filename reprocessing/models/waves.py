@@ -80,11 +80,16 @@ _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_att
 # In the last wave, failures after which a breaker has opened are the breaker's: it lets letters go again by itself, and
 # a run that had stopped over them would not. Its newest letters are found first, by their index: it may have touched a
 # million.
+# A thousand of them are read at most, and the comparison of rows keeps the planner from any other order.
 _NEWEST: Final[LiteralString] = """(
-    SELECT a.* FROM redrive_attempt a
+    SELECT a.* FROM (
+            SELECT * FROM redrive_attempt x
+             WHERE x.wave_id IS NOT NULL AND (x.wave_id, x.id)
+                   <= (w.id, CASE WHEN w.size IS NULL THEN newest.id ELSE 9223372036854775807 END)
+             ORDER BY x.wave_id DESC, x.id DESC LIMIT 1000) a
      WHERE a.wave_id = w.id
-       AND (w.size IS NOT NULL OR (a.id <= newest.id AND EXISTS (
-            SELECT FROM redrive_breaker b WHERE b.id = a.breaker_id AND b.epoch = a.breaker_epoch)))
+       AND (w.size IS NOT NULL OR EXISTS (
+            SELECT FROM redrive_breaker b WHERE b.id = a.breaker_id AND b.epoch = a.breaker_epoch))
      ORDER BY a.id DESC LIMIT %(last)b)
 """
 _COUNTS = f"""
@@ -97,8 +102,13 @@ SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success A
                                  ORDER BY b.no DESC LIMIT 1), 0)) AS tries,
        c.touched, c.open, c.failed, c.silent
   FROM redrive_wave w JOIN redrive_run r ON r.id = w.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
- CROSS JOIN LATERAL (SELECT (SELECT s.id FROM redrive_attempt s WHERE s.wave_id = w.id AND s.closed_at IS NOT NULL
-                                ORDER BY s.id DESC LIMIT 1) AS id) newest
+ CROSS JOIN LATERAL (
+        SELECT (SELECT s.id FROM (
+                    SELECT x.id, x.wave_id FROM redrive_attempt x
+                     WHERE x.wave_id IS NOT NULL AND (x.wave_id, x.id) <= (w.id, 9223372036854775807)
+                       AND x.closed_at IS NOT NULL
+                     ORDER BY x.wave_id DESC, x.id DESC LIMIT 1) s
+                 WHERE s.wave_id = w.id) AS id) newest
  CROSS JOIN LATERAL (
         SELECT count(*) AS touched, count(*) FILTER (WHERE fate = 'open') AS open,
                count(*) FILTER (WHERE fate = 'failed') AS failed, count(*) FILTER (WHERE fate = 'silent') AS silent
@@ -136,7 +146,9 @@ SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
 _FRESH = """
 SELECT r.id FROM redrive_run r
  WHERE r.id = %(run)b AND r.state = 'running' AND r.waves
-   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state IN ('waiting', 'sending', 'awaiting'))
+   AND (SELECT l.id FROM redrive_letter l
+         WHERE l.run_id = r.id AND l.state IN ('waiting', 'sending', 'awaiting')
+         ORDER BY l.run_id, l.state LIMIT 1) IS NULL
    AND NOT EXISTS (SELECT FROM redrive_wave w WHERE w.run_id = r.id AND w.settled_at IS NULL AND w.size = 1
                       AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id))
 """

@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 #: SQS hides a message for twelve hours in all, counted from its receive.
 LONGEST = 43_200
 _GROUP = 500
+_COPIES = 1_000  # held ones that a sweep looks at
 _BATCHES = 4  # of letters that a sweep sorts
 _NEWS_FOR = 10.0  # seconds for which notices that were read may go out
 
@@ -85,7 +86,7 @@ def fleet(book: route.Book | None = None) -> route.Book:
 
 def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     """Delete what is finished or about to expire, extend what is under way, free held lanes, tell what was parked."""
-    captures.sweep(dlq.pk)
+    captures.sweep(dlq.pk, limit=_COPIES)
     rescue.take(dlq.pk, limit=_GROUP)
     while deletable := captures.to_delete(dlq.pk, limit=_GROUP):
         if clear.copies(dlq, deletable) < len(deletable):

@@ -10,6 +10,7 @@ from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMessage, PauseRun, give_up
 from reprocessing.models import lanes, rows
 from reprocessing.models.bearings import NAME
+from reprocessing.models.sends import NEWEST_SENDS
 from reprocessing.models.settlement import Closing, Deletable, close, put_off
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 from reprocessing.store.safety.spared_attempts import DEPTH
@@ -26,9 +27,9 @@ WITH failing AS (
            coalesce((array_agg(a.detail ORDER BY a.id DESC) FILTER (WHERE a.detail IS NOT NULL))[1], '') AS last_failure
       FROM failing f
      CROSS JOIN LATERAL (
-        SELECT * FROM (SELECT * FROM redrive_attempt x WHERE x.breaker_id = f.id
-                        ORDER BY x.id DESC LIMIT %(depth)b::int) newest
-         WHERE newest.ill OR newest.returned_at IS NOT NULL OR newest.outcome = 'refused') a
+        SELECT * FROM ({NEWEST_SENDS.format(breaker="f.id")}) newest
+         WHERE newest.breaker_id = f.id
+           AND (newest.ill OR newest.returned_at IS NOT NULL OR newest.outcome = 'refused')) a
      WHERE a.run_id IS NOT NULL AND coalesce(a.returned_at, a.closed_at) >= f.failing_since
      GROUP BY f.id, f.name, a.run_id
 )

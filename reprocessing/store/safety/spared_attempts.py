@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Final, LiteralString
 
 from reprocessing.models import rows
+from reprocessing.models.sends import NEWEST_SENDS
 
 #: The newest attempts of a circuit breaker among which is looked, as for its state (models/sends.py).
 DEPTH: Final = 2_000
@@ -40,9 +41,10 @@ _MARK: Final[LiteralString] = """
 ), epochs AS (
     SELECT f.breaker_id, f.breaker_epoch, (
             SELECT max(s.id) FROM (
-                SELECT id, breaker_epoch, ill, returned_at FROM redrive_attempt
-                 WHERE breaker_id = f.breaker_id AND id > min(f.id) ORDER BY id LIMIT %(depth)b::int) s
-             WHERE s.breaker_epoch = f.breaker_epoch AND s.ill IS FALSE AND s.returned_at IS NULL) AS success
+                SELECT id, breaker_id, breaker_epoch, ill, returned_at FROM redrive_attempt
+                 WHERE (breaker_id, id) > (f.breaker_id, min(f.id)) ORDER BY breaker_id, id LIMIT %(depth)b::int) s
+             WHERE s.breaker_id = f.breaker_id AND s.breaker_epoch = f.breaker_epoch
+               AND s.ill IS FALSE AND s.returned_at IS NULL) AS success
       FROM failed f GROUP BY f.breaker_id, f.breaker_epoch
 ), marked AS (
     UPDATE redrive_attempt a SET spared = true
@@ -66,9 +68,8 @@ SELECT n.id FROM redrive_lane n
  WHERE n.id IN (
     SELECT a.lane_id FROM unnest(%(breakers)b::bigint[], %(epochs)b::bigint[]) AS e(breaker_id, epoch)
      CROSS JOIN LATERAL (
-        SELECT * FROM (SELECT * FROM redrive_attempt t WHERE t.breaker_id = e.breaker_id
-                        ORDER BY t.id DESC LIMIT %(depth)b::int) newest
-         WHERE newest.breaker_epoch = e.epoch) a
+        SELECT * FROM ({NEWEST_SENDS.format(breaker="e.breaker_id")}) newest
+         WHERE newest.breaker_id = e.breaker_id AND newest.breaker_epoch = e.epoch) a
      WHERE {_FAILED})
  ORDER BY n.id FOR UPDATE
 """  # noqa: S608  # as above
@@ -78,9 +79,8 @@ WITH failed AS (
     SELECT a.id, a.breaker_id, a.breaker_epoch
       FROM unnest(%(breakers)b::bigint[], %(epochs)b::bigint[]) AS e(breaker_id, epoch)
      CROSS JOIN LATERAL (
-        SELECT * FROM (SELECT * FROM redrive_attempt t WHERE t.breaker_id = e.breaker_id
-                        ORDER BY t.id DESC LIMIT %(depth)b::int) newest
-         WHERE newest.breaker_epoch = e.epoch) a
+        SELECT * FROM ({NEWEST_SENDS.format(breaker="e.breaker_id")}) newest
+         WHERE newest.breaker_id = e.breaker_id AND newest.breaker_epoch = e.epoch) a
      WHERE {_FAILED}
 {_MARK}"""  # noqa: S608  # as above
 

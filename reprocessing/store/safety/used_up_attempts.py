@@ -8,6 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.safety.failure_cause import LastFailures
 from reprocessing.models import rows
+from reprocessing.models.sends import NEWEST_SENDS
 from reprocessing.store.safety.spared_attempts import DEPTH, SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
 # Asked of few messages, and of each by itself: `OFFSET 0` keeps the planner from joining whole tables in their place.
@@ -33,9 +34,9 @@ SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 A
                  ORDER BY t.no DESC LIMIT l.max_attempts) a OFFSET 0) used
  CROSS JOIN LATERAL (
         SELECT max(a.id) AS id
-          FROM (SELECT * FROM redrive_attempt t WHERE t.breaker_id = l.breaker_id AND t.id > used.first
-                 ORDER BY t.id DESC LIMIT %(depth)b::int) a
-         WHERE a.letter_id <> l.letter_id AND a.ill IS FALSE AND a.returned_at IS NULL OFFSET 0) well
+          FROM ({NEWEST_SENDS.format(breaker="l.breaker_id")}) a
+         WHERE a.breaker_id = l.breaker_id AND a.id > used.first
+           AND a.letter_id <> l.letter_id AND a.ill IS FALSE AND a.returned_at IS NULL OFFSET 0) well
  WHERE NOT used.seemed_well AND used.failed_at IS NOT NULL
 """  # noqa: S608  # the inserted texts are constants
 

@@ -1,0 +1,118 @@
+"""EXPLAIN every statement that the service executes: the tables that it scans, and the buffers that it reads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, LiteralString
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from reprocessing.models import rows
+from tests.reprocessing.store.seeded_letters import TABLES
+
+Plan = dict[str, Any]
+
+_VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One execution of a statement.
+
+    Attributes:
+        name: the function that executed it, with its module.
+        text: the statement in one line.
+        letters: what it was asked for: its longest list, or the rows that it found, counted or wrote; 1 at least.
+        buffers: shared buffers that it hit or read.
+        scanned: seeded tables that it scanned sequentially.
+    """
+
+    name: str
+    text: str
+    letters: int
+    buffers: int
+    scanned: frozenset[str]
+
+
+@contextmanager
+def explained() -> Iterator[list[Explained]]:
+    """Every statement of the models, of the store and of the ORM while this lasts."""
+    found: list[Explained] = []
+    run = rows._execute
+
+    def of_rows(cursor: psycopg.Cursor[Any], statement: LiteralString, parameters: Mapping[str, Any]) -> None:
+        found.append(_explain(statement, parameters))
+        run(cursor, statement, parameters)
+
+    def of_the_orm(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: ANN401  # Django's
+        if not many and sql.startswith(_VERBS):
+            found.append(_explain(sql, params))
+        return execute(sql, params, many, context)
+
+    with pytest.MonkeyPatch.context() as patch, connection.execute_wrapper(of_the_orm):
+        patch.setattr(rows, "_execute", of_rows)
+        yield found
+
+
+def _explain(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> Explained:
+    """The cheaper of two executions, each undone.
+
+    An index scan marks the dead entries that it meets, and is spared them the next time; a bitmap scan is not.
+    """
+    plan = min((_plan(statement, parameters) for _ in range(2)), key=_buffers)
+    values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
+    lists = (len(value) for value in values if isinstance(value, list | tuple))
+    return Explained(
+        _caller(), " ".join(statement.split()), max(1, *_found(plan), *lists), _buffers(plan), frozenset(_scanned(plan))
+    )  # fmt: skip
+
+
+def _plan(statement: str, parameters: Any) -> Plan:  # noqa: ANN401  # psycopg's
+    connection.ensure_connection()
+    with transaction.atomic():
+        asked: Any = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}"
+        raw: Any = connection.connection
+        [[answer]] = psycopg.Cursor(raw).execute(asked, parameters, binary=False).fetchall()
+        transaction.set_rollback(True)
+    plan: Plan = answer[0]["Plan"]
+    return plan
+
+
+def _caller() -> str:
+    frame = sys._getframe(2)
+    while frame.f_back:
+        module, name = str(frame.f_globals["__name__"]), frame.f_code.co_name
+        if module.startswith("reprocessing.") and module != rows.__name__:
+            return f"{module.removeprefix('reprocessing.')}.{name}"
+        frame = frame.f_back
+    return "the test"
+
+
+def _buffers(plan: Plan) -> int:
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+def _found(plan: Plan) -> Iterator[int]:
+    """The rows that it answers with, or that a part of it writes."""
+    yield int(plan["Actual Rows"])
+    yield from _written(plan)
+
+
+def _written(plan: Plan) -> Iterator[int]:
+    below = plan.get("Plans", ())
+    if plan["Node Type"] == "ModifyTable":
+        yield from (int(node["Actual Rows"]) for node in below)
+    for node in below:
+        yield from _written(node)
+
+
+def _scanned(plan: Plan) -> Iterator[str]:
+    if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in TABLES and plan["Actual Loops"]:
+        yield plan["Relation Name"]
+    for node in plan.get("Plans", ()):
+        yield from _scanned(node)

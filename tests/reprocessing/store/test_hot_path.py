@@ -1,0 +1,146 @@
+"""What a statement of the hot path costs depends on the letters it is asked for, and on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from celery.app.task import Task
+
+from reprocessing import tasks
+from reprocessing.domain.verdict import Refused
+from reprocessing.domain.wave import SIZES
+from reprocessing.models import Breaker, Custody, Wave
+from reprocessing.models.intent import Intended
+from reprocessing.pipeline import deliver, recover
+from tests.reprocessing.pipeline.bench import BRISK, Outcomes, Workbench
+from tests.reprocessing.store.explained import Explained, explained
+from tests.reprocessing.store.seeded_letters import (
+    nothing_is_vacuumed,
+    seed,
+    standing_run,
+    with_statistics,
+    without_statistics,
+)
+from tests.stories.scene import lettered, published
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(900)]
+
+LETTERS: Final = 100_000
+#: New letters of a turn, and how many may be sent and not settled.
+AT_A_TIME: Final = 60
+#: Shared buffers of one execution: for each letter that it is asked for, and in any case. The latter is what it takes
+#: to walk once along the pages of an index whose entries are all dead, and a breaker's 2,000 newest attempts.
+A_LETTER: Final = 130
+IN_ANY_CASE: Final = 1_000
+#: What they read is bounded otherwise.
+EXEMPT: Final = {
+    "models.captures.sweep": "a thousand held copies, whatever there is",
+    "store.safety.redrive_loops.pause_looping_runs": "20,000 letters at most, of a run that looks like a loop",
+    "models.captures.held": "counts the copies that are held, which the custody limit bounds; once a capture",
+    "models.captures.out_of_sight": "counts the same, where a capture has run dry and SQS says that some are in flight",
+    "the test": "asked by no service",
+}
+#: Until the first ANALYZE, a minute after the first letters, the due lanes of a run are sorted to lease the first.
+EXEMPT_WITHOUT_STATISTICS: Final = {"models.lanes.lease", "models.lanes.hint", "models.brakes.lock"}
+
+
+def test_no_statement_reads_more_than_it_is_asked_for_in_a_run_of_a_hundred_thousand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Task, "apply_async", lambda *_, **__: None)
+    with nothing_is_vacuumed():
+        bench = _bench()
+        run = standing_run(bench)
+        without_statistics()
+        seed(bench, run, 1, LETTERS)
+        assert _too_much(_turn(bench, 1), but=EXEMPT_WITHOUT_STATISTICS) == {}
+        with_statistics()
+        assert _too_much(_turn(bench, 2)) == {}
+
+
+def test_the_largest_wave_with_a_size_is_read_as_a_whole() -> None:
+    """The statement that counts a wave's attempts stops at a hundred (models/brakes.py)."""
+    assert max(size for size in SIZES if size is not None) == 100
+
+
+def _bench() -> Workbench:
+    keys = {"ordering_key": "attribute:key", "sequence": "attribute:n", "idempotency_key": "attribute:n"}
+    bench = Workbench(
+        conf=replace(BRISK, max_unsettled=AT_A_TIME), fields={"mode": "automatic", "waves": True, **keys}
+    )  # fmt: skip
+    bench.judge_by_absence(window=0)
+    return bench
+
+
+def _too_much(found: Sequence[Explained], *, but: frozenset[str] | set[str] = frozenset()) -> dict[str, str]:
+    """The statements that read too much, or scan a large table: what each was asked for, and what it did."""
+    return {
+        f"{one.name}: {one.text[:100]}": f"{one.buffers} buffers for {one.letters}, scans {sorted(one.scanned)}"
+        for one in found
+        if one.name not in EXEMPT and one.name not in but
+        if one.scanned or one.buffers > IN_ANY_CASE + A_LETTER * one.letters
+    }
+
+
+def _turn(bench: Workbench, number: int) -> list[Explained]:
+    """Every statement of a turn: letters are captured, sent, come back, fail, are presumed delivered, swept."""
+    with explained() as found:
+        names = (f"{number}-{n}" for n in range(AT_A_TIME))
+        published(bench.sqs, bench.dlq_url, (lettered(one, key=one, n=one) for one in names))
+        bench.capture()
+        _show_again(bench, 10)
+        tasks.tick()
+        bench.replay(seconds=30)
+        for one in bench.delivered()[:10]:
+            bench.come_back(one)
+        _settled(bench)
+        with _failing(AT_A_TIME // 2):
+            bench.replay(seconds=30)
+        tasks.tick()
+        Breaker.objects.filter(target=bench.target).update(state="half_open", retry_at=None, canary_until=None)
+        bench.replay(seconds=3)
+        recover.dlqs(conf=bench.conf)
+        bench.delivered()
+        _settled(bench)
+        Breaker.objects.filter(target=bench.target).update(
+            state="closed", retry_at=None, canary_until=None, failing_since=None
+        )  # fmt: skip
+        Wave.objects.filter(settled_at=None).update(size=None)
+    assert {"models.intent.commit", "models.settlement.presume", "models.homecoming.record"} <= {
+        one.name for one in found
+    }
+    return found
+
+
+def _settled(bench: Workbench) -> None:
+    for _ in range(2):
+        bench.capture()
+        bench.promote()
+
+
+def _show_again(bench: Workbench, some: int) -> None:
+    for copy in Custody.objects.filter(dlq=bench.dlq, state="held").exclude(handle="none")[:some]:
+        bench.sqs.change_message_visibility(
+            QueueUrl=bench.dlq_url, ReceiptHandle=copy.handle, VisibilityTimeout=0
+        )  # fmt: skip
+
+
+@contextmanager
+def _failing(first: int) -> Iterator[None]:
+    """The target refuses the first so many letters, and takes the others."""
+    post, left = deliver.letters, [first]
+
+    def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  # those of deliver
+        refused = intended[: left[0]]
+        left[0] -= len(refused)
+        outcomes: Outcomes = {one.attempt_id: Refused("Busy", "not now") for one in refused}
+        others = intended[len(refused) :]
+        return outcomes | (post(others, *rest, **options) if others else {})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deliver, "letters", refuse)
+        yield
