@@ -140,7 +140,7 @@ def run(plan: Plan) -> dict[str, Any]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="redrive-webhook-") as folder, Stack(Path(folder)) as stack:
-        furnish(stack, {"LONG_POLL": 1, "HEALTH_HOSTS": [f"127.0.0.1:{port}"]})
+        furnish(stack, {"LONG_POLL": 1, "OUTBOUND_HOSTS": [f"127.0.0.1:{port}"]})
         command = [sys.executable, str(Path(__file__).with_name("endpoint.py")), str(port), str(plan.pause)]
         told = Server(
             name="endpoint", command=[*command, HANGING if plan.hang else ""], log=stack.folder / "endpoint.log",

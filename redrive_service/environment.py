@@ -58,7 +58,7 @@ class Environment:
     behind_proxy: bool
     proxy_count: int
     sign_in: SignIn
-    health_hosts: tuple[str, ...]
+    outbound_hosts: tuple[str, ...]
     place: str
     colour: str
     cloudwatch: str
@@ -85,7 +85,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         behind_proxy=(behind_proxy := reader.yes_or_no("BEHIND_TLS_PROXY")),
         proxy_count=reader.proxy_count(required=behind_proxy),
         sign_in=reader.sign_in(),
-        health_hosts=reader.health_hosts(),
+        outbound_hosts=reader.outbound_hosts(),
         place=reader.place(),
         colour=reader.colour(),
         cloudwatch=reader.cloudwatch(),
@@ -193,13 +193,20 @@ class _Reader:
             self.problems.append(f"CSRF_TRUSTED_ORIGINS holds something else than https://HOST. {cure}")
         return origins
 
-    def health_hosts(self) -> tuple[str, ...]:
-        hosts = self.words("REDRIVE_HEALTH_HOSTS")
+    def outbound_hosts(self) -> tuple[str, ...]:
+        hosts = self.words("REDRIVE_OUTBOUND_HOSTS")
+        self.refuse_the_old_name("REDRIVE_HEALTH_HOSTS", "REDRIVE_OUTBOUND_HOSTS")
         listed = allow_list(hosts)
         if isinstance(listed, Denied):
             cure = "List host names, addresses or networks: status.example.com, 10.1.2.3:8080"
-            self.problems.append(f"REDRIVE_HEALTH_HOSTS cannot be used: {listed.why}. {cure}")
+            self.problems.append(f"REDRIVE_OUTBOUND_HOSTS cannot be used: {listed.why}. {cure}")
         return hosts
+
+    def refuse_the_old_name(self, old: str, new: str) -> None:
+        """Say what to type instead; a value is repeated only if it is a list of hosts, and so no secret."""
+        if hosts := self.words(old):
+            value = "HOST,HOST:PORT" if isinstance(allow_list(hosts), Denied) else ",".join(hosts)
+            self.problems.append(f"{old} is called {new} now, since targets need it, too. Set instead: {new}={value}")
 
     def place(self) -> str:
         value = self.variables.get("REDRIVE_PLACE", "").strip() or self.variables.get("REDRIVE_MODE", "").strip()

@@ -158,7 +158,7 @@ LOGGING = {
 # What holds for every dlq (reprocessing/conf.py has the names and the defaults). The local SQS counts without delay and
 # answers at once; on AWS the defaults stand.
 REDRIVE: dict[str, Any] = {
-    "HEALTH_HOSTS": ENVIRONMENT.health_hosts,
+    "OUTBOUND_HOSTS": ENVIRONMENT.outbound_hosts,
     "SECRETS": ENVIRONMENT.secrets,
     "PLACE": ENVIRONMENT.place,
     "COLOUR": ENVIRONMENT.colour,

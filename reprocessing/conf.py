@@ -40,7 +40,7 @@ class Conf:
         hints_per_slot: untaken hints for each slot of a worker.
         hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
         history: how long finished letters and their attempts are kept.
-        health_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
+        outbound_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
             perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
         secrets: what signs letters to endpoints, by the names that targets know; see `domain.secret`. Never shown.
         place: the name of the environment that this service is for, shown on every page; `colour` is one of `COLOURS`.
@@ -66,7 +66,7 @@ class Conf:
     hint_life: timedelta = timedelta(seconds=5)
     hint_life_cap: timedelta = timedelta(seconds=60)
     history: timedelta = timedelta(days=90)
-    health_hosts: AllowList = field(default_factory=AllowList)
+    outbound_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     place: str = ""
     colour: str = "grey"

@@ -46,9 +46,15 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """A URL, or a listed host, that nobody may use; why."""
+    """A URL, or a listed host, that nobody may use.
+
+    Attributes:
+        why: a clause without its full stop.
+        cure: a sentence with the line to set, where setting one line is the cure; else empty.
+    """
 
     why: str
+    cure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,13 @@ class AllowList:
 
     names: frozenset[tuple[str, int | None]] = frozenset()
     networks: tuple[tuple[Network, int | None], ...] = ()
+
+    def with_endpoint(self, endpoint: Endpoint) -> str:
+        """Return the value of REDRIVE_OUTBOUND_HOSTS that lists this endpoint besides what is listed already."""
+        listed = [(name, port) for name, port in self.names]
+        listed += [(_written(network), port) for network, port in self.networks]
+        entries = sorted(host if port is None else f"{host}:{port}" for host, port in listed)
+        return ",".join([*entries, endpoint.authority])
 
     def admits(self, endpoint: Endpoint) -> bool:
         """Whether this host and port are listed."""
@@ -144,7 +157,11 @@ def read(url: str, allowed: AllowList) -> Endpoint | Denied:
     path = parts["path"] or "/"
     endpoint = Endpoint(scheme, host, port or _PORTS[scheme], path if path.startswith("/") else f"/{path}")
     if not allowed.admits(endpoint):
-        return Denied(f"{endpoint.authority} is not listed in REDRIVE_HEALTH_HOSTS")
+        line = f"REDRIVE_OUTBOUND_HOSTS={allowed.with_endpoint(endpoint)}"
+        return Denied(
+            f"{endpoint.authority} is not listed in REDRIVE_OUTBOUND_HOSTS",
+            f"Set {line} for the workers and for this process, and restart them.",
+        )
     return endpoint
 
 
@@ -154,6 +171,13 @@ def address(text: str) -> Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+def _written(network: Network) -> str:
+    """An entry of the list: a network, or the address that alone is in it, in brackets where it is IPv6."""
+    if network.num_addresses > 1:
+        return str(network)
+    return f"[{network[0]}]" if network.version == 6 else str(network[0])  # noqa: PLR2004  IPv6
 
 
 def _network(entry: str) -> tuple[Network, None] | Denied:

@@ -19,11 +19,11 @@ def refuse_unreachable(dlq: DeadLetterQueue) -> None:
     """
     view = conf.current()
     for target in Target.objects.filter(origins__dlq=dlq, kind=TargetKind.HTTP).distinct():
-        found = endpoint.read(target.url, view.health_hosts)
+        found = endpoint.read(target.url, view.outbound_hosts)
         if isinstance(found, Denied):
             raise CommandError(
                 f"Letters of {dlq.name} go to {target.url}, which this process may not reach: {found.why}. "
-                "Start it with REDRIVE_HEALTH_HOSTS as the workers have it."
+                f"{found.cure or 'Start it with REDRIVE_OUTBOUND_HOSTS as the workers have it.'}"
             )
         if target.secret and target.secret not in view.secrets:
             raise CommandError(

@@ -118,7 +118,7 @@ def _age(one: Check, said: float | Unknown) -> Finding:
 
 
 def _http(conf: Conf, some: list[Check]) -> list[Finding]:
-    return [web.check(one.subject, allowed=conf.health_hosts, expected=one.expected_status) for one in some]
+    return [web.check(one.subject, allowed=conf.outbound_hosts, expected=one.expected_status) for one in some]
 
 
 def _depth(some: list[Check]) -> list[Finding]:

@@ -53,7 +53,7 @@ class Wire:
     _clock: Callable[[], float] = field(default_factory=unslept)  # of before the next group's tokens
 
     def __post_init__(self) -> None:
-        self._stream = stream.borrow(self.conf.health_hosts, self.conf.open_requests)
+        self._stream = stream.borrow(self.conf.outbound_hosts, self.conf.open_requests)
 
     @property
     def open(self) -> int:

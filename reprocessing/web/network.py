@@ -48,6 +48,6 @@ def judged(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequenc
     if len(good) < len(found):
         return Denied(
             f"{asked.authority} stands for an address that is not public. "
-            "List that address or its network in REDRIVE_HEALTH_HOSTS, if it is meant"
+            "List that address or its network in REDRIVE_OUTBOUND_HOSTS, if it is meant"
         )
     return good[:_MOST_ADDRESSES]

@@ -233,10 +233,10 @@ UNUSABLE = [
     ("REDRIVE_SESSION_HOURS", "1.5", "REDRIVE_SESSION_HOURS must be a whole number from 1 to 336"),
     ("REDRIVE_SESSION_ENDS_WITH_BROWSER", "1", "REDRIVE_SESSION_ENDS_WITH_BROWSER must be yes or no"),
     (
-        "REDRIVE_HEALTH_HOSTS",
+        "REDRIVE_OUTBOUND_HOSTS",
         "https://status.example.com",
         (
-            "REDRIVE_HEALTH_HOSTS cannot be used: entry 1: it is no network; "
+            "REDRIVE_OUTBOUND_HOSTS cannot be used: entry 1: it is no network; "
             "write one such as 10.1.0.0/16, with nothing set behind its length"
         ),
     ),
@@ -311,8 +311,8 @@ def test_a_refusal_does_not_repeat_the_secret(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("REDRIVE_HEALTH_HOSTS", "status.example.com, postgres://hunter2:hunter2@db/redrive"),
-        ("REDRIVE_HEALTH_HOSTS", "whsec_hunter2="),
+        ("REDRIVE_OUTBOUND_HOSTS", "status.example.com, postgres://hunter2:hunter2@db/redrive"),
+        ("REDRIVE_OUTBOUND_HOSTS", "whsec_hunter2="),
         ("ALLOWED_HOSTS", "whsec_hunter2="),
         ("REDRIVE_REPLAY_QUEUE_URL", "https://hunter2:hunter2@sqs.eu-west-1.amazonaws.com/123456789012/redrive-replay"),
         ("REDIS_URL", "redis://:hunter2@cache/0?socket_timeout=nan"),
@@ -325,7 +325,21 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(name: str, value: str) -> N
     assert "hunter2" not in problem
 
 
-@pytest.mark.parametrize("name", ["REDRIVE_MODE", "BEHIND_TLS_PROXY", "CSRF_TRUSTED_ORIGINS", "REDRIVE_HEALTH_HOSTS"])
+@pytest.mark.parametrize(
+    ("hosts", "line"),
+    [
+        ("status.example.com, 10.1.2.3:8080", "REDRIVE_OUTBOUND_HOSTS=status.example.com,10.1.2.3:8080"),
+        ("postgres://hunter2:hunter2@db/redrive", "REDRIVE_OUTBOUND_HOSTS=HOST,HOST:PORT"),
+    ],
+)
+def test_the_old_name_of_the_outbound_hosts_is_refused_with_the_line_to_set(hosts: str, line: str) -> None:
+    assert problems({**COMPLETE, "REDRIVE_HEALTH_HOSTS": hosts}) == [
+        "REDRIVE_HEALTH_HOSTS is called REDRIVE_OUTBOUND_HOSTS now, since targets need it, too. "
+        f"Set instead: {line}"
+    ]
+
+
+@pytest.mark.parametrize("name", ["REDRIVE_MODE", "BEHIND_TLS_PROXY", "CSRF_TRUSTED_ORIGINS", "REDRIVE_OUTBOUND_HOSTS"])
 def test_what_is_optional_may_be_empty(name: str) -> None:
     assert read({**COMPLETE, name: ""}) == read(COMPLETE)
 
@@ -344,7 +358,7 @@ def test_what_is_optional_may_be_empty(name: str) -> None:
         ("AWS_DEFAULT_REGION", "eu-west-1"),
         ("REDRIVE_CONTROL_QUEUE_URL", "http://sqs:9324/000000000000/redrive-control"),
         ("CSRF_TRUSTED_ORIGINS", "https://redrive.example.com, https://*.example.com"),
-        ("REDRIVE_HEALTH_HOSTS", "status.example.com, 10.1.0.0/16, [fd00::1]:8080"),
+        ("REDRIVE_OUTBOUND_HOSTS", "status.example.com, 10.1.0.0/16, [fd00::1]:8080"),
     ],
 )
 def test_what_can_be_used_is_not_refused(name: str, value: str) -> None:

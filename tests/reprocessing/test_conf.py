@@ -40,7 +40,7 @@ def test_prices_are_dollars_for_a_million_requests() -> None:
 
 
 def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> None:
-    seen = conf.of({"HEALTH_HOSTS": ("status.example.com", "10.1.0.0/16")}).health_hosts
+    seen = conf.of({"OUTBOUND_HOSTS": ("status.example.com", "10.1.0.0/16")}).outbound_hosts
     asked = ["http://status.example.com/", "http://10.1.2.3/", "http://10.2.2.3/"]
     assert [isinstance(read(url, seen), Endpoint) for url in asked] == [True, True, False]
 
@@ -50,12 +50,12 @@ def test_the_hosts_that_health_checks_may_ask_are_read_as_a_list_of_them() -> No
     [
         ("status.example.com", "it must be a list of hosts"),
         ([1], "it must be a list of hosts"),
-        (["ok.example", "https://status.example.com"], "HEALTH_HOSTS: entry 2: it is no network; "),
+        (["ok.example", "https://status.example.com"], "OUTBOUND_HOSTS: entry 2: it is no network; "),
     ],
 )
 def test_a_host_that_is_not_clear_is_named(hosts: object, said: str) -> None:
     with pytest.raises(SettingsAreUnclear) as refusal:
-        conf.of({"HEALTH_HOSTS": hosts})
+        conf.of({"OUTBOUND_HOSTS": hosts})
     assert said in str(refusal.value)
 
 

@@ -59,7 +59,7 @@ class Command(Console):
         parser.add_argument("--target", type=words, metavar="QUEUE", help="one of its targets: a queue's name, or ARN")
         change = parser.add_mutually_exclusive_group()
         change.add_argument(
-            "--http", type=words, metavar="URL", help="this URL answers; its host is in REDRIVE_HEALTH_HOSTS"
+            "--http", type=words, metavar="URL", help="this URL answers; its host is in REDRIVE_OUTBOUND_HOSTS"
         )
         change.add_argument("--alarm", type=words, metavar="NAME", help="this CloudWatch alarm is in OK")
         change.add_argument("--max-depth", type=whole(0), metavar="N", help="the target holds at most N messages")
@@ -249,9 +249,9 @@ def _finding_in_json(found: Finding) -> dict[str, str]:
 
 
 def _url(url: str, status: int | None, view: Conf) -> Question:
-    read = endpoint.read(url, view.health_hosts)
+    read = endpoint.read(url, view.outbound_hosts)
     if isinstance(read, Denied):
-        raise CommandError(f"Nothing was changed: {url[:100]!a} may not be asked: {read.why}.")
+        raise CommandError(f"Nothing was changed: {url[:100]!a} may not be asked: {read.why}. {read.cure}".rstrip())
     if status is not None and 300 <= status < 400:  # noqa: PLR2004  redirects
         raise CommandError(f"{status} is a redirect, and none is followed: give the URL it leads to.")
     return Question(CheckKind.HTTP, url, expected_status=status)

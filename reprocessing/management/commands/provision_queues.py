@@ -29,6 +29,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # AWS: CreateQueue, Queue
 _LONGEST: Final = 80  # as above
 _KEY: Final = re.compile(r"[A-Za-z0-9:/_-]{1,256}")
 _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
+ON: Final = "on"
+#: What a person means as a yes or a no, and not as the name of a queue.
+_YES_OR_NO: Final = frozenset({ON, OFF, "yes", "no", "true", "false", "none", "null", "default", "1", "0"})
 _LONGEST_VISIBILITY: Final = 43_200
 
 
@@ -47,10 +50,11 @@ class Command(Console):
             "--own", action="store_true", help="the service's own queues, too, by their configured URLs"
         )
         parser.add_argument("--fifo", action="store_true", help="they are FIFO queues; a NAME with .fifo says so, too")
-        parser.add_argument("--dlq", type=queue_name, metavar="NAME", help="default: the queue's name and -dlq")
+        parser.add_argument("--dlq", type=clear_name, metavar="NAME", help="default: the queue's name and -dlq")
         parser.add_argument(
-            "--parking", type=queue_name, metavar="NAME", help='default: the queue\'s name and -parking; "off": none'
-        )
+            "--parking", type=parking, metavar="on|off|NAME", help='"on", the default: the queue\'s name and -parking; '
+            '"off": none',
+        )  # fmt: skip
         parser.add_argument(
             "--max-receives", type=whole(1, MOST_RECEIVES), metavar="N",
             help="receives before a message dies; default: as it is, and 5 of a new queue",
@@ -151,12 +155,13 @@ def refuse_own(name: str, queues: list[Wanted], region: str) -> None:
 def _family(options: dict[str, Any]) -> list[Wanted]:
     plain = options["name"].removesuffix(FIFO)
     ending = FIFO if options["fifo"] or options["name"].endswith(FIFO) else ""
-    names = {"dlq": options["dlq"] or f"{plain}-dlq", "parking": options["parking"] or f"{plain}-parking"}
+    lot = f"{plain}-parking" if options["parking"] in {None, ON} else options["parking"]
+    names = {"dlq": options["dlq"] or f"{plain}-dlq", "parking": lot}
     for option, name in names.items():
         if name.endswith(FIFO) and not ending:
             raise CommandError(f"--{option} {name} is a FIFO queue, and {plain} is none: say --fifo, or another name.")
     fitting = {of: name.removesuffix(FIFO) + ending for of, name in names.items()}
-    if options["parking"] == OFF:
+    if lot == OFF:
         fitting["parking"] = ""
     origin = Wanted(
         name=plain + ending,
@@ -195,6 +200,25 @@ def queue_name(text: str) -> str:
     if len(text) > _LONGEST:
         raise ArgumentTypeError(f"{text!r} has {len(text):,} characters: a queue's name has {_LONGEST} at most")
     return text
+
+
+def clear_name(text: str) -> str:
+    """The type of the name of a queue that is not there by default; a yes or a no is none."""
+    if text.lower().removesuffix(FIFO) in _YES_OR_NO:
+        raise ArgumentTypeError(f"{text!r} reads as a yes or a no; give the name of a queue")
+    return queue_name(text)
+
+
+def parking(text: str) -> str:
+    """The type of a parking queue: on, off or a name."""
+    if text in {ON, OFF}:
+        return text
+    if text.lower().removesuffix(FIFO) in _YES_OR_NO:
+        raise ArgumentTypeError(
+            f"{text!r} is neither on, off nor clearly a name; say on (NAME-parking), off (no parking queue), or the "
+            "name of a queue"
+        )
+    return queue_name(text)
 
 
 def key(text: str) -> str:

@@ -180,11 +180,11 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
     """An endpoint is one that may be reached, over TLS, and its secret is there."""
     if case.kind is not TargetKind.HTTP:
         return
-    found = endpoint.read(case.arn, conf.health_hosts)
+    found = endpoint.read(case.arn, conf.outbound_hosts)
     if isinstance(found, Denied):
         yield refuse(
             f"Letters may not be sent there: {found.why}.",
-            "REDRIVE_HEALTH_HOSTS lists the hosts that may be reached, for the workers and for this process.",
+            found.cure or "Correct the URL: https://HOST/PATH.",
         )
         return
     plain = f"{found.scheme}://{found.authority}{found.path}"
@@ -195,7 +195,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
     if found.scheme == "http":
         yield warn(
             "Letters go there in plain text, and nothing proves who answers: none goes unless its address lies in a "
-            "network that REDRIVE_HEALTH_HOSTS lists.",
+            "network that REDRIVE_OUTBOUND_HOSTS lists.",
             "Give it an https:// address.",
         )
     secret = case.value("secret")

@@ -43,7 +43,7 @@ def refused(*arguments: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def known() -> Any:  # noqa: ANN401  a generator
-    with override_settings(REDRIVE={"HEALTH_HOSTS": ["shop.example.com"], "SECRETS": {"shop": SECRET}}):
+    with override_settings(REDRIVE={"OUTBOUND_HOSTS": ["shop.example.com"], "SECRETS": {"shop": SECRET}}):
         yield
 
 
@@ -144,9 +144,24 @@ def test_a_name_that_means_two_targets_asks_for_the_arn(ask: Ask) -> None:
         ask("add_target", "ship", "--rate", "1")
 
 
-def test_a_host_that_is_not_listed_is_refused_with_the_cure() -> None:
-    assert refused("https://else.example.com/hook") == [
-        "Letters may not be sent there: else.example.com is not listed in REDRIVE_HEALTH_HOSTS."
+def test_a_host_that_is_not_listed_is_refused_with_the_line_to_set() -> None:
+    out = StringIO()
+    with pytest.raises(CommandError, match="nothing was written"):
+        call_command("add_target", "http://127.0.0.1:8199/hook", "--json", stdout=out)
+    (found,) = [one for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
+    assert (found["what"], found["cure"]) == (
+        "Letters may not be sent there: 127.0.0.1:8199 is not listed in REDRIVE_OUTBOUND_HOSTS.",
+        "Set REDRIVE_OUTBOUND_HOSTS=shop.example.com,127.0.0.1:8199 for the workers and for this process, and "
+        "restart them.",
+    )
+
+
+def test_a_url_that_cannot_be_read_is_not_told_to_be_listed() -> None:
+    out = StringIO()
+    with pytest.raises(CommandError, match="nothing was written"):
+        call_command("add_target", "https://u:p@shop.example.com/", "--json", stdout=out)
+    assert [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"] == [
+        "Correct the URL: https://HOST/PATH."
     ]
 
 

@@ -37,7 +37,7 @@ def dlq(add_row: AddRow, queue: Queue) -> DeadLetterQueue:
 def server(settings: Settings) -> Iterator[Server]:
     """A server that is well, and may be asked."""
     with serving(answering(status(200))) as running:
-        settings.REDRIVE = {"HEALTH_HOSTS": [f"127.0.0.1:{running.port}"]}
+        settings.REDRIVE = {"OUTBOUND_HOSTS": [f"127.0.0.1:{running.port}"]}
         yield running
 
 
@@ -146,7 +146,7 @@ def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQue
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("--http", "http://169.254.169.254/"), "169.254.169.254 is not listed in REDRIVE_HEALTH_HOSTS"),
+        (("--http", "http://169.254.169.254/"), "169.254.169.254 is not listed in REDRIVE_OUTBOUND_HOSTS"),
         (("--http", "http://a@b/"), "it carries credentials"),
         (("--http", "http://127.0.0.1/", "--alarm", "x"), "not allowed with argument"),
         (("--max-depth", "-1"), "not a whole number"),

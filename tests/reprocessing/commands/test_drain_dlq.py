@@ -70,8 +70,8 @@ def change(bench: Workbench, **values: object) -> None:
 @pytest.mark.parametrize(
     ("redrive", "missing"),
     [
-        ({}, "REDRIVE_HEALTH_HOSTS"),
-        ({"HEALTH_HOSTS": ["shop.example.com"]}, "REDRIVE_SECRETS"),
+        ({}, "REDRIVE_OUTBOUND_HOSTS"),
+        ({"OUTBOUND_HOSTS": ["shop.example.com"]}, "REDRIVE_SECRETS"),
     ],
 )
 def test_a_process_that_may_not_reach_the_target_sends_nothing_and_says_what_it_lacks(

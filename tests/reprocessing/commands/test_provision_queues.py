@@ -112,6 +112,20 @@ def test_without_a_parking_queue_none_is_made(ask: Ask, shelf: Shelf, name: str)
     assert shelf.names(name) == {name, f"{name}-dlq"}
 
 
+def test_parking_on_makes_the_parking_queue_of_the_default_name(ask: Ask, shelf: Shelf, name: str) -> None:
+    ask("provision_queues", name, "--parking", "on", "--confirm")
+    assert shelf.names(name) == {name, f"{name}-dlq", f"{name}-parking"}
+    assert shelf.names("on") == set()
+
+
+@pytest.mark.parametrize("said", ["On", "OFF", "yes", "no", "true", "none", "default", "off.fifo", "0"])
+def test_a_parking_queue_s_name_that_reads_as_a_yes_or_a_no_is_refused(said: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(f"{said!r} is neither on, off nor clearly a name; say on")):
+        call_command("provision_queues", "shop", "--parking", said)
+    with pytest.raises(CommandError, match=re.escape(f"{said!r} reads as a yes or a no; give the name of a queue")):
+        call_command("provision_queues", "shop", "--dlq", said)
+
+
 def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> None:
     ask("provision_queues", name, "--confirm")
     shelf.set(name, MessageRetentionPeriod="864000", VisibilityTimeout="77", KmsMasterKeyId="alias/shop")

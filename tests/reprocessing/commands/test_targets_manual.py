@@ -29,7 +29,7 @@ HOOK = "https://shop.example.com/hook"
 @pytest.fixture(autouse=True)
 def known() -> Iterator[None]:
     with override_settings(
-        REDRIVE={"HEALTH_HOSTS": ["shop.example.com"], "SECRETS": {"shop": "s" * 32}, "LONG_POLL": 0}
+        REDRIVE={"OUTBOUND_HOSTS": ["shop.example.com"], "SECRETS": {"shop": "s" * 32}, "LONG_POLL": 0}
     ):
         yield
 

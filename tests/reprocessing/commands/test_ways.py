@@ -34,7 +34,7 @@ SHIP, BILL = function("ship"), function("bill")
 
 @pytest.fixture(autouse=True)
 def known() -> Any:  # noqa: ANN401  a generator
-    with override_settings(REDRIVE={"HEALTH_HOSTS": ["shop.example.com"], "LONG_POLL": 0}):
+    with override_settings(REDRIVE={"OUTBOUND_HOSTS": ["shop.example.com"], "LONG_POLL": 0}):
         yield
 
 
@@ -185,7 +185,7 @@ def test_commands_alone_bring_a_function_s_letters_back_to_it_or_to_an_endpoint(
         monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", one.url)
         sqs.forget()
         hook = f"{one.url}/hook"
-        with override_settings(REDRIVE={"HEALTH_HOSTS": [hook.split("/")[2]], "LONG_POLL": 0}):
+        with override_settings(REDRIVE={"OUTBOUND_HOSTS": [hook.split("/")[2]], "LONG_POLL": 0}):
             add(ask, dlq, "--origin", SHIP)
             if elsewhere:
                 ask("add_target", hook, "--confirm")

@@ -59,7 +59,7 @@ def test_a_listed_host_is_found_however_it_is_written(url: str, endpoint: Endpoi
 def test_what_is_not_listed_is_named_with_the_setting(url: str) -> None:
     denied = read(url, listed(*LISTED))
     assert isinstance(denied, Denied)
-    assert denied.why.endswith("is not listed in REDRIVE_HEALTH_HOSTS")
+    assert denied.why.endswith("is not listed in REDRIVE_OUTBOUND_HOSTS")
 
 
 @pytest.mark.parametrize(
@@ -121,3 +121,18 @@ def test_what_the_standard_library_calls_private_is_never_public(one: IPv4Addres
 @given(st.text(alphabet="god127.x0[]:@/\\%#?-_ \r\n\0\u3002\uff0e\uff11\u0661\u00df\u200d\u2100", max_size=40))
 def test_no_text_is_read_as_a_host_that_is_not_listed(text: str) -> None:
     assert isinstance(read(f"http://{text}", AllowList()), Denied)
+
+
+def test_the_line_to_set_lists_what_is_listed_and_the_endpoint_and_is_read_again() -> None:
+    entries = ("status.example.com:8443", "10.1.0.0/16", "10.2.0.1:8080", "[fd00::1]:8080", "fd01::/64")
+    listed = allow_list(entries)
+    assert isinstance(listed, AllowList)
+
+    denied = read("https://[fd00::2]:444/hook", listed)
+
+    assert isinstance(denied, Denied)
+    line = denied.cure.split()[1].partition("=")[2]
+    assert sorted(line.split(",")) == sorted([*entries, "[fd00::2]:444"])
+    again = allow_list(line.split(","))
+    assert isinstance(again, AllowList)
+    assert read("https://[fd00::2]:444/hook", again) == Endpoint("https", IPv6Address("fd00::2"), 444, "/hook")

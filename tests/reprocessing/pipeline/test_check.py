@@ -38,7 +38,7 @@ def cloudwatch() -> Iterator[Any]:
 def conf(*hosts: str) -> Any:  # noqa: ANN401
     allowed = allow_list(hosts)
     assert isinstance(allowed, AllowList)
-    return replace(BRISK, health_hosts=allowed)
+    return replace(BRISK, outbound_hosts=allowed)
 
 
 def add(target: Target, kind: CheckKind, subject: str = "", **rest: Any) -> None:  # noqa: ANN401
@@ -118,7 +118,7 @@ def test_an_alarm_that_rings_is_not_well(cloudwatch: Any) -> None:  # noqa: ANN4
 def test_a_url_that_the_settings_do_not_list_is_unknown() -> None:
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    why = "it may not be asked: 127.0.0.1:1 is not listed in REDRIVE_HEALTH_HOSTS"
+    why = "it may not be asked: 127.0.0.1:1 is not listed in REDRIVE_OUTBOUND_HOSTS"
     assert looked(bench) == {"http": ("unknown", why)}
 
 

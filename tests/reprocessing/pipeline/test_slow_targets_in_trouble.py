@@ -119,7 +119,7 @@ def test_a_target_has_no_more_open_than_its_share_over_all_turns(endpoint: Endpo
 
 
 def test_streams_that_many_turns_left_are_closed(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    some = [stream.borrow(BRISK.health_hosts, 5) for _ in range(3)]
+    some = [stream.borrow(BRISK.outbound_hosts, 5) for _ in range(3)]
     closed: list[Stream] = []
 
     def close(one: Stream) -> None:

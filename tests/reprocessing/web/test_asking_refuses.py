@@ -65,7 +65,7 @@ def test_a_host_that_does_not_resolve_is_not_asked() -> None:
 
 def test_where_nothing_is_listed_nothing_is_asked_and_the_setting_is_named() -> None:
     found = web.check("http://good.example/", allowed=AllowList(), net=resolving(PUBLIC))
-    assert found == Unknown("it may not be asked: good.example is not listed in REDRIVE_HEALTH_HOSTS")
+    assert found == Unknown("it may not be asked: good.example is not listed in REDRIVE_OUTBOUND_HOSTS")
 
 
 def test_what_is_refused_is_listed_in_its_hundreds_and_once() -> None:

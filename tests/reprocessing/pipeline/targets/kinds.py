@@ -57,7 +57,7 @@ class Kind(ABC):
         with pytest.MonkeyPatch.context() as patch:  # what the test itself asks of SQS need not pass the gateway
             patch.setenv("AWS_ENDPOINT_URL_SQS", self.world.gateway.sqs)
             self.made = Workbench(
-                fifo=self.fifo, conf=replaced(BRISK, health_hosts=hosts),
+                fifo=self.fifo, conf=replaced(BRISK, outbound_hosts=hosts),
                 fields={"backoff_base": 60, "backoff_jitter": "none", **policy, **fields},
             )  # fmt: skip
         if row := self.row():
