@@ -77,10 +77,13 @@ def _reporter(request: HttpRequest) -> Reporter:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     found = reporters.of(token.strip()) if scheme.lower() == "bearer" else None
     if found is None:
-        why = "No reporter has this token. Send Authorization: Bearer TOKEN, with what manage.py add_reporter printed."
+        why = (
+            "No reporter has this token. Send Authorization: Bearer TOKEN, with what the command add_reporter printed."
+        )
         raise _Refused(HTTPStatus.UNAUTHORIZED, why, **{"WWW-Authenticate": "Bearer"})
     if found.revoked_at is not None:
-        why = f"The token of {found.name} was revoked. For another: manage.py add_reporter {found.name} --new-token."
+        another = f"manage.py add_reporter {found.name} --new-token --confirm"
+        why = f"The token of {found.name} was revoked. For another: {another}"
         raise _Refused(HTTPStatus.FORBIDDEN, why)
     return found
 

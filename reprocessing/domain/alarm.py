@@ -103,7 +103,7 @@ def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, re
     sooner = "" if queue.endswith(".fifo") else ", sooner by as long as it lay in its queue before it died"
     yield Alarm(
         name=f"{PREFIX}-{dlq}-messages-present", of=dlq,
-        means=f"Messages are in {queue}, visible or hidden. Look at the desk, or at redrive_status {dlq}.",
+        means=f"Messages are in {queue}, visible or hidden. Look at the desk, or run manage.py redrive_status {dlq}.",
         streams=(
             _of_queue("ApproximateNumberOfMessagesVisible", queue),
             _of_queue("ApproximateNumberOfMessagesNotVisible", queue),
@@ -140,12 +140,13 @@ def of_dlq(dlq: str, queue: str, origins: tuple[str, ...], *, namespace: str, re
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-capture-trouble", of=dlq,
-        means=f"Captures of {dlq} fail, or AWS's own redrive of it: redrive_status {dlq} says why.",
+        means=f"Captures of {dlq} fail, or AWS's own redrive of it: manage.py redrive_status {dlq} says why.",
         streams=(_own(metric.TROUBLE, ours, namespace, "Minimum"),), threshold=0, periods=5,
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-letters-get-old", of=dlq,
-        means=f"An unfinished letter of {dlq} was sent more than a day ago: nothing of it moves. Ask redrive_status.",
+        means=f"An unfinished letter of {dlq} was sent more than a day ago: nothing of it moves. Run "
+        f"manage.py redrive_status {dlq}.",
         streams=(_own(metric.OLDEST, ours, namespace, "Maximum"),), threshold=_DAY, period=5 * _MINUTE, periods=3,
     )  # fmt: skip
 
@@ -163,13 +164,14 @@ def of_service(*, namespace: str) -> Iterator[Alarm]:
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
         means="No worker has taken a task for five minutes, or none tells: beat, the workers, PostgreSQL or Redis is "
-        "down. Ask redrive_status, and the runbook.",
+        "down. Run manage.py redrive_status, and read the runbook.",
         streams=(_own(metric.CONSUMED, (("Queue", "redrive-control"),), namespace, "Maximum"),), threshold=300,
         periods=3, missing="breaching",
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-everything-stopped",
-        means="Everything has been stopped for an hour. Is it forgotten? resume_redrive --all --reason WHY --confirm.",
+        means="Everything has been stopped for an hour. Is it forgotten? Run "
+        "manage.py resume_redrive --all --reason WHY --confirm.",
         streams=(_own(metric.HALTED, (), namespace, "Minimum"),), threshold=0, period=5 * _MINUTE, periods=12,
     )  # fmt: skip
     yield Alarm(

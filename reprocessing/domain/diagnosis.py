@@ -76,7 +76,7 @@ def clock(where: str, ahead: timedelta, within: timedelta) -> Remark:
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."
     why = "Leases, the times letters are due, how long they have until SQS drops them, and signatures go by it."
-    cure = "Have both machines keep time (chronyc tracking, timedatectl), then run redrive_doctor again."
+    cure = "Have both machines keep time (chronyc tracking, timedatectl), then run manage.py redrive_doctor again."
     if off > _ILL:
         return ill(where, what, why, cure)
     return warn(where, what, why, cure) if off > _NOTICED else well(where, "they agree.")

@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
 
 from reprocessing.domain.errors import RedriveError
+from reprocessing.management.command_line import as_invoked
 from reprocessing.models import DeadLetterQueue
 
 #: Stands where `report_at_length` puts what it is given in pieces; no text that PostgreSQL holds has a zero byte.
@@ -47,6 +48,18 @@ class Console(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
         """Django's word for `answer`."""
+        try:
+            self.attempt(options)
+        except CommandError as error:
+            error.args = (as_invoked(str(error)),)
+            raise
+
+    def attempt(self, options: dict[str, Any]) -> None:
+        """Answer, or refuse in a sentence.
+
+        Raises:
+            CommandError: what is wrong, and the cure.
+        """
         refuse_what_is_no_text(options)
         try:
             self.answer(options)
@@ -65,8 +78,12 @@ class Console(BaseCommand):
         """Do what the command is for."""
         raise NotImplementedError
 
-    def say(self, text: str = "", *, ending: str = "\n") -> None:
-        """One line, or several, for whoever reads standard output; with another `ending`, a piece of one."""
+    def say(self, text: str = "") -> None:
+        """One line, or several, for whoever reads standard output."""
+        self.write(as_invoked(text))
+
+    def write(self, text: str, *, ending: str = "\n") -> None:
+        """Text as it is; with another `ending`, a piece of a line."""
         try:
             self.stdout.write(text, ending=ending)
             self.stdout.flush()
@@ -74,8 +91,8 @@ class Console(BaseCommand):
             self.heard = _silence()
 
     def report(self, found: object) -> None:
-        """One JSON object on one line."""
-        self.say(json.dumps(found, default=_in_json))
+        """One JSON object on one line; command lines in it begin with manage.py, however this was invoked."""
+        self.write(json.dumps(found, default=_in_json))
 
     def report_at_length(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
         """One JSON object on one line, of which one member, `LATER` in `found`, is still being read, piece by piece.
@@ -88,14 +105,14 @@ class Console(BaseCommand):
         for piece in pieces:
             text = json.dumps(piece, default=_in_json)
             if not ends:
-                self.say(head + text[0], ending="")
+                self.write(head + text[0], ending="")
                 ends = text[-1]
             if not self.heard:
                 return
             if piece:
-                self.say(between + text[1:-1], ending="")
+                self.write(between + text[1:-1], ending="")
                 between = ", "
-        self.say(ends + tail)
+        self.write(ends + tail)
 
 
 def refuse_what_is_no_text(options: dict[str, Any]) -> None:
@@ -145,7 +162,11 @@ def find(name: str) -> DeadLetterQueue:
     found = DeadLetterQueue.objects.filter(name=name).first()
     if found is None:
         known = ", ".join(DeadLetterQueue.objects.order_by("name").values_list("name", flat=True))
-        there_are = f"There are: {known}." if known else "None has been added yet: see add_dlq."
+        there_are = (
+            f"There are: {known}."
+            if known
+            else "None has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm"
+        )
         raise CommandError(f'No dlq is named "{name}". {there_are}')
     return found
 

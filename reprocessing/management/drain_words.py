@@ -51,7 +51,8 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         number = outlook.run.behind or len(outlook.behind)
         yield f"  behind          {number:,}: letters before them in their lanes are not part of this run. {ids}"
     for one in outlook.plans:
-        yield f"  planned         {counted(one.selected or 0, 'letter')}: {held_by(one)} (show_runs {outlook.dlq.name})"
+        many = counted(one.selected or 0, "letter")
+        yield f"  planned         {many}: {held_by(one)} (manage.py show_runs {outlook.dlq.name})"
     for one in outlook.paused:
         yield f"  paused          {waits_for(one)}"
     if gone := outlook.verified.gone:
@@ -59,13 +60,13 @@ def plan(outlook: Outlook, new: int) -> Iterable[str]:
         some = f"{len(gone):,} of {outlook.verified.asked:,} that lie in S3"
         yield f"  bodies gone     {some}: their consumer will fail. Put the objects back, or discard them. {ids}"
     if outlook.parked:
-        decide = "manage.py release_parked, discard_parked, or the parking lot in the admin"
+        decide = f"manage.py release_parked {outlook.dlq.name} --reason WHY shows them; or the parking lot"
         yield f"  parked          {counted(outlook.parked, 'letter')} {_verb(outlook.parked)} for a person: {decide}"
 
 
 def waits_for(run: Run) -> str:
     """What a paused run holds up."""
-    return f"{run.name} is paused, and letters behind its own wait for it (show_runs {run.dlq.name})."
+    return f"{run.name} is paused, and letters behind its own wait for it (manage.py show_runs {run.dlq.name})."
 
 
 def _ahead(outlook: Outlook, new: int) -> Iterable[str]:
@@ -108,7 +109,8 @@ def _target(one: Share, forecast: Forecast) -> Iterable[str]:
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
     """What would be faster, and with which command; nothing where nothing is told of it."""
     if ways:
-        yield f"      Most of that is waiting for outcomes, one after another. Faster would be (add_dlq {dlq} ...):"
+        said = f"Faster would be (options of manage.py add_dlq {dlq}):"
+        yield f"      Most of that is waiting for outcomes, one after another. {said}"
         yield from (f"      - {way}" for way in ways)
 
 
@@ -136,8 +138,8 @@ def too_slow(outlook: Outlook) -> str:
     return (
         f"{name}: its lanes are too long for their window. Before it is their turn, SQS drops {told}; "
         f"it drops the oldest {_until(outlook.prospect)}. Let a lane go on as soon as the target took its letter "
-        f"(add_dlq {name} --advance accepted), have its consumers acknowledge (--outcome acknowledged), or keep "
-        f"the messages in PostgreSQL alone (--delete-when captured)."
+        f"(manage.py add_dlq {name} --advance accepted --confirm), have its consumers acknowledge "
+        f"(--outcome acknowledged), or keep the messages in PostgreSQL alone (--delete-when captured)."
     )
 
 
@@ -249,9 +251,11 @@ def end(run: str, dlq: str, own: Tally, along: Mapping[str, Tally]) -> Iterable[
     tally = together([own, *along.values()])
     if tally.held:
         held = f"{counted(tally.held, 'letter')} of them {_verb(tally.held)}"
-        yield f"{held} behind a parked one or a rule, until a person decides about that: see redrive_status {dlq}."
+        shown = f"manage.py redrive_status {dlq} shows it."
+        yield f"{held} behind a parked one or a rule, until a person decides about that: {shown}"
     if tally.parked:
-        yield f"Parked letters wait for a person: manage.py release_parked {dlq} or discard_parked, or the parking lot."
+        shown = f"manage.py release_parked {dlq} --reason WHY shows them; or the parking lot."
+        yield f"Parked letters wait for a person: {shown}"
 
 
 def together(tallies: Iterable[Tally]) -> Tally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import threading
 import time
@@ -23,6 +22,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.highwater import HighWater
 from reprocessing.management import drain_words
+from reprocessing.management.command_line import as_invoked, command
 from reprocessing.management.console import Console, when
 from reprocessing.management.drain_words import together
 from reprocessing.management.reaching import refuse_unreachable
@@ -90,7 +90,7 @@ class Telling:
         """One line, now."""
         self._next = time.monotonic() + self._every
         with suppress(BrokenPipeError):
-            self._out.write(text, lambda plain: plain)
+            self._out.write(as_invoked(text), lambda plain: plain)
             self._out.flush()
 
     def seldom(self, text: Callable[[], str]) -> None:
@@ -103,11 +103,6 @@ def hands(stop: Callable[[], bool]) -> Hands:
     """What a drain in this process works with."""
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     return Hands(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
-
-
-def command(*words: object) -> str:
-    """A command line, to be copied into a shell."""
-    return shlex.join(["manage.py", *map(str, words)])
 
 
 def refuse(dlq: DeadLetterQueue, *, acts: bool) -> str:

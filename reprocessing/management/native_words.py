@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from reprocessing.domain.arn import name_of
+from reprocessing.management.command_line import command
 from reprocessing.management.console import when
 from reprocessing.management.drain_words import counted
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Mode
@@ -20,11 +20,6 @@ LOST = (
     "care: no breaker, no health check, no wave, no rule; what fails comes back to the dlq and may be moved again",
     "choice: all that is visible goes; what is in flight stays",
 )
-
-
-def command(*words: str) -> str:
-    """A command line, to be copied into a shell."""
-    return shlex.join(["manage.py", *words])
 
 
 def obstacles(dlq: DeadLetterQueue, found: Standing) -> Iterator[str]:

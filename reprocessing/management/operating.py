@@ -86,7 +86,11 @@ def find_run(name: str, *, standing: bool = True) -> Run:
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is None:
         last = Run.objects.filter(kind=RunKind.DRAIN).order_by("-pk").values_list("name", flat=True)[:_NAMED]
-        there_are = f"The last ones: {', '.join(last)}." if last else "None has been begun yet: see drain_dlq."
+        there_are = (
+            f"The last ones: {', '.join(last)}."
+            if last
+            else "None has been begun yet. Plan one: manage.py drain_dlq NAME, a dry run."
+        )
         raise CommandError(f'No run has the id "{name}". {there_are}')
     if run.kind == RunKind.STANDING and not standing:
         raise CommandError(

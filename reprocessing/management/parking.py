@@ -16,6 +16,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Count
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.management.command_line import DOCUMENTED
 from reprocessing.management.console import (
     Console,
     add_confirm,
@@ -151,7 +152,7 @@ class ParkingCommand(Console):
 
     def acting(self, options: dict[str, Any], mark: str) -> str:
         """The same command, as it acts."""
-        given = ["manage.py", type(self).__module__.rpartition(".")[2], options["name"], *filters(options)]
+        given = [DOCUMENTED, type(self).__module__.rpartition(".")[2], options["name"], *filters(options)]
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]
         given += ["--by", options["by"]] if options["by"] != whoever_is_here() else []

@@ -51,8 +51,9 @@ def report(found: Hold, counts: Sequence[Count], undrained: Sequence[str]) -> It
     if counts:
         yield (
             "Any of these may have been sent since the backup: what is replayed may be sent twice, under the same "
-            "idempotency key. To decide: manage.py after_restore resolve [NAME] --finished delivered|parked|replay "
-            "--unfinished replay|parked --unknown replay|parked --reason WHY --confirm"
+            "idempotency key. To decide, of all dlqs or of one: manage.py after_restore resolve --finished parked "
+            "--unfinished replay --unknown parked --reason WHY --confirm (delivered, parked or replay where finished; "
+            "replay or parked where unfinished or unknown)"
         )
     else:
         yield f"Nothing is undecided. {release(found, undrained)}"
@@ -65,7 +66,7 @@ def release(found: Hold, undrained: Sequence[str]) -> str:
     return (
         f"To let everything go on, when a capture of {', '.join(undrained)} that begins after "
         f"{when(found.in_sight_at)} has run dry: manage.py after_restore release --reason WHY --confirm; sooner with "
-        "--early, and what comes to sight later may be sent twice."
+        "--early added, and what comes to sight later may be sent twice."
     )
 
 

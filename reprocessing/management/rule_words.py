@@ -118,4 +118,5 @@ def standing(rule: Mapping[str, Any]) -> Iterable[str]:
         of = f"{rule['errs']:,} of {counted(rule['asked'] or 0, 'letter')}, which it holds"
         yield f"  {word}: it could not be asked about {of}: {rule['trouble']}"
         name = rule["name"]
-        yield f"  correct it with manage.py add_rule {name}, or manage.py disable_rule {name} --reason WHY --confirm"
+        yield f"  correct it: manage.py add_rule {name} --reason WHY shows it; or"
+        yield f"  disable it: manage.py disable_rule {name} --reason WHY --confirm"

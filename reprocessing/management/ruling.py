@@ -61,7 +61,11 @@ def find_rule(name: str) -> Rule:
     found = Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
     if found is None:
         known = ", ".join(Rule.objects.order_by("position", "id").values_list("name", flat=True))
-        there_are = f"There are: {known}." if known else "None has been made yet: see add_rule."
+        there_are = (
+            f"There are: {known}."
+            if known
+            else "None has been made yet. Make one: manage.py add_rule NAME --dlq DLQ --then hold --reason WHY shows it"
+        )
         raise CommandError(f'No rule is named "{name}". {there_are}')
     return found
 
@@ -143,7 +147,11 @@ def _rate_class(name: str) -> RateClass:
     found = RateClass.objects.filter(name=name).first()
     if found is None:
         known = ", ".join(RateClass.objects.order_by("name").values_list("name", flat=True))
-        there_are = f"There are: {known}." if known else "None has been made yet: see add_rate_class."
+        there_are = (
+            f"There are: {known}."
+            if known
+            else "None has been made yet. Make one: manage.py add_rate_class NAME --rate R --confirm"
+        )
         raise CommandError(f'No rate class is named "{name}". {there_are}')
     return found
 

@@ -25,11 +25,12 @@ def screen(found: Told) -> Iterable[str]:
     yield f"{when(found['now'])}"
     if found["held_after_restore"]:
         yield f"EVERYTHING IS HELD {_stopped(found['stopped'])}: PostgreSQL was restored from a backup."
-        yield "  nothing is sent; after_restore report tells what is known, resolve and release end it"
+        yield "  nothing is sent; manage.py after_restore report tells what is known, resolve and release end it"
     elif found["stopped"]:
-        yield f"EVERYTHING IS STOPPED {_stopped(found['stopped'])}: nothing is sent. resume_redrive --all lifts it."
+        resume = "manage.py resume_redrive --all --reason WHY --confirm"
+        yield f"EVERYTHING IS STOPPED {_stopped(found['stopped'])}: nothing is sent. To lift it: {resume}"
     if not found["dlqs"]:
-        yield "No dlq has been added yet: see add_dlq."
+        yield "No dlq has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm"
     for dlq in found["dlqs"]:
         yield ""
         yield from _dlq(dlq, found["now"])
@@ -47,7 +48,8 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
     following = f", next poll {when(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
     if dlq["stopped"]:
-        yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. resume_redrive {dlq['name']} lifts it."
+        resume = f"manage.py resume_redrive {dlq['name']} --reason WHY --confirm"
+        yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. To lift it: {resume}"
     yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  letters   {_counts(dlq['letters'])}"

@@ -122,7 +122,7 @@ def destination(text: str) -> Target:
     except QueueIsOutOfReach as error:
         raise CommandError(
             f"{text} is not known as a target, and cannot be reached as a queue ({error}) Add an endpoint, a function, "
-            f"a topic or a bus first: manage.py add_target {text}"
+            f"a topic or a bus first: manage.py add_target {text} --confirm"
         ) from error
 
 

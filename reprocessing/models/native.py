@@ -142,7 +142,8 @@ def in_words(one: Native) -> str:
     """Since when and why nothing of a dlq is captured or sent."""
     return (
         f"AWS moves its messages by itself since {one.at:%Y-%m-%d %H:%M:%S} UTC, as {one.by} asked "
-        f'("{one.reason}"): nothing of it is captured or sent until that ends. See native_redrive list.'
+        f'("{one.reason}"): nothing of it is captured or sent until that ends. '
+        "manage.py native_redrive list NAME shows how far it is."
     )
 
 

@@ -73,7 +73,7 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'the queue it goes back to is not known; name it as an origin of ' || d.name
-                 || ', on its page in the admin or with add_dlq ' || d.name || ' --origin URL --confirm'
+                 || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --origin URL --confirm'
                  || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
             WHEN t.fifo AND NOT coalesce(p.system ? 'MessageGroupId', false)

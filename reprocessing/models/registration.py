@@ -98,7 +98,7 @@ def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Differe
             raise
         raise DlqIsTaken(
             f"{proposal.name} was not written: somebody has just added it, or its queue under another name. "
-            "See redrive_status, and run this again."
+            "Run manage.py redrive_status, then this again."
         ) from error
     if any(one.field == "parked_head" for one in registered.differences):
         parking.let_go(DeadLetterQueue.objects.get(name=proposal.name).pk)

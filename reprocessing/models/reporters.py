@@ -51,7 +51,9 @@ def targets(names: Collection[str]) -> list[Target]:
 def _target(name: str, known: Collection[Target]) -> Target:
     found = [one for one in known if name in {one.arn, one.url}] or [one for one in known if str(one) == name]
     if len(found) != 1:
-        there_are = ", ".join(one.arn for one in found or known) or "none: see add_dlq"
+        there_are = (
+            ", ".join(one.arn for one in found or known) or "none; add one: manage.py add_dlq NAME --url URL --confirm"
+        )
         raise ReporterIsUnclear(
             f'{"More than one target is" if found else "No target is"} named "{name}". There are: {there_are}.'
         )
@@ -121,7 +123,11 @@ def find(name: str, *, locked: bool = False) -> Reporter:
     found = rows.filter(name=name).first()
     if found is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))
-        there_are = f"There are: {known}." if known else "None has been added yet: see add_reporter."
+        there_are = (
+            f"There are: {known}."
+            if known
+            else "None has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm"
+        )
         raise ReporterIsUnclear(f'No reporter is named "{name}". {there_are}')
     return found
 

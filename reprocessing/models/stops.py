@@ -201,7 +201,7 @@ def refuse_while_held() -> None:
         raise BackupIsUnreconciled(
             f'Everything is held since {one.since:%Y-%m-%d %H:%M:%S} UTC by {one.by} ("{one.reason}"): PostgreSQL was '
             "restored from a backup, and what was sent since is not known to it. Nothing was done. Look at "
-            "manage.py after_restore report, decide with after_restore resolve, and end it with after_restore release."
+            "manage.py after_restore report. Then decide (after_restore resolve) and end it (after_restore release)."
         )
 
 

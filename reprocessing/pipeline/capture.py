@@ -239,7 +239,7 @@ class _Capture:
         rows.whole(record)
         logger.warning(
             "%s: %d letters came back from attempts that PostgreSQL does not know: was it restored from a backup? See "
-            "manage.py after_restore.", self._dlq.name, len(found),
+            "manage.py after_restore report.", self._dlq.name, len(found),
         )  # fmt: skip
         self._done.returns += len(found)
         return [Deletable(self._dlq.pk, one.message_id, copies.pop(one.message_id).handle) for one in found]

@@ -138,7 +138,7 @@ def standing_still(run: Run) -> str:
     said = f"{run.name}: {run.why}" if by_itself else f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
     if run.state == RunState.PAUSED:
         return f"{said} To go on: manage.py resume_run {run.name} --reason WHY --confirm"
-    return f"{said} What it left goes along with the next run: manage.py drain_dlq {run.dlq.name}"
+    return f"{said} What it left goes along with the next run: manage.py drain_dlq {run.dlq.name}, a dry run."
 
 
 def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> None:

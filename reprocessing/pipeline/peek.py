@@ -74,7 +74,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     if capturing is None:
         raise DlqIsNotToBeRead(
             f"{dlq.name} is being captured at this moment, so its messages are out of sight. "
-            "See redrive_status, and try again."
+            f"Watch manage.py redrive_status {dlq.name}, and try again."
         )
     found: dict[str, Arrival] = {}
     answered = False
@@ -98,13 +98,14 @@ def _some(address: QueueAddress, most: int) -> dict[str, Arrival]:
 def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddress) -> None:
     if dlq.mode == Mode.OBSERVE:
         raise DlqIsNotToBeRead(
-            f"{dlq.name} is in mode observe: nothing is received from it. Say add_dlq {dlq.name} --mode manual first."
+            f"{dlq.name} is in mode observe: nothing is received from it. First: "
+            f"manage.py add_dlq {dlq.name} --mode manual --confirm"
         )
     onward = describe(address).redrive
     if onward:
         raise DlqIsNotToBeRead(
             f"{dlq.name} has a redrive policy of its own: messages that are looked at too often are moved to "
-            f"{onward.target_arn}. Capture it instead: drain_dlq {dlq.name} without --confirm."
+            f"{onward.target_arn}. Capture it instead: manage.py drain_dlq {dlq.name}, a dry run."
         )
 
 

@@ -247,6 +247,7 @@ def _count(answers: Sequence[_Answer]) -> None:
 def _tell(book: Book) -> None:
     for rule, erred, asked in book.trouble():
         logger.error(
-            "Rule %s could not be asked of %d of the last %d letters, which are held. Correct it (add_rule %s), or "
-            "disable it (disable_rule %s).", rule.name, erred, asked, rule.name, rule.name,
+            "Rule %s could not be asked of %d of the last %d letters, which are held. Correct it (manage.py add_rule "
+            "%s --reason WHY shows it), or disable it (manage.py disable_rule %s --reason WHY --confirm).",
+            rule.name, erred, asked, rule.name, rule.name,
         )  # fmt: skip

@@ -68,5 +68,5 @@ def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
     found = rows.whole(work)
     if found is None:
         return True
-    logger.error("Nothing is sent: %s See manage.py after_restore report.", found.reason)
+    logger.error("Nothing is sent: %s Run manage.py after_restore report.", found.reason)
     return False

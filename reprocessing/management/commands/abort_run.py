@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.draining import command, stop_of
+from reprocessing.management.command_line import command
+from reprocessing.management.draining import stop_of
 from reprocessing.management.operating import Operator, letters
 from reprocessing.models import Run, operations
 from reprocessing.models.operations import Moved
@@ -45,6 +46,6 @@ class Command(Operator):
             return [letters(run), f"NOT ABORTED: this was a dry run. {run.name} is aborted with --confirm{with_it}."]
         if plan:
             return [f"{run.name} was not started, and is given up: its letters are free again."]
-        again = command("drain_dlq", run.dlq.name)
+        again = f"manage.py drain_dlq {run.dlq.name}, a dry run."
         said = [letters(run), f"{run.name} is aborted. What is left of it goes along with the next run: {again}"]
         return [*said, stop_of(run.dlq)] if stops else said

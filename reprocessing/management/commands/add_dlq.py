@@ -223,7 +223,10 @@ def last_line(name: str, done: Registered, *, acted: bool) -> str:
     if not acted:
         return f"This was a dry run: {name} is {'added' if done.new else 'changed'} with --confirm."
     if done.new:
-        return f"{name} is added. Nothing of it is redriven yet: see peek_dlq {name} and drain_dlq {name}."
+        return (
+            f"{name} is added. Nothing of it is redriven yet: manage.py peek_dlq {name} looks into it, "
+            f"manage.py drain_dlq {name}, a dry run, plans."
+        )
     return f"{name} is changed."
 
 

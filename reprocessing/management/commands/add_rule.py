@@ -83,7 +83,8 @@ def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
             f"{row.name} is {'made' if new else 'changed'} and enabled: it decides about every letter of {where} whose "
             "turn it is."
         )
-    return f"{row.name} is {'made' if new else 'changed'}, and decides nothing until: manage.py enable_rule {row.name}"
+    enable = f"manage.py enable_rule {row.name} --reason WHY --confirm"
+    return f"{row.name} is {'made' if new else 'changed'}, and decides nothing until: {enable}"
 
 
 def _add_which(parser: CommandParser) -> None:

@@ -67,6 +67,6 @@ def _last_line(found: TargetCase, changes: list[Difference], *, acted: bool) -> 
     if not acted:
         return f"This was a dry run: {found.arn} is {word} with --confirm."
     if found.row is None:
-        say_so = f"manage.py add_dlq NAME --to {found.arn}"
+        say_so = f"manage.py add_dlq NAME --to {found.arn} --confirm"
         return f"{found.arn} is added. Nothing goes there yet: say so with {say_so}, or a rule."
     return f"{found.arn} is changed."

@@ -97,7 +97,9 @@ def chosen(dlq: DeadLetterQueue, name: str | None) -> list[Target]:
     by_rule = Q(rules__dlq=dlq) | Q(rules__isnull=False, rules__dlq=None)
     found = list(Target.objects.filter(Q(origins__dlq=dlq) | by_rule).distinct().order_by("pk"))
     if not found:
-        raise CommandError(f"{dlq.name} has no target yet: name its origin with add_dlq.")
+        raise CommandError(
+            f"{dlq.name} has no target yet. Name its origin: manage.py add_dlq {dlq.name} --origin ARN --confirm"
+        )
     named = [one for one in found if name in {None, one.arn, str(one)}]
     if not named:
         raise CommandError(f'{dlq.name} has no target named "{name}". It has: {", ".join(map(str, found))}.')

@@ -14,12 +14,12 @@ from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.selection import ALL, Selection
 from reprocessing.management import drain_words
+from reprocessing.management.command_line import command
 from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, words
 from reprocessing.management.draining import (
     Drainer,
     Interruption,
     Telling,
-    command,
     hands,
     refuse,
     refuse_moves,

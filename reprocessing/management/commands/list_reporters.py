@@ -42,4 +42,4 @@ class Command(Console):
             for target in row["targets"]:
                 self.say(f"  target      {target}")
         if not found:
-            self.say("No reporter has been added yet: see add_reporter.")
+            self.say("No reporter has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm")

@@ -10,8 +10,8 @@ from reprocessing import conf
 from reprocessing.domain import cost
 from reprocessing.domain.arn import Named, read
 from reprocessing.management import native_words
+from reprocessing.management.command_line import command
 from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find, when, whole
-from reprocessing.management.native_words import command
 from reprocessing.models import DeadLetterQueue, handover, native
 from reprocessing.models.handover import Standing
 from reprocessing.pipeline import hand_over

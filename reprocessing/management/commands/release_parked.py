@@ -68,7 +68,11 @@ def _target(name: str) -> int:
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(Target.objects.filter(named).order_by("arn")[:3])
     if len(found) != 1:
-        cure = "Name one of them by its ARN: " + ", ".join(one.arn for one in found) if found else "See add_target."
+        cure = (
+            "Name one of them by its ARN: " + ", ".join(one.arn for one in found)
+            if found
+            else "Add it: manage.py add_target ARN --confirm"
+        )
         raise CommandError(f'Nothing was done: {"several targets are" if found else "no target is"} "{name}". {cure}')
     if watched := DeadLetterQueue.objects.filter(arn=found[0].arn).first():
         raise CommandError(

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from reprocessing.management.command_line import command
 from reprocessing.management.console import add_confirm, add_json, whoever_is_here
-from reprocessing.management.draining import Drainer, Interruption, Telling, command, refuse, refuse_moves
+from reprocessing.management.draining import Drainer, Interruption, Telling, refuse, refuse_moves
 from reprocessing.management.operating import find_run
 from reprocessing.models import Run, progress
 from reprocessing.models.run import RunState

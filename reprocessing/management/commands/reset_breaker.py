@@ -106,7 +106,9 @@ def meant(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
     if some:
         return some
     if not found:
-        raise CommandError(f"{dlq.name} has no target yet: see add_dlq.")
+        raise CommandError(
+            f"{dlq.name} has no target yet. Name its origin: manage.py add_dlq {dlq.name} --origin ARN --confirm"
+        )
     there_are = ", ".join(str(one) for one in found)
     raise CommandError(f'"{named}" is no target of {dlq.name}. There are: {there_are}.')
 
@@ -123,6 +125,10 @@ def _class(name: str | None) -> RateClass | None:
     found = RateClass.objects.filter(name=name).first()
     if found is None:
         known = ", ".join(RateClass.objects.order_by("name").values_list("name", flat=True))
-        there_are = f"There are: {known}." if known else "There is none: see add_rate_class."
+        there_are = (
+            f"There are: {known}."
+            if known
+            else "There is none yet. Make one: manage.py add_rate_class NAME --rate R --confirm"
+        )
         raise CommandError(f'No class of letters is named "{name}". {there_are}')
     return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reprocessing.management.draining import command, stop_of
+from reprocessing.management.command_line import command
+from reprocessing.management.draining import stop_of
 from reprocessing.management.operating import Operator, letters
 from reprocessing.models import Run, native, operations
 from reprocessing.models.operations import Moved

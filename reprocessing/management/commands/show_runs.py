@@ -45,4 +45,7 @@ class Command(Console):
         if options["json"]:
             self.report({"runs": [run_words.in_json(one) for one in seen]})
         else:
-            self.say("\n\n".join("\n".join(run_words.lines(one)) for one in seen) or "There is no run. See drain_dlq.")
+            self.say(
+                "\n\n".join("\n".join(run_words.lines(one)) for one in seen)
+                or "There is no run. Plan one: manage.py drain_dlq NAME, a dry run."
+            )

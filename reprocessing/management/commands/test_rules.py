@@ -39,4 +39,4 @@ class Command(Console):
         else:
             self.say("\n".join(rule_words.shares(found, days=days)))
             if not some:
-                self.say("No rule holds: see add_rule and list_rules.")
+                self.say("No rule holds: manage.py list_rules shows those there are.")

@@ -127,7 +127,8 @@ def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
         if (to := rule.target) is not None and to.kind in QUEUES and to.arn not in told:
             told.add(to.arn)
             why = f"The rule {rule.name} sends letters there, and they cannot go."
-            cure = f"Give the rule another queue (manage.py add_rule {rule.name} --to QUEUE), or disable it."
+            another = f"manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm"
+            cure = f"Give the rule another queue ({another}), or disable it."
             yield _Beside(QueueAddress(to.url, to.region, to.role_arn), why, cure)
 
 
@@ -148,7 +149,12 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
     try:
         found = examine.dlq(Wanted(name=row.name, origins=tuple(named)), conf)
     except QueueIsOutOfReach as error:
-        yield ill(row.name, str(error), "Nothing of it can be looked at or captured.", "Then run redrive_doctor again.")
+        yield ill(
+            row.name,
+            str(error),
+            "Nothing of it can be looked at or captured.",
+            "Then run manage.py redrive_doctor again.",
+        )
         return
     told = AWS_MOVES if row.native_at else None  # with the dlq's turns
     yield from (_found(row.name, one) for one in found.findings if told is None or not one.what.startswith(told))
@@ -158,7 +164,7 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
 def _found(name: str, one: Finding) -> Remark:
     cure = one.cure
     if one.severity is not Severity.NOTE and "--" in cure and "manage.py" not in cure:
-        cure += f" (options of manage.py add_dlq {name} … --confirm)"
+        cure += f" (options of manage.py add_dlq {name} --confirm)"
     return Remark(_GRADES[one.severity], name, one.what, "", cure)
 
 

@@ -13,7 +13,7 @@ from reprocessing.pipeline.diagnose.rights import lacking
 from reprocessing.sqs import QueueAddress, QueueFacts, depth, describe
 from reprocessing.sqs.probing import SENDING, TAKING
 
-_MEND: Final = "manage.py provision_queues --own shows what they lack; with --confirm it makes it good."
+_MEND: Final = "manage.py provision_queues --own shows what they lack, and makes it good when --confirm is added."
 
 
 def remarks(urls: Sequence[str]) -> Iterator[Remark]:

@@ -95,9 +95,10 @@ def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
     what = f"{n:,} messages of it are not captured, and nothing captures them by itself in mode {row.mode}."
     why = (
         f"SQS drops each {in_words(row.retention)} after {since}: what nobody captured by then is lost. The alarm "
-        "messages-expire (manage.py put_alarms) wakes somebody at three quarters of that, counted from the death."
+        "messages-expire (manage.py put_alarms --confirm) "
+        "wakes somebody at three quarters of that, counted from the death."
     )
-    cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}; or plan a run at the desk."
+    cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}, a dry run; or plan a run at the desk."
     yield warn(row.name, what, why, cure)
 
 

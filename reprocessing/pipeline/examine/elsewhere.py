@@ -26,14 +26,15 @@ def circles(case: Case) -> Iterator[Finding]:
         yield refuse(
             f"The rule {rule.name} sends letters to this queue: watched, it would have them captured as failed, and "
             "sent again without end.",
-            f"Give the rule another queue (manage.py add_rule {rule.name} --to QUEUE), or disable it.",
+            f"Give the rule another queue (manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm), "
+            "or disable it.",
         )
     led = Origin.objects.filter(target__arn=case.arn).exclude(arn=case.arn).select_related("dlq")
     for origin in led.exclude(dlq__name=case.name).order_by("dlq__name", "arn"):
         yield refuse(
             f"Letters of {origin.dlq.name} that died in {origin} go to this queue: watched, it would have them "
             "captured as failed.",
-            f"Say where they go instead: manage.py add_dlq {origin.dlq.name} --to TARGET.",
+            f"Say where they go instead: manage.py add_dlq {origin.dlq.name} --to TARGET --confirm",
         )
     for arn in sorted({to for origin, to in case.sight.ways.items() if to != origin}):
         if arn == case.arn or arn in case.sight.dlqs:
@@ -63,7 +64,7 @@ def silent(case: Case) -> Iterator[Finding]:
         yield warn(
             "Letters from a function's own dead-letter queue setting, and of subscriptions with raw delivery, do not "
             "name what failed: of several origins none is theirs, so they are parked.",
-            f"Name the one that is: manage.py add_dlq {case.name} --origin {mute[0]}.",
+            f"Name the one that is: manage.py add_dlq {case.name} --origin {mute[0]} --confirm",
         )
 
 

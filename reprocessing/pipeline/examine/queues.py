@@ -28,7 +28,8 @@ def identity(case: Case) -> Iterator[Finding]:
         )
     elif known and known.name != case.name:
         yield refuse(
-            f"This queue is watched already, as {known.name}.", f"Change that one: manage.py add_dlq {known.name} …"
+            f"This queue is watched already, as {known.name}.",
+            f"Change that one: manage.py add_dlq {known.name} shows it.",
         )
     if case.arn in case.sight.origins:
         yield refuse("The dlq is named as its own origin: letters would go round in circles.", "Name another --origin.")

@@ -118,7 +118,7 @@ def queue(text: str) -> Target:
         raise _unknown(text)
     if arn is not None and arn.named is not Named.QUEUE:
         raise TargetIsUnclear(
-            f"{text} is {arn.named.value} that is not known yet. Add it first: manage.py add_target {text}"
+            f"{text} is {arn.named.value} that is not known yet. Add it first: manage.py add_target {text} --confirm"
         )
     _, found, fields = _queue(see(locate(arn.text) if arn else QueueAddress.of(text)))
     return Target(arn=found, **fields)
@@ -146,7 +146,7 @@ def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str,
     if kind is None:
         cure = "Targets are queues, functions, topics, buses and HTTP endpoints."
         if arn.named is Named.SUBSCRIPTION:
-            cure = "Name it as the origin of its dlq: manage.py add_dlq NAME --origin ARN."
+            cure = "Name it as the origin of its dlq: manage.py add_dlq NAME --origin ARN --confirm"
         raise TargetIsUnclear(f"{text} is {arn.named.value}, and no target by itself. {cure}")
     return kind, arn.text, drafted(kind, arn.text, region=arn.region, fifo=arn.fifo)
 
@@ -242,7 +242,7 @@ def _published(case: TargetCase) -> Iterator[Finding]:
         yield refuse(
             f"What is published again goes to all {what}, and not to the one alone that failed: {told}",
             f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
-            "name that as the origin: manage.py add_dlq NAME --origin ARN.",
+            "name that as the origin: manage.py add_dlq NAME --origin ARN --confirm",
         )
         return
     yield warn(f"Each letter goes to {agreed:,} {what} again that had it already.")

@@ -98,7 +98,7 @@ def _nowhere(arn: Arn) -> Nowhere:
             cure = "Name the subscription that failed: --origin with its ARN. To publish to all of them: --to TARGET."
             return Nowhere(arn.text, f"{name} is a topic, and letters die in its subscriptions.", cure)
         case Named.BUS:
-            cure = "To put letters there again: manage.py add_target ARN --refire N, and --to ARN here."
+            cure = "To put letters there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
             return Nowhere(arn.text, f"{name} is a bus: what is put on it, all of its rules see.", cure)
         case Named.RULE:
             cure = "Name the target that failed: the TARGET_ARN that its letters carry."

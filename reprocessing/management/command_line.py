@@ -1,0 +1,37 @@
+"""Command lines that hints show: written `manage.py COMMAND …` everywhere, and printed as manage.py was invoked."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+DOCUMENTED: Final = "manage.py"  #: as docs, logs, the admin and --json show it
+_PROGRAMS: Final = frozenset({"manage.py", "django-admin", "__main__.py"})
+_SHOWN: Final = re.compile(r"(?<![\w./-])(?:python )?manage\.py(?= [a-z])")
+
+
+def command(*words: object) -> str:
+    """Return a command line of manage.py, quoted for a shell."""
+    return shlex.join([DOCUMENTED, *map(str, words)])
+
+
+def as_invoked(text: str) -> str:
+    """Return the text with each `manage.py COMMAND` as this process was invoked, so that it runs when pasted."""
+    return _SHOWN.sub(lambda _: invocation(sys.orig_argv, sys.argv), text)
+
+
+def invocation(typed: Sequence[str], arguments: Sequence[str]) -> str:
+    """Return how manage.py was started: `.venv/bin/python manage.py`, `python -m django`, `/opt/bin/django-admin`.
+
+    Args:
+        typed: the interpreter, its own options, the program and its arguments: sys.orig_argv.
+        arguments: the program and its arguments: sys.argv. Of another program, such as a worker, the documented form
+            is returned.
+    """
+    if not arguments or Path(arguments[0]).name not in _PROGRAMS:
+        return DOCUMENTED
+    return shlex.join(typed[: len(typed) - len(arguments[1:])])
