@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -74,7 +74,11 @@ def _page(request: HttpRequest) -> HttpResponseBase:
     except FilterIsUnclear as error:
         form.add_error("query", str(error))
         return _asks(request, form)
-    return _file(request, sieve, form.cleaned_data)
+    try:
+        return _file(request, sieve, form.cleaned_data)
+    except IntegrityError:  # the dlq or the group went between the look and the record
+        form.add_error("query", "What this filter names is there no more. Choose another dlq or group.")
+        return _asks(request, form)
 
 
 def _insist_on_rows(sieve: Sieve) -> None:

@@ -119,7 +119,7 @@ def names_of(sieve: Sieve) -> dict[str, str]:
     rows = {
         "dlq": DeadLetterQueue.objects.filter(pk=sieve.dlq).first() if sieve.dlq else None,
         "group": LetterGroup.objects.filter(pk=sieve.group).first() if sieve.group else None,
-        "origin": Origin.objects.filter(pk=sieve.origin).first() if sieve.origin else None,
+        "origin": Origin.every.filter(pk=sieve.origin).first() if sieve.origin else None,
         "target": Target.objects.filter(pk=sieve.target).first() if sieve.target else None,
         "rule": Rule.objects.filter(pk=sieve.rule).first() if sieve.rule else None,
         "run": Run.objects.filter(pk=sieve.run).first() if sieve.run else None,

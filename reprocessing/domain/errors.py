@@ -63,6 +63,10 @@ class DlqIsTaken(RedriveError):
     """A dlq's name or queue was added by somebody else meanwhile."""
 
 
+class OriginIsNeeded(RedriveError):
+    """What letters of a dlq died in was to be taken away, and is not known, or letters depend on it."""
+
+
 class DlqIsNotToBeRead(RedriveError):
     """Messages of a dlq were asked for that may not be received now."""
 

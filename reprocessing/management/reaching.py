@@ -18,7 +18,7 @@ def refuse_unreachable(dlq: DeadLetterQueue) -> None:
         CommandError: which host or secret is missing, and the cure.
     """
     view = conf.current()
-    for target in Target.objects.filter(origins__dlq=dlq, kind=TargetKind.HTTP).distinct():
+    for target in Target.objects.filter(origins__dlq=dlq, origins__removed_at=None, kind=TargetKind.HTTP).distinct():
         found = endpoint.read(target.url, view.outbound_hosts)
         if isinstance(found, Denied):
             raise CommandError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from django.db import models
 from django.db.models import Q
@@ -214,12 +214,28 @@ class DeadLetterQueue(models.Model):
         return backoff.delay(max(attempts - 1, 0), chance)
 
 
+class NamedOrigins(models.Manager["Origin"]):
+    """The origins that nobody took away."""
+
+    def get_queryset(self) -> models.QuerySet[Origin]:
+        """Those that letters may die in."""
+        return super().get_queryset().filter(removed_at=None)
+
+
 class Origin(models.Model):
-    """What letters of a dlq died in, a queue or what else did not take them, and where they go back to."""
+    """What letters of a dlq died in, a queue or what else did not take them, and where they go back to.
+
+    `removed_at`: a person took it away; its row stays for the history of its letters. `objects`, and a dlq's `origins`,
+    are the others alone; `every` has all.
+    """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="origins")
     arn = models.TextField()
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="origins")
+    removed_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[NamedOrigins] = NamedOrigins()
+    every: ClassVar[models.Manager[Origin]] = models.Manager()
 
     class Meta:
         db_table = "redrive_origin"

@@ -149,7 +149,7 @@ def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
     rows = {arn: targets.write(arn, values) for arn, values in proposal.targets.items()}
     rows |= targets.known(set(proposal.ways.values()) - rows.keys())
     for arn, target in proposal.ways.items():
-        Origin.objects.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target]})
+        Origin.every.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target], "removed_at": None})
     if proposal.default_origin:
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(
             default_origin=Origin.objects.get(dlq=dlq, arn=proposal.default_origin)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 
 from reprocessing.domain.envelope import unpack
+from reprocessing.domain.errors import SelectorIsUnclear
 from reprocessing.domain.fingerprint import Answer, Cause, Reported, Signs, cause
 from reprocessing.domain.identity import LetterFacts, Selector
 from reprocessing.models import groups, rows
@@ -58,4 +59,8 @@ def cause_of(one: Unsorted) -> Cause:
 
 @lru_cache(maxsize=256)
 def _selector(text: str) -> Selector | None:
-    return Selector.parse(text) if text else None
+    """The dlq's selector of types; None of one that cannot be read: its letters have no type, and others' are sorted."""
+    try:
+        return Selector.parse(text) if text else None
+    except SelectorIsUnclear:
+        return None

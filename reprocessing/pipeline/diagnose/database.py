@@ -8,11 +8,12 @@ from typing import Final
 
 from reprocessing.domain.diagnosis import Remark, ill, note, warn, well
 from reprocessing.models import hold, server, stops
+from reprocessing.store.maintenance import schema
 
 _NAME: Final = "PostgreSQL"
 #: Django 5.2's oldest, as the server counts. Django: Databases, PostgreSQL notes.
 _OLDEST: Final = 14
-_NAMED: Final = 5  #: migrations, before the rest is counted
+_NAMED: Final = 5  #: migrations or parts of the schema, before the rest is counted
 _OWN: Final = timedelta(seconds=1)  #: two readings of one clock are not further apart
 
 
@@ -22,7 +23,7 @@ def remarks() -> Iterator[Remark]:
     Raises:
         django.db.Error: it does not answer.
     """
-    if unusable := halfway() or _unmigrated():
+    if unusable := halfway() or _unmigrated() or _dismantled():
         yield unusable
         return  # what follows asks for what migrations make
     found = server.server()
@@ -65,6 +66,18 @@ def _unmigrated() -> Remark | None:
         return None
     why = "Commands and workers of this version fail, or act on tables of another."
     return ill(_NAME, f"Migrations are not applied: {_named(missing)}.", why, "manage.py migrate")
+
+
+def _dismantled() -> Remark | None:
+    if not (missing := schema.missing()):
+        return None
+    what = f"Migrations are recorded as applied, and what they made is not there: {_named(missing)}."
+    why = "Somebody dropped or switched it off by hand: statements fail, or what guards letters does not."
+    cure = (
+        "Stop the workers. A table with its rows comes back from a backup alone (docs/runbook.md). The SQL that made "
+        "anything else: manage.py sqlmigrate reprocessing 0001"
+    )
+    return ill(_NAME, what, why, cure)
 
 
 def _named(migrations: Sequence[str]) -> str:

@@ -1,0 +1,1 @@
+"""What is remembered of dlqs, and taken out of it again."""

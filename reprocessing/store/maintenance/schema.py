@@ -1,0 +1,82 @@
+"""Compare the schema with what models and migrations make: a migration that is recorded may have been undone by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, LiteralString
+
+from django.apps import apps
+from django.db import connection, models
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import RunSQL
+
+from reprocessing.models import rows
+
+_APP: Final = "reprocessing"
+#: What a migration of ours makes besides tables: the name behind one of these.
+_MADE: Final = re.compile(r"CREATE (?:OR REPLACE )?(FUNCTION|SEQUENCE|TRIGGER) (\w+)")
+
+_PRESENT: Final[LiteralString] = """
+SELECT 'table ' || c.relname FROM pg_class c WHERE c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
+ UNION ALL
+SELECT 'sequence ' || c.relname FROM pg_class c WHERE c.relkind = 'S' AND pg_table_is_visible(c.oid)
+ UNION ALL
+SELECT 'index ' || c.relname FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
+ WHERE i.indisvalid AND pg_table_is_visible(c.oid)
+ UNION ALL
+SELECT 'column ' || c.relname || '.' || a.attname
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+ WHERE c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped AND pg_table_is_visible(c.oid)
+ UNION ALL
+SELECT 'constraint ' || k.conname FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+ WHERE k.convalidated AND pg_table_is_visible(c.oid)
+ UNION ALL
+SELECT 'trigger ' || t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+ WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND pg_table_is_visible(c.oid)
+ UNION ALL
+SELECT 'function ' || p.proname FROM pg_proc p WHERE pg_function_is_visible(p.oid)
+"""
+
+
+def missing() -> list[str]:
+    """Return what is not there of the tables, columns, constraints, indexes, triggers and functions of this version.
+
+    A constraint or index that is not valid, and a trigger that is switched off, count as missing. Of a table that is
+    missing, nothing else is named.
+
+    Raises:
+        django.db.Error: the database does not answer.
+    """
+    present = set(rows.column(str, _PRESENT, {}))
+    return sorted([*_not_modelled(present), *(one for one in _by_hand() if one not in present)])
+
+
+def _not_modelled(present: set[str]) -> Iterator[str]:
+    for model in apps.get_app_config(_APP).get_models(include_auto_created=True):
+        table = model._meta.db_table  # noqa: SLF001  Django's documented name
+        if f"table {table}" not in present:
+            yield f"table {table}"
+        else:
+            yield from (one for one in _parts(model, table) if not present.intersection(one.split(" or ")))
+
+
+def _parts(model: type[models.Model], table: str) -> Iterator[str]:
+    """A unique constraint with a condition is an index to PostgreSQL; either will do."""
+    meta = model._meta  # noqa: SLF001  as above
+    yield from (f"column {table}.{field.column}" for field in meta.local_concrete_fields)
+    yield from (f"constraint {one.name} or index {one.name}" for one in meta.constraints)
+    yield from (f"index {one.name}" for one in meta.indexes)
+
+
+def _by_hand() -> set[str]:
+    """What the SQL of migrations makes."""
+    found = MigrationLoader(connection).disk_migrations
+    texts = [
+        str(operation.sql)
+        for (app, _), migration in found.items()
+        if app == _APP
+        for operation in migration.operations
+        if isinstance(operation, RunSQL)
+    ]
+    return {f"{kind.lower()} {name}" for text in texts for kind, name in _MADE.findall(text)}
