@@ -150,7 +150,7 @@ def _rate_class(name: str) -> RateClass:
         there_are = (
             f"There are: {known}."
             if known
-            else "None has been made yet. Make one: manage.py add_rate_class NAME --rate R --confirm"
+            else "None has been made yet. Make one: manage.py add_rate_class NAME --rate R --reason WHY --confirm"
         )
         raise CommandError(f'No rate class is named "{name}". {there_are}')
     return found

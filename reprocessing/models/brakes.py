@@ -42,6 +42,14 @@ SELECT l.lane_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND {SAYS_NOTHING}
 """  # noqa: S608  # the inserted text is the constant above
 
+# Of the open waves, those in which a letter was not taken (its target answered 429, or was out of reach) and is to be
+# tried again: it is that letter which the rest of its run waits for, and no outcome.
+_NOT_TAKEN: Final[LiteralString] = """
+SELECT w.run_id FROM redrive_wave w
+  JOIN redrive_attempt a ON a.wave_id = w.id JOIN redrive_letter l ON l.id = a.letter_id
+ WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND a.outcome = 'not_sent'
+"""
+
 #: Of a lane that is due, whether its head may go: nobody is to lease it, or to be told of it, in vain. A lane whose
 #: head's breaker is not known is looked at once.
 MAY_GO: Final[LiteralString] = f"""
@@ -70,6 +78,8 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
      WHEN {WAITS_FOR_AWS}
      THEN 'AWS does not say whether it moved messages of the dlq: ' || d.native_unknown
+     WHEN r.id IN ({FULL}) AND n.id NOT IN ({_UNTOLD}) AND r.id IN ({_NOT_TAKEN})
+     THEN 'a letter of the run''s wave was not taken by its target, and waits for its next try'
      WHEN r.id IN ({FULL}) AND n.id NOT IN ({_UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
      WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be well'
      WHEN b.state = 'open' THEN 'the breaker is open'

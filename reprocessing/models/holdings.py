@@ -54,7 +54,11 @@ def of_queue(arn: str, role: str = "") -> Iterator[Use]:
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
     """Where letters of these dlqs go, by an origin or by a rule."""
     ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
-    return list(Target.objects.filter(Q(origins__dlq__in=dlqs, origins__removed_at=None) | Q(pk__in=ruled)).distinct().order_by("arn"))
+    return list(
+        Target.objects.filter(Q(origins__dlq__in=dlqs, origins__removed_at=None) | Q(pk__in=ruled))
+        .distinct()
+        .order_by("arn")
+    )
 
 
 def _checks(targets: Iterable[Target]) -> Iterator[Use]:

@@ -59,7 +59,7 @@ def cause_of(one: Unsorted) -> Cause:
 
 @lru_cache(maxsize=256)
 def _selector(text: str) -> Selector | None:
-    """The dlq's selector of types; None of one that cannot be read: its letters have no type, and others' are sorted."""
+    """The dlq's selector of types; None where it cannot be read: others' letters are sorted all the same."""
     try:
         return Selector.parse(text) if text else None
     except SelectorIsUnclear:

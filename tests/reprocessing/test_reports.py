@@ -80,7 +80,7 @@ def test_a_token_that_was_revoked_or_replaced_is_heard_no_more(stock: Stock, tok
     answer = post(reports(DELIVERED), token)
     assert (answer.status_code, Report.objects.count()) == (403, 0)
     assert answer.json()["error"] == (
-        "The token of shop was revoked. For another: manage.py add_reporter shop --new-token."
+        "The token of shop was revoked. For another: manage.py add_reporter shop --new-token --confirm"
     )
     other = reporters.put("shop", [], anew=True, by="ann", reason="a test").token
     assert post(reports(DELIVERED), token).status_code == 401

@@ -30,6 +30,7 @@ from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.plans import UNNAMED, Asked
 from reprocessing.models.run import RunState
 from reprocessing.pipeline import drain, foresee
+from reprocessing.pipeline.capture import Captured
 from reprocessing.pipeline.foresee import Outlook
 
 #: Seconds after which a capture that never runs dry is begun anew.
@@ -159,7 +160,7 @@ class Command(Drainer):
                 dlq,
                 hands(interruption),
                 seconds=_CAPTURE,
-                heard=lambda now: telling.seldom(lambda: f"{now.received:,} copies received, {now.letters:,} new"),
+                heard=lambda now: heard(telling, now),
             )
             new += found.letters
             if found.trouble:
@@ -180,6 +181,12 @@ class Command(Drainer):
             self.leave(run, options)
         else:
             self.work(run, options, interruption, along=foresee.others(run.dlq, run))
+
+
+def heard(telling: Telling, now: Captured) -> None:
+    """Tell how far a capture is, once it has received anything: until then it waits for SQS, or for another capture."""
+    if now.received:
+        telling.seldom(lambda: f"{now.received:,} copies received, {now.letters:,} new")
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:

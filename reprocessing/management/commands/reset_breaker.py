@@ -128,7 +128,7 @@ def _class(name: str | None) -> RateClass | None:
         there_are = (
             f"There are: {known}."
             if known
-            else "There is none yet. Make one: manage.py add_rate_class NAME --rate R --confirm"
+            else "There is none yet. Make one: manage.py add_rate_class NAME --rate R --reason WHY --confirm"
         )
         raise CommandError(f'No class of letters is named "{name}". {there_are}')
     return found

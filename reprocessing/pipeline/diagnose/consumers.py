@@ -18,7 +18,11 @@ from reprocessing.sqs.series import series
 
 def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[Remark]:
     """What their metrics say; where nobody may ask, that it is not known."""
-    found = Target.objects.filter(origins__dlq__in=rows, origins__removed_at=None, kind__in=QUEUES).distinct().order_by("arn")
+    found = (
+        Target.objects.filter(origins__dlq__in=rows, origins__removed_at=None, kind__in=QUEUES)
+        .distinct()
+        .order_by("arn")
+    )
     places: dict[tuple[str, str], list[QueueAddress]] = {}
     for one in found:
         places.setdefault((one.region, one.role_arn), []).append(QueueAddress(one.url, one.region, one.role_arn))

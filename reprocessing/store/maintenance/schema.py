@@ -1,4 +1,4 @@
-"""Compare the schema with what models and migrations make: a migration that is recorded may have been undone by hand."""
+"""Compare the schema with what models and migrations make: what a migration made may have been undone by hand."""
 
 from __future__ import annotations
 

@@ -101,6 +101,19 @@ def test_what_holds_a_lane_is_said_alike_by_the_status_its_letter_and_its_run(
     assert "left, if nothing fails" not in of_run
 
 
+def test_a_letter_that_its_target_put_off_is_what_its_wave_waits_for() -> None:
+    run = _running(waves=True)
+    first = Attempt.objects.earliest("pk")
+    Attempt.objects.create(
+        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=clock(),
+        closed_at=clock(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
+    )  # fmt: skip
+    assert sorted((one.n, standing.in_words(one)) for one in standing.lanes(run.dlq_id)) == [
+        (1, "a letter of the run's wave was not taken by its target, and waits for its next try"),
+        (1, "due: any worker may take them"),
+    ]
+
+
 def test_what_nothing_holds_goes_as_soon_as_a_worker_has_time_and_its_run_has_an_end() -> None:
     run = _running()
     ann = person("ann", *LOOKS, "view_run")

@@ -40,7 +40,7 @@ def test_confirmed_it_is_made_and_decides_nothing_before_it_is_enabled(ask: Ask)
     assert (rule.enabled, rule.conditions, rule.action, rule.position, rule.made_by) == (
         False, ["body:kind equals bad"], "quarantine", 100, "ann",
     )  # fmt: skip
-    assert said.endswith("bad is made, and decides nothing until: manage.py enable_rule bad\n")
+    assert said.endswith("bad is made, and decides nothing until: manage.py enable_rule bad --reason WHY --confirm\n")
     review = Review.objects.get()
     assert (review.act, review.rule, review.by, review.reason) == ("added", rule, "ann", "bad tenant")
     assert review.after["conditions"] == ["body:kind equals bad"]
@@ -128,7 +128,7 @@ NEW = ("add_rule", "new", *WHY)
         ((*NEW, "--every-letter", "--then", "replay", "--to", ""), 'No target is named "".'),
         (("test_rules", "--rule", ""), 'No rule is named "".'),
         (("test_rules", "--dlq", ""), 'No dlq is named "".'),
-        (("enable_rule", "none", *WHY), 'No rule is named "none". None has been made yet: see add_rule.'),
+        (("enable_rule", "none", *WHY), 'No rule is named "none". None has been made yet. Make one: '),
         (("test_rules", "--rule", "none"), 'No rule is named "none".'),
     ],
 )
@@ -226,7 +226,7 @@ def test_all_rules_together_are_tried_on_the_letters_of_the_last_days(
     origin = add_origin(add_row("orders"))
     add_letter(origin, LetterState.WAITING, body=b'{"kind": "bad"}')
     add_letter(origin, LetterState.WAITING, body=b'{"kind": "good"}')
-    assert ask("test_rules").endswith("No rule holds: see add_rule and list_rules.\n")
+    assert ask("test_rules").endswith("No rule holds: manage.py list_rules shows those there are.\n")
     ask(*BAD, "--enable", "--confirm")
     found = ask_json("test_rules")
     assert (found["letters"], found["unmatched"]) == (2, 1)

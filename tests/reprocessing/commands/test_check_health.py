@@ -184,7 +184,10 @@ def test_a_check_of_another_dlqs_target_is_not_removed(ask: Ask, dlq: DeadLetter
 
 def test_a_dlq_without_targets_says_what_to_do(ask: Ask, add_row: AddRow) -> None:
     add_row("orders")
-    with pytest.raises(CommandError, match="orders has no target yet: name its origin with add_dlq"):
+    with pytest.raises(
+        CommandError,
+        match=r"orders has no target yet\. Name its origin: manage\.py add_dlq orders --origin ARN --confirm",
+    ):
         ask("check_health", "orders")
 
 

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, OutputWrapper
 from django.db import connection
 from django_celery_beat.models import IntervalSchedule
 from pytest_django import Settings
 
 from reprocessing.management import draining
+from reprocessing.management.commands.drain_dlq import heard
 from reprocessing.management.console import when
-from reprocessing.management.draining import Interruption
+from reprocessing.management.draining import Interruption, Telling
 from reprocessing.models import (
     Attempt,
     Breaker,
@@ -100,7 +101,7 @@ def test_a_plan_names_another_that_holds_letters(ask: Ask, ask_json: AskJson) ->
     bench.bury("a", key="a", n="0")
     ask("drain_dlq", bench.name, "--run", "monday", "--by", "ann")
     told = ask("drain_dlq", bench.name)
-    held = f"1 letter: in the plan monday, which ann made and nobody has started (show_runs {bench.name})"
+    held = f"1 letter: in the plan monday, which ann made and nobody has started (manage.py show_runs {bench.name})"
     assert ("there is nothing to replay" in told, held in told) == (True, True)
     assert ask_json("drain_dlq", bench.name)["in_other_plans"] == {"monday": 1}
 
@@ -613,7 +614,8 @@ def test_a_plan_whose_longest_key_takes_far_longer_than_the_rate_says_what_would
     ]
     assert ask_json("drain_dlq", bench.name)["targets"][0]["faster"] == ways
     said = ask("drain_dlq", bench.name)
-    assert f"Faster would be (add_dlq {bench.name} ...):\n" + "\n".join(f"      - {way}" for way in ways) in said
+    begins = f"Faster would be (options of manage.py add_dlq {bench.name}):\n"
+    assert begins + "\n".join(f"      - {way}" for way in ways) in said
     Target.objects.filter(pk=bench.target.pk).update(rate=0.1)  # 30 s by the rate
     assert ask_json("drain_dlq", bench.name)["targets"][0]["faster"] == []
 
@@ -760,3 +762,12 @@ def test_a_misspelt_plan_begins_no_other_run(ask: Ask) -> None:
     with pytest.raises(CommandError, match=r"No run is named tow, and plans of .* wait to be started: two\."):
         ask("drain_dlq", bench.name, "--run", "tow", "--confirm")
     assert set(bench.states().values()) == {"captured"}
+
+
+def test_progress_is_told_of_what_was_received_and_never_of_nothing() -> None:
+    out = StringIO()
+    telling = Telling(OutputWrapper(out))
+    for received in (0, 0, 3):
+        telling._next = 0.0
+        heard(telling, Captured(received=received, letters=received))
+    assert out.getvalue() == "3 copies received, 3 new\n"

@@ -271,7 +271,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
 
 
 def test_before_any_dlq_it_says_how_to_begin(ask: Ask) -> None:
-    assert "No dlq has been added yet: see add_dlq." in ask("redrive_status")
+    assert "No dlq has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm" in ask("redrive_status")
 
 
 def test_the_statements_do_not_grow_with_the_letters(ask: Ask, origin: Origin, add_row: AddRow) -> None:

@@ -82,12 +82,17 @@ def test_a_reporter_is_revoked_once_and_heard_again_with_a_new_token_alone(ask: 
 
 
 def test_whoever_is_not_there_is_not_revoked() -> None:
-    with pytest.raises(CommandError, match=r"None has been added yet: see add_reporter\."):
+    with pytest.raises(
+        CommandError, match=r"None has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm"
+    ):
         call_command("revoke_reporter", "worker", "--reason", "why")
 
 
 def test_reporters_are_listed(ask: Ask, ask_json: AskJson) -> None:
-    assert ask("list_reporters") == "No reporter has been added yet: see add_reporter.\n"
+    assert (
+        ask("list_reporters")
+        == "No reporter has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm\n"
+    )
     call_command("add_reporter", "worker", "--target", "shop", "--by", "ann", "--confirm")
     (found,) = ask_json("list_reporters")["reporters"]
     assert (found["reporter"], found["targets"], found["added_by"]) == ("worker", [ARN], "ann")

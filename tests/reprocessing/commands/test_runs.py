@@ -265,7 +265,7 @@ def test_a_run_without_a_letter_has_no_share_of_them_at_an_end(add_row: AddRow, 
 
 
 def test_where_there_is_no_run_it_says_so(ask: Ask) -> None:
-    assert ask("show_runs") == "There is no run. See drain_dlq.\n"
+    assert ask("show_runs") == "There is no run. Plan one: manage.py drain_dlq NAME, a dry run.\n"
 
 
 def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_go_on(
