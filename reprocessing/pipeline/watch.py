@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 
 from reprocessing.highwater import HighWater
 from reprocessing.models import Dispatch, hold, lanes, rows, tide
+from reprocessing.models.hold import Hold
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
@@ -35,11 +37,20 @@ def is_behind(marks: HighWater) -> bool:
     return now is not None and known is not None and known > now.ticks
 
 
-def catch_up(marks: HighWater) -> None:
-    """What Redis knew is known here: the restore that it proves is held already; one call."""
+def hold_as_told(marks: HighWater, restored_to: datetime, *, by: str, reason: str, anew: bool) -> Hold:
+    """Begin the hold that a person asked for, and know here what Redis knew: it proves no other restore. One call.
+
+    Both or neither: a worker that died in between would leave a restore to be found again, and the hold begun anew.
+    """
     stand = tide.stand()
     known = marks.known(str(stand.database)) if stand else None
-    tide.catch_up(known or 0)
+
+    def work() -> Hold:
+        found = hold.begin(restored_to, by=by, reason=reason, anew=anew)
+        tide.catch_up(known or 0)
+        return found
+
+    return rows.whole(work)
 
 
 def _is_abreast(known: int | None, ticks: int) -> bool:

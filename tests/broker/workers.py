@@ -77,6 +77,7 @@ class Worker:
             "TINY_PATIENCE": json.dumps(dict(self.patience)),
             "TINY_TRANSPORT": self.transport,
             "TINY_MARKS": str(self.marks_file),
+            "PYTHONFAULTHANDLER": "1",
         }
 
     @property
@@ -120,9 +121,14 @@ class Worker:
         assert self.alive(), f"the worker ended with {self.process.returncode}; see {self.log.read_text()[-3000:]}"
 
     def stop(self, number: signal.Signals) -> None:
-        """Tell it to stop, and wait until it has."""
+        """Tell it to stop, and wait until it has; of one that hangs, the stacks of all its threads are shown."""
         self.process.send_signal(number)
-        self.process.wait(timeout=30)
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # with PYTHONFAULTHANDLER: every thread's stack into the log
+            self.process.wait(timeout=10)
+            raise AssertionError(f"the worker did not stop: {self.log.read_text()[-6000:]}") from None
 
 
 def _sender(name: str, url: str) -> Celery:

@@ -72,8 +72,7 @@ class Command(Console):
         if options["confirm"]:
             marks = HighWater.at(settings.REDIS_URL)
             anew = options["again"] or watch.is_behind(marks)
-            found = hold.begin(since, by=options["by"], reason=options["reason"], anew=anew)
-            watch.catch_up(marks)
+            found = watch.hold_as_told(marks, since, by=options["by"], reason=options["reason"], anew=anew)
         if found and found.restored_to != since and not options["again"]:
             raise CommandError(restore_words.stands(found, since))
         if options["json"]:

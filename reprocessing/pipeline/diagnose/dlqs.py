@@ -14,7 +14,7 @@ from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.difference import Difference
 from reprocessing.models.target import QUEUES
 from reprocessing.pipeline import examine
-from reprocessing.pipeline.diagnose import turns
+from reprocessing.pipeline.diagnose import configuration, turns
 from reprocessing.pipeline.diagnose.rights import lacking
 from reprocessing.pipeline.examine import Examination, Finding, Severity, Wanted
 from reprocessing.pipeline.examine.queues import AWS_MOVES
@@ -42,7 +42,14 @@ _NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
     """Everything that is to be said of it."""
-    found = [*turns.remarks(row, conf), *_regions(row), *_rights(row), *_besides(row), *_examined(row, conf)]
+    found = [
+        *turns.remarks(row, conf),
+        *configuration.remarks(row, conf),
+        *_regions(row),
+        *_rights(row),
+        *_besides(row),
+        *_examined(row, conf),
+    ]
     yield from found
     if all(one.grade is Grade.NOTE for one in found):
         yield well(row.name, "its queues, rights, policies and schedule are as they have to be.")

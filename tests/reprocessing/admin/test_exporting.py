@@ -14,7 +14,7 @@ from django.test import Client
 
 from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.marks import MarkNames
-from reprocessing.models import DeadLetter, Review, withdrawal
+from reprocessing.models import DeadLetter, LetterGroup, Review, withdrawal
 from reprocessing.models.lanes import clock
 from reprocessing.pipeline import edit
 from reprocessing.pipeline.edit import Alteration, Edited, Seen
@@ -194,3 +194,21 @@ def test_a_filter_that_names_what_is_gone_is_answered_and_nothing_is_written_dow
     deed = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": clock().isoformat(), "reason": "test data"}
     others.append(post(client, f"{lot}discard", query=query, **deed))
     assert [len(others), Review.objects.filter(act="exported").count()] == [4, 0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_group_that_goes_while_its_export_is_written_down_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = dlq()
+    group = LetterGroup.objects.create(
+        dlq=origin.dlq, fingerprint=b"f", cause="body", title="JSON with a", first_at=clock(), last_at=clock()
+    )
+    bound = withdrawal.bound
+
+    def too_late() -> withdrawal.Bound:
+        LetterGroup.objects.all().delete()
+        return bound()
+
+    monkeypatch.setattr(withdrawal, "bound", too_late)
+    said = post(person("ann", *MAY), EXPORT, query=f"group={group.pk}", kind="csv", reason="for the supplier")
+    assert "What this filter names is there no more. Choose another dlq or group." in said
+    assert not Review.objects.exists()

@@ -137,6 +137,16 @@ def test_a_second_hold_changes_nothing() -> None:
     assert Review.objects.filter(act="stopped").count() == 1
 
 
+def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(_: int) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tide, "catch_up", dies)
+    with pytest.raises(KeyboardInterrupt):
+        watch.hold_as_told(HighWater.at(settings.REDIS_URL), lanes.clock(), by="ann", reason="a restore", anew=False)
+    assert hold.standing() is None
+
+
 def test_two_who_hold_at_once_begin_one_hold() -> None:
     bench = Workbench()
     bench.bury("letter")

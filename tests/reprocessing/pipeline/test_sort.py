@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reprocessing.models import DeadLetter, LetterGroup, Reporter
+from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Reporter
 from reprocessing.pipeline import hear, park, recover, sort
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -154,3 +154,13 @@ def test_bodies_are_read_by_bounded_bytes_and_every_letter_is_sorted(monkeypatch
     assert sort.letters(batches=1) == 4
     assert sort.letters(batches=9) == 2
     assert LetterGroup.objects.count() == 6
+
+
+def test_a_dlq_whose_selector_of_types_cannot_be_read_keeps_no_other_from_being_sorted() -> None:
+    ill, sound = Workbench(fields={"message_type": "attribute:kind"}), Workbench()
+    for bench in (ill, sound):
+        bench.bury('{"a": 1}', kind="order.paid")
+        bench.capture()
+    DeadLetterQueue.objects.filter(pk=ill.dlq.pk).update(message_type="nonsense:x")
+    assert told(ill) == {'{"a": 1}': ("body", "JSON with a")}
+    assert told(sound) == {'{"a": 1}': ("body", "JSON with a")}

@@ -1,0 +1,71 @@
+"""The doctor names what rows say and workers cannot do: a selector that cannot be read, an endpoint out of bounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reprocessing.conf import Conf
+from reprocessing.domain.endpoint import AllowList, allow_list
+from reprocessing.models import DeadLetterQueue, Origin, Target
+from reprocessing.models.target import TargetKind
+from reprocessing.pipeline.diagnose import configuration
+
+pytestmark = pytest.mark.django_db
+URL = "https://shop.example.com/hook"
+
+
+@pytest.fixture
+def dlq() -> DeadLetterQueue:
+    return DeadLetterQueue.objects.create(
+        name="orders", url="http://127.0.0.1:9/0/orders", arn="arn:orders", region="x"
+    )
+
+
+def conf(*hosts: str, **secrets: str) -> Conf:
+    listed = allow_list(hosts)
+    assert isinstance(listed, AllowList)
+    return replace(Conf(), outbound_hosts=listed, secrets=secrets)
+
+
+def lead_to(dlq: DeadLetterQueue, **target: str) -> None:
+    row = Target.objects.create(arn=URL, url=URL, kind=TargetKind.HTTP, region="", **target)
+    Origin.objects.create(dlq=dlq, arn="arn:shop", target=row)
+
+
+def test_of_what_can_work_nothing_is_said(dlq: DeadLetterQueue) -> None:
+    lead_to(dlq, secret="shop")
+    assert list(configuration.remarks(dlq, conf("shop.example.com", shop="s" * 32))) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "option"),
+    [
+        ("ordering_key", "--ordering-key"),
+        ("sequence", "--sequence"),
+        ("idempotency_key", "--idempotency-key"),
+        ("message_type", "--message-type"),
+        ("tenant", "--tenant"),
+    ],
+)
+def test_a_selector_that_cannot_be_read_is_ill_and_its_option_told(
+    dlq: DeadLetterQueue, field: str, option: str
+) -> None:
+    setattr(dlq, field, "nonsense:x")
+    (remark,) = configuration.remarks(dlq, conf())
+    assert remark.what.startswith(f'What {option} sets cannot be read: "nonsense:x" is no selector.')
+    assert remark.cure == f"manage.py add_dlq orders {option} SELECTOR --confirm"
+
+
+def test_an_endpoint_whose_host_is_not_listed_is_ill_with_the_line_to_set(dlq: DeadLetterQueue) -> None:
+    lead_to(dlq)
+    (remark,) = configuration.remarks(dlq, conf("status.example.com"))
+    assert remark.what == "Nothing may be sent there: shop.example.com is not listed in REDRIVE_OUTBOUND_HOSTS."
+    assert "REDRIVE_OUTBOUND_HOSTS=status.example.com,shop.example.com " in remark.cure
+
+
+def test_an_endpoint_whose_secret_is_not_set_is_ill(dlq: DeadLetterQueue) -> None:
+    lead_to(dlq, secret="shop")
+    (remark,) = configuration.remarks(dlq, conf("shop.example.com"))
+    assert remark.what == 'The secret "shop" that signs its letters is not set.'
