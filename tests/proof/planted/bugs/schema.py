@@ -43,4 +43,21 @@ BUGS: Final = (
         new='models.UniqueConstraint(fields=("id", "dlq", "message_id"), name="a_message_is_one_letter"),',
         caught_by=_REFUSES,
     ),
+    Bug(
+        name="a-guard-that-was-switched-off-is-well",
+        breaks="The doctor names what was dropped or switched off by hand, triggers included.",
+        file="reprocessing/store/maintenance/schema.py",
+        old=" WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND",
+        new=" WHERE NOT t.tgisinternal AND",
+        caught_by="tests/reprocessing/store/maintenance/test_schema.py::test_what_was_dropped_or_switched_off_is_named",
+    ),
+    Bug(
+        name="an-origin-goes-under-its-parked-letters",
+        breaks="An origin is taken away only where no unfinished and no parked letter goes back to it.",
+        file="reprocessing/store/dlqs/origins.py",
+        old="Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=",
+        new="Q(finished_at=None), dlq=",
+        caught_by="tests/reprocessing/commands/test_remove_origin.py"
+        "::test_one_that_an_unfinished_or_parked_letter_goes_back_to_is_refused",
+    ),
 )
