@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 DOCUMENTED: Final = "manage.py"  #: as docs, logs, the admin and --json show it
-_PROGRAMS: Final = frozenset({"manage.py", "django-admin", "__main__.py"})
+_PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: ends of their paths
 _SHOWN: Final = re.compile(r"(?<![\w./-])(?:python )?manage\.py(?= [a-z])")
 
 
@@ -32,6 +32,7 @@ def invocation(typed: Sequence[str], arguments: Sequence[str]) -> str:
         arguments: the program and its arguments: sys.argv. Of another program, such as a worker, the documented form
             is returned.
     """
-    if not arguments or Path(arguments[0]).name not in _PROGRAMS:
+    parts = Path(arguments[0]).parts if arguments else ()
+    if not {parts[-1:], parts[-2:]} & _PROGRAMS:
         return DOCUMENTED
     return shlex.join(typed[: len(typed) - len(arguments[1:])])

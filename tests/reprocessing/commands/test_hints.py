@@ -147,7 +147,9 @@ def test_no_command_is_told_to_be_run_by_its_bare_name() -> None:
         (["python", "-m", "django", "rerun"], ["/lib/django/__main__.py", "rerun"], "python -m django"),
         (["/a b/python", "/a b/manage.py", "x"], ["/a b/manage.py", "x"], "'/a b/python' '/a b/manage.py'"),
         (["python", "/bin/celery", "worker"], ["/bin/celery", "worker"], "manage.py"),
+        (["python", "-m", "celery", "worker"], ["/lib/celery/__main__.py", "worker"], "manage.py"),
         (["python", "-c", "pass"], ["-c"], "manage.py"),
+        (["python"], [""], "manage.py"),
     ],
 )
 def test_a_command_line_begins_as_this_process_was_invoked(typed: list[str], arguments: list[str], said: str) -> None:

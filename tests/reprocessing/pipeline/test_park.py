@@ -133,7 +133,7 @@ def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_
     letter = bench.letter().pk
     assert park.release([letter], by="anna", reason="go").refused == {
         letter: f"the queue it goes back to is not known; name it as an origin of {bench.name}, on its page in the "
-        f"admin or with add_dlq {bench.name} --origin URL --confirm"
+        f"admin or with manage.py add_dlq {bench.name} --origin URL --confirm"
     }
     _name(bench)
     assert park.release([letter], by="anna", reason="named").done == (letter,)
