@@ -68,12 +68,12 @@ def said(node: ast.AST) -> str:
     match node:
         case ast.Constant(value=str(text)):
             return (
-                re.sub(r"(?<=confirm)'", "", re.sub(r"' \|\| [a-z.]+ \|\| '", "x", text))
+                re.sub(r"(?<=confirm)'", "", re.sub(r"'\s*\|\| [a-z.]+\s*\|\| '", "x", text))
                 .replace("%s", "x")
                 .replace("' || d.name || '", "x")
             )  # in SQL, in a log
         case ast.JoinedStr(values=values):
-            return "".join(str(one.value) if isinstance(one, ast.Constant) else "x" for one in values)
+            return "".join(str(one.value) if isinstance(one, ast.Constant) else word(one) for one in values)
         case ast.Call(func=ast.Name(id="command"), args=[ast.Constant(), *_] as words):
             some = [one.value if isinstance(one, ast.Constant) else "x" for one in words if not starred(one)]
             shows = any(starred(one) for one in words)  # with what else it was asked for
@@ -82,6 +82,11 @@ def said(node: ast.AST) -> str:
             )
         case _:
             return ""
+
+
+def word(node: ast.expr) -> str:
+    """What stands for a value: a word, or, of a value that is called so, an option."""
+    return "--sequence" if ast.unparse(node) == "f'{option}'" else "x"
 
 
 def starred(node: ast.AST) -> bool:
