@@ -22,8 +22,8 @@ from tests.reprocessing.commands.conftest import Ask, AskJson
 PROJECT = Path(__file__).parents[3]
 COMMANDS = get_commands()
 OURS = [name for name, app in COMMANDS.items() if app.startswith(("reprocessing", "redrive_service"))]
-#: What a reader puts a number for.
-NUMBERS = {"SECONDS": "60", "N": "1", "R": "1"}
+#: What a reader puts a number, or a selector, for.
+NUMBERS = {"SECONDS": "60", "N": "1", "R": "1", "SELECTOR": "system:SentTimestamp"}
 #: After, or before, a command that shows what it would do, and is meant to.
 SHOWS = re.compile(r"[ ,;]*(shows?|tells?|looks|names|says|a dry run|without --confirm)\b")
 MEANT = re.compile(r"(options of|Watch|say so with|; or|Look at) $")
@@ -67,11 +67,8 @@ def apart(tree: ast.Module) -> Iterator[int]:
 def said(node: ast.AST) -> str:
     match node:
         case ast.Constant(value=str(text)):
-            return (
-                re.sub(r"(?<=confirm)'", "", re.sub(r"'\s*\|\| [a-z.]+\s*\|\| '", "x", text))
-                .replace("%s", "x")
-                .replace("' || d.name || '", "x")
-            )  # in SQL, in a log
+            joined = re.sub(r"'\s*\|\| [a-z.]+\s*\|\| '", "x", text)  # in SQL
+            return re.sub(r"(?<=confirm)'", "", joined).replace("%s", "x")  # in a log
         case ast.JoinedStr(values=values):
             return "".join(str(one.value) if isinstance(one, ast.Constant) else word(one) for one in values)
         case ast.Call(func=ast.Name(id="command"), args=[ast.Constant(), *_] as words):
@@ -86,7 +83,7 @@ def said(node: ast.AST) -> str:
 
 def word(node: ast.expr) -> str:
     """What stands for a value: a word, or, of a value that is called so, an option."""
-    return "--sequence" if ast.unparse(node) == "f'{option}'" else "x"
+    return "--sequence" if isinstance(node, ast.FormattedValue) and ast.unparse(node.value) == "option" else "x"
 
 
 def starred(node: ast.AST) -> bool:
