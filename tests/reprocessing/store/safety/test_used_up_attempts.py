@@ -66,8 +66,9 @@ def test_attempts_that_were_spared_are_none_of_those_that_were_used_up() -> None
 def test_a_success_at_another_breaker_of_the_target_says_nothing() -> None:
     history = History()
     vip = Breaker.objects.create(target=history.target, rate_class=RateClass.objects.create(name="vip"))
-    history.tried("x", history.letter)
-    history.tried("v", breaker=vip)
+    DeadLetter.objects.filter(pk=history.letter.pk).update(rate_class=vip.rate_class)
+    history.tried("x", history.letter, breaker=vip)
+    history.tried("v")
     assert _known(history) == (False, False)
 
 
