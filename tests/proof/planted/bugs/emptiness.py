@@ -38,8 +38,8 @@ BUGS: Final = (
         name="the-pause-begins-with-the-first-question",
         breaks="The first answer may tell of a later moment than its question: less than a pause before the second.",
         file=_EVIDENCE,
-        old="               AND {FROM} + {PAUSE} <= again.seen_at) AS seen_at\n",
-        new="               AND s.seen_at + {PAUSE} <= again.seen_at) AS seen_at\n",
+        old="               AND {FROM} + {PAUSE} <= again.seen_at\n",
+        new="               AND s.seen_at + {PAUSE} <= again.seen_at\n",
         caught_by=f"{_OF_EMPTINESS}::test_the_pause_begins_when_the_first_look_was_answered",
     ),
     Bug(
@@ -54,8 +54,8 @@ BUGS: Final = (
         name="a-capture-before-the-second-look-is-enough",
         breaks="A letter that left its target after the capture began, and died, is presumed delivered.",
         file=_EVIDENCE,
-        old="                            AND {TOLD} <= d.drained_through\n",
-        new="                            AND d.drained_through IS NOT NULL\n",
+        old="AND s.seen_at <= d.drained_through AND {TOLD} <= d.drained_through\n",
+        new="AND d.drained_through IS NOT NULL\n",
         caught_by=f"{_OF_EMPTINESS}::test_the_capture_begins_after_the_second_look_was_answered",
     ),
     Bug(
