@@ -35,7 +35,7 @@ AT_A_TIME: Final = 60
 #: Shared buffers of one execution: for each letter that it is asked for, and in any case. The latter is what it takes
 #: to walk once along the pages of an index whose entries are all dead, and a breaker's 2,000 newest attempts.
 A_LETTER: Final = 130
-IN_ANY_CASE: Final = 1_000
+IN_ANY_CASE: Final = 2_500
 #: What they read is bounded otherwise.
 EXEMPT: Final = {
     "models.captures.sweep": "a thousand held copies, whatever there is",
@@ -44,7 +44,7 @@ EXEMPT: Final = {
     "models.captures.out_of_sight": "counts the same, where a capture has run dry and SQS says that some are in flight",
     "the test": "asked by no service",
 }
-#: Until the first ANALYZE, a minute after the first letters, the planner sorts the due lanes of a run to lease the first,
+#: Until the first ANALYZE, a minute after the first letters, the planner sorts the due lanes of a run to lease some,
 #: and reads dead entries of leased ones.
 EXEMPT_WITHOUT_STATISTICS: Final = {"models.lanes.lease", "models.lanes.hint", "models.dispatch.next_round"}
 

@@ -53,8 +53,8 @@ BUGS: Final = (
         name="a-success-after-the-outage-counts-for-before",
         breaks="An outage uses up no attempt: what went well after it makes a late failure of before count.",
         file=_SPARED,
-        old="WHERE s.breaker_epoch = f.breaker_epoch AND s.ill",
-        new="WHERE s.ill",
+        old=" AND s.breaker_epoch = f.breaker_epoch\n",
+        new="\n",
         caught_by=f"{_OF_SPARED}::test_what_goes_well_once_the_breaker_is_closed_again_says_nothing_of_those_before",
     ),
     Bug(
@@ -110,8 +110,8 @@ BUGS: Final = (
         name="other-epochs-are-spared",
         breaks="At most N counted attempts: an opening spares what failed at any other time.",
         file=_SPARED,
-        old="         WHERE newest.breaker_epoch = e.epoch) a\n     WHERE {_FAILED}\n{_MARK}",
-        new="         WHERE true) a\n     WHERE {_FAILED}\n{_MARK}",
+        old=" AND newest.breaker_epoch = e.epoch) a\n     WHERE {_FAILED}\n{_MARK}",
+        new=") a\n     WHERE {_FAILED}\n{_MARK}",
         caught_by=f"{_OF_SPARED}::test_what_failed_in_another_epoch_is_left_alone",
     ),
     Bug(
@@ -158,8 +158,8 @@ BUGS: Final = (
         name="a-success-elsewhere-tells-of-this-target",
         breaks="Poison is told from outage: what went well at another breaker makes a message at fault.",
         file=_USED,
-        old="t.breaker_id = l.breaker_id AND t.id > used.first",
-        new="t.id > used.first",
+        old=('({NEWEST_SENDS.format(breaker="l.breaker_id")}) a\n         WHERE a.breaker_id = l.breaker_id AND a.id'),
+        new="(SELECT * FROM redrive_attempt ORDER BY id DESC LIMIT %(depth)b::int) a\n         WHERE a.id",
         caught_by=f"{_OF_USED}::test_a_success_at_another_breaker_of_the_target_says_nothing",
     ),
     Bug(

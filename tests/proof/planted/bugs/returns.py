@@ -116,7 +116,8 @@ BUGS: Final = (
         file=_ARRIVAL,
         old=(
             "(SELECT * FROM redrive_letter x WHERE x.public_id = s.public_id OFFSET 0) l\n"
-            "     CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.letter_id = l.id AND x.no = s.no OFFSET 0) a\n"
+            "     CROSS JOIN LATERAL ("
+            "SELECT * FROM redrive_attempt x WHERE x.letter_id = l.id AND x.no = s.no OFFSET 0) a\n"
         ),
         new=(
             "(SELECT * FROM redrive_letter x WHERE x.body_hash = s.body_hash OFFSET 0) l\n"
