@@ -137,8 +137,8 @@ BUGS: Final = (
         name="unfinished-copies-swept",
         breaks="No loss: the sweep marks copies of letters for deletion that are not finished.",
         file=_CAPTURES,
-        old="l.state IN ('delivered', 'parked', 'duplicate', 'discarded')\n   AND c.dlq_id",
-        new="l.state <> 'captured'\n   AND c.dlq_id",
+        old="              IN ('delivered', 'parked', 'duplicate', 'discarded')))",
+        new="              <> 'captured'))",
         caught_by=f"{_OF_RECOVER}::test_copies_of_unfinished_letters_are_not_deleted",
     ),
     Bug(

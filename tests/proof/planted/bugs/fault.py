@@ -158,8 +158,8 @@ BUGS: Final = (
         name="a-success-elsewhere-tells-of-this-target",
         breaks="Poison is told from outage: what went well at another breaker makes a message at fault.",
         file=_USED,
-        old="WHERE a.breaker_id = l.breaker_id AND a.id > used.first",
-        new="WHERE a.id > used.first",
+        old=('({NEWEST_SENDS.format(breaker="l.breaker_id")}) a\n         WHERE a.breaker_id = l.breaker_id AND a.id'),
+        new="(SELECT * FROM redrive_attempt ORDER BY id DESC LIMIT %(depth)b::int) a\n         WHERE a.id",
         caught_by=f"{_OF_USED}::test_a_success_at_another_breaker_of_the_target_says_nothing",
     ),
     Bug(

@@ -76,8 +76,8 @@ BUGS: Final = (
         name="promoted-without-a-capture-after-the-sighting",
         breaks="Presumed delivered only when the dlq was drained a window after the target was seen consumed.",
         file=_EVIDENCE,
-        old="AND {FROM} + {GAP} <= again.seen_at) AS seen_at",
-        new="AND {FROM} <= again.seen_at) AS seen_at",
+        old="AND s.seen_at <= again.seen_at - {GAP}\n               AND {FROM} + {GAP} <= again.seen_at\n",
+        new="AND {FROM} <= again.seen_at\n",
         caught_by=f"{_OF_PROMOTE}::test_the_evidence_of_absence",
     ),
     Bug(
@@ -100,8 +100,8 @@ BUGS: Final = (
         name="promoted-by-a-capture-before-the-second-sighting",
         breaks="A letter that lay in its target and was buried after the capture is presumed delivered.",
         file=_EVIDENCE,
-        old="WHERE s.target_id = t.id AND s.empty AND {TOLD} <= d.drained_through) again",
-        new="WHERE s.target_id = t.id AND s.empty) again",
+        old="s.empty AND s.seen_at <= d.drained_through\n                            AND {TOLD} <= d.drained_through\n",
+        new="s.empty\n",
         caught_by=(
             f"{_OF_PROMOTE}::"
             "test_a_letter_whose_consumer_paused_and_buried_it_after_the_capture_is_not_presumed_delivered"
@@ -111,8 +111,8 @@ BUGS: Final = (
         name="promoted-on-one-sighting",
         breaks="A letter that failed and lies in its target since is presumed delivered.",
         file=_EVIDENCE,
-        old="AND {FROM} + {GAP} <= again.seen_at) AS seen_at",
-        new="AND {FROM} + {GAP} <= d.drained_through) AS seen_at",
+        old="AND s.seen_at <= again.seen_at - {GAP}\n               AND {FROM} + {GAP} <= again.seen_at\n",
+        new="AND {FROM} + {GAP} <= d.drained_through\n",
         caught_by=f"{_OF_PROMOTE}::test_a_letter_that_failed_and_lies_in_its_target_since_is_not_presumed_delivered",
     ),
     Bug(
@@ -127,8 +127,8 @@ BUGS: Final = (
         name="promoted-by-a-dlq-that-is-observed",
         breaks="A dlq that is only observed proves nothing.",
         file=_EVIDENCE,
-        old=" AND again.seen_at IS NOT NULL AND d.mode <> 'observe'\n",
-        new=" AND again.seen_at IS NOT NULL\n",
+        old="     WHERE d.mode <> 'observe'\n",
+        new="     WHERE d.mode <> ''\n",
         caught_by=f"{_OF_PROMOTE}::test_a_dlq_that_is_only_observed_proves_nothing",
     ),
     Bug(

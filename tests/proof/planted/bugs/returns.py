@@ -115,12 +115,13 @@ BUGS: Final = (
         breaks="Equal bytes are no return: another message with the body of a delivered letter disappears into it.",
         file=_ARRIVAL,
         old=(
-            "      FROM seen s JOIN redrive_letter l ON l.public_id = s.public_id\n"
-            "                  JOIN redrive_attempt a ON a.letter_id = l.id AND a.no = s.no\n"
+            "(SELECT * FROM redrive_letter x WHERE x.public_id = s.public_id OFFSET 0) l\n"
+            "     CROSS JOIN LATERAL ("
+            "SELECT * FROM redrive_attempt x WHERE x.letter_id = l.id AND x.no = s.no OFFSET 0) a\n"
         ),
         new=(
-            "      FROM seen s JOIN redrive_letter l ON l.body_hash = s.body_hash\n"
-            "                  JOIN redrive_attempt a ON a.letter_id = l.id\n"
+            "(SELECT * FROM redrive_letter x WHERE x.body_hash = s.body_hash OFFSET 0) l\n"
+            "     CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.letter_id = l.id OFFSET 0) a\n"
         ),
         caught_by=f"{_OF_CAPTURE}::test_another_message_with_the_bytes_of_a_delivered_letter_is_a_letter",
     ),
@@ -147,8 +148,8 @@ BUGS: Final = (
         name="sent-ids-are-not-looked-for",
         breaks="A return is known by the id its target gave it: without marks it becomes a second letter.",
         file=_ARRIVAL,
-        old="      FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id\n",
-        new="      FROM seen s JOIN redrive_attempt a ON a.sent_message_id = s.message_id AND false\n",
+        old="WHERE x.sent_message_id = s.message_id OFFSET 0) a\n",
+        new="WHERE x.sent_message_id = s.message_id AND false OFFSET 0) a\n",
         caught_by=f"{_OF_CAPTURE}::test_a_return_is_known_by_the_id_that_the_target_gave_it",
     ),
     Bug(
