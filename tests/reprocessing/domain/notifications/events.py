@@ -10,7 +10,7 @@ NAMES = frozenset({"target", "run", "dlq", "queue", "why", "by", "finding", "bac
 
 
 def event(kind: EventKind, subject: str = "one", *, optional: bool = True, dlq_id: int | None = None,
-          **facts: Any) -> Event:  # fmt: skip
+          **facts: Any) -> Event:  # noqa: ANN401  # fmt: skip
     """One of this kind; a fact is its own name, or 7."""
     needed, useful = FACTS[kind]
     names = needed | (useful if optional else frozenset())

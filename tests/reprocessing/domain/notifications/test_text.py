@@ -30,7 +30,7 @@ def link(model: str, row: str) -> str:
     return f"https://redrive.example.com/{model}/{row}"
 
 
-def told(kind: EventKind, subject: str = "one", **facts: Any) -> Told:
+def told(kind: EventKind, subject: str = "one", **facts: Any) -> Told:  # noqa: ANN401 - facts of any kind
     return Told(subject, event(kind, subject, **facts).shown_facts, 1, NOON, None)
 
 
@@ -38,7 +38,7 @@ def text(*sections: Section, place: str = "production") -> Text:
     return compose(sections, place=place, link=link)
 
 
-def of(kind: EventKind, stage: Stage = Stage.OPENED, many: int = 1, **facts: Any) -> Section:
+def of(kind: EventKind, stage: Stage = Stage.OPENED, many: int = 1, **facts: Any) -> Section:  # noqa: ANN401 - facts of any kind
     return Section(kind, stage, many, [told(kind, **facts)])
 
 
