@@ -159,3 +159,10 @@ def test_the_doctor_says_that_nobody_is_told_what_fails_and_what_reaches_nobody(
     failing, unheard = notifying.remarks(of({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}}))
     assert (failing.grade, failing.what) == (Grade.WARN, "The last 2 texts could not be sent: SNS did not answer.")
     assert unheard.what.startswith("These events do not reach anybody from everywhere: breaker_open, ")
+
+
+def test_the_policy_allows_to_publish_to_the_topics_that_people_are_told_by(settings: Settings) -> None:
+    topic = "arn:aws:sns:eu-west-1:000000000000:alerts"
+    settings.REDRIVE = {"DESTINATIONS": {"topic": f"sns:{topic}"}}
+    (statement,) = json.loads(run("iam_policy", "--mode", "manual"))["Statement"]
+    assert (statement["Action"], statement["Resource"]) == (["sns:Publish"], [topic])
