@@ -41,6 +41,7 @@ _LISTS: Final = (
     ("Rules", "rule"),
     ("Breakers", "breaker"),
     ("Lanes", "lane"),
+    ("Notifications", "notificationroute"),
     ("Audit", "review"),
 )
 

@@ -13,6 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.domain.arn import Arn, Named, read
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.notifications.destination import SnsTopic
 from reprocessing.domain.rights import ALL, Purpose, Use, key_of, policies, trust
 from reprocessing.management.console import Console, add_json, find
 from reprocessing.management.targeting import role
@@ -112,7 +113,7 @@ class Holder:
 
     def uses(self) -> Iterator[Use]:
         """All of it, perhaps some of it twice."""
-        said = [*self._configured(), *self._as_if(), *self._parking(), *self._own()]
+        said = [*self._configured(), *self._as_if(), *self._parking(), *self._own(), *self._topics()]
         yield from said
         yield from self._buckets(said)
         yield from self._keys(said)
@@ -124,6 +125,12 @@ class Holder:
         yield from holdings.uses(self._dlqs)
         self._urls |= {one.arn: one.url for one in self._dlqs}
         self._urls |= {one.arn: one.url for one in holdings.targets_of(self._dlqs) if one.kind in QUEUES}
+
+    def _topics(self) -> Iterator[Use]:
+        """Topics that people are told by."""
+        for destination in conf.current().destinations.values():
+            if isinstance(destination, SnsTopic):
+                yield Use(Purpose.PUBLISH, destination.arn)
 
     def _as_if(self) -> Iterator[Use]:
         for arn in self._options["dlq"]:

@@ -1,0 +1,71 @@
+"""People are told, once, and of no secret."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_SENDING: Final = "reprocessing/store/notifications/sending.py"
+_FILING: Final = "reprocessing/store/notifications/filing.py"
+_DELIVER: Final = "tests/reprocessing/pipeline/notifications/test_deliver.py"
+
+BUGS: Final = (
+    Bug(
+        name="destination-without-lease",
+        breaks="Two workers send the same text: nobody looks whether another one sends to the destination.",
+        file=_SENDING,
+        old=" AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())\n",
+        new="",
+        caught_by=f"{_DELIVER}::test_two_senders_at_the_same_time_never_take_the_same_destination",
+    ),
+    Bug(
+        name="destination-without-fence",
+        breaks="A sender that lost its destination says what came of it, over what the next one has written.",
+        file=_SENDING,
+        old=" WHERE id = %(route)b AND fence = %(fence)b\n",
+        new=" WHERE id = %(route)b AND fence >= %(fence)b\n",
+        caught_by=f"{_DELIVER}::test_two_senders_at_the_same_time_never_take_the_same_destination",
+    ),
+    Bug(
+        name="texts-without-limit",
+        breaks="Twenty texts an hour: nobody counts them.",
+        file="reprocessing/domain/notifications/limits.py",
+        old="    if len(newest) < PER_HOUR:\n",
+        new="    if len(newest) <= PER_HOUR:\n",
+        caught_by=f"{_DELIVER}::test_twenty_texts_an_hour_and_the_rest_in_one",
+    ),
+    Bug(
+        name="events-without-their-dlqs",
+        breaks="A destination is told of another team's DLQ.",
+        file=_FILING,
+        old="WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id",
+        new="WHERE m.notificationroute_id = r.id",
+        caught_by=f"{_DELIVER}::test_events_go_where_their_route_says",
+    ),
+    Bug(
+        name="library-tells-its-url",
+        breaks="No secret in a log or a page: what a library says when it fails holds the URL.",
+        file="reprocessing/pipeline/notifications/send.py",
+        old='return Failed(f"sending failed: {type(error).__name__}")',
+        new='return Failed(f"sending failed: {error}")',
+        caught_by=f"{_DELIVER}::test_what_a_library_says_when_it_fails_is_not_told",
+    ),
+    Bug(
+        name="facts-of-anything",
+        breaks="Never a payload in a notification: an event takes any fact.",
+        file="reprocessing/domain/notifications/event.py",
+        old="if unknown := self.facts.keys() - needed - useful:",
+        new="if unknown := set[str]():",
+        caught_by="tests/reprocessing/domain/notifications/test_event.py::test_a_fact_that_no_text_knows_is_refused",
+    ),
+    Bug(
+        name="apprise-posts-unsigned",
+        breaks="No plugin that posts unsigned, runs a program or reads a file: any schema is taken.",
+        file="reprocessing/domain/notifications/destination.py",
+        old="    if schema not in SCHEMAS:\n",
+        new='    if schema == "":\n',
+        caught_by="tests/reprocessing/domain/notifications/test_destination.py"
+        "::test_what_cannot_be_used_is_refused_without_a_word_of_it",
+    ),
+)
