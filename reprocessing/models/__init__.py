@@ -13,6 +13,7 @@ from reprocessing.models.lane import Lane
 from reprocessing.models.letter import DeadLetter, Payload
 from reprocessing.models.metric import Metric
 from reprocessing.models.notice import News, Notice
+from reprocessing.models.notification import Incident, Notification, NotificationRoute, Phase
 from reprocessing.models.operation import Operation, OperationAct, OperationState
 from reprocessing.models.pulse import Pulse
 from reprocessing.models.report import Report, Reporter
@@ -45,16 +46,20 @@ __all__ = [
     "Halt",
     "Health",
     "HealthCheck",
+    "Incident",
     "Lane",
     "LetterGroup",
     "Metric",
     "News",
     "Notice",
+    "Notification",
+    "NotificationRoute",
     "Operation",
     "OperationAct",
     "OperationState",
     "Origin",
     "Payload",
+    "Phase",
     "Pulse",
     "RateClass",
     "Report",

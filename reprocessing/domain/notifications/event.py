@@ -1,0 +1,110 @@
+"""Events that a person is told of, and which facts each of them carries: ids, counts, names and times, no payload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from reprocessing.domain.glyphs import visible
+
+#: Characters of a fact that is a text; what is longer is cut.
+LONGEST_FACT: Final = 300
+_LONGEST_SUBJECT: Final = 200
+
+
+class EventKind(StrEnum):
+    """What happened. A condition lasts until it is concluded; a moment is over when it is told."""
+
+    BREAKER_OPEN = "breaker_open"
+    RUN_STOPPED = "run_stopped"
+    RUN_FINISHED = "run_finished"
+    RUN_STALLED = "run_stalled"
+    FAILURE_GROUP_NEW = "failure_group_new"
+    FAILURE_GROUP_REOPENED = "failure_group_reopened"
+    PARKED_MANY = "parked_many"
+    PARKED_OLD = "parked_old"
+    MESSAGES_EXPIRING = "messages_expiring"
+    DLQ_GROWING = "dlq_growing"
+    REDRIVE_LOOP = "redrive_loop"
+    BEAT_SILENT = "beat_silent"
+    WORKERS_SILENT = "workers_silent"
+    RESTORE_DETECTED = "restore_detected"
+    DOCTOR_WORSE = "doctor_worse"
+
+    @property
+    def is_moment(self) -> bool:
+        """It is over when it is told: nobody concludes it."""
+        return self in _MOMENTS
+
+
+_MOMENTS: Final = frozenset(
+    {EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED},
+)
+
+#: The facts that the text of each kind needs, and those that it can use where they are known.
+#: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
+#: duration. `why`, `finding`: a sentence of the service's own. `..._id`: what the admin's page has in its address.
+FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
+    kind: (frozenset(needed.split()), frozenset(useful.split()))
+    for kind, needed, useful in (
+        (EventKind.BREAKER_OPEN, "target breaker_id why", "dlq messages seconds"),
+        (EventKind.RUN_STOPPED, "run run_id dlq why", "messages by"),
+        (EventKind.RUN_FINISHED, "run run_id dlq", "messages delivered presumed duplicates parked discarded seconds"),
+        (EventKind.RUN_STALLED, "run run_id dlq why", "messages seconds"),
+        (EventKind.FAILURE_GROUP_NEW, "group_id dlq", "messages"),
+        (EventKind.FAILURE_GROUP_REOPENED, "group_id dlq", "messages"),
+        (EventKind.PARKED_MANY, "dlq messages threshold", "seconds"),
+        (EventKind.PARKED_OLD, "dlq messages seconds threshold", ""),
+        (EventKind.MESSAGES_EXPIRING, "dlq messages seconds", ""),
+        (EventKind.DLQ_GROWING, "dlq arrived drained seconds", "messages"),
+        (EventKind.REDRIVE_LOOP, "run run_id dlq messages", "why"),
+        (EventKind.BEAT_SILENT, "seconds", ""),
+        (EventKind.WORKERS_SILENT, "queue seconds", "messages"),
+        (EventKind.RESTORE_DETECTED, "", "backup_time messages"),
+        (EventKind.DOCTOR_WORSE, "errors warnings", "finding"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened, or a condition as it is now.
+
+    Attributes:
+        kind: what happened.
+        subject: of what, such as "breaker:12", "dlq:3" or "run:7". One incident is open for each kind and subject.
+        facts: what the text says; see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text
+            that may hold one of these.
+        dlq_id: the DLQ that it is about; None: it is about a target, or about the whole service.
+
+    Raises:
+        ValueError: the facts are not those of the kind, or one of them is no text and no number.
+    """
+
+    kind: EventKind
+    subject: str
+    facts: Mapping[str, str | int | float]
+    dlq_id: int | None = None
+
+    def __post_init__(self) -> None:
+        needed, useful = FACTS[self.kind]
+        if missing := needed - self.facts.keys():
+            raise ValueError(f"{self.kind} lacks the facts {', '.join(sorted(missing))}.")
+        if unknown := self.facts.keys() - needed - useful:
+            raise ValueError(f"{self.kind} has no facts named {', '.join(sorted(unknown))}. Add them to FACTS.")
+        if odd := [name for name, fact in self.facts.items() if not isinstance(fact, str | int | float)]:
+            raise ValueError(f"{self.kind}: {', '.join(odd)} must be a text or a number.")
+        if not 0 < len(self.subject) <= _LONGEST_SUBJECT:
+            raise ValueError(f"{self.kind} needs a subject of 1 to {_LONGEST_SUBJECT} characters.")
+
+    @property
+    def shown_facts(self) -> dict[str, str | int | float]:
+        """The facts as they are kept: texts in one line, without characters that deceive, and cut."""
+        return {name: _line(fact) if isinstance(fact, str) else fact for name, fact in self.facts.items()}
+
+
+def _line(text: str) -> str:
+    seen = visible(" ".join(text.split()))
+    return seen if len(seen) <= LONGEST_FACT else seen[: LONGEST_FACT - 1] + "…"

@@ -1,0 +1,27 @@
+"""From when on a condition that is looked for is told; they hold for every DLQ and every destination."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """When a person is told.
+
+    Attributes:
+        parked_count: parked messages of one DLQ.
+        parked_age: how long the oldest parked message of a DLQ has waited.
+        expires_within: how soon the first message that still lies in SQS alone is deleted by SQS.
+        growing_for: for how long more messages arrived in a DLQ than left it.
+        silent_for: how long beat, or the workers of one of the service's queues, gave no sign of life.
+        stalled_for: how long nothing of a running run moved.
+    """
+
+    parked_count: int = 100
+    parked_age: timedelta = timedelta(days=1)
+    expires_within: timedelta = timedelta(days=1)
+    growing_for: timedelta = timedelta(hours=1)
+    silent_for: timedelta = timedelta(minutes=2)
+    stalled_for: timedelta = timedelta(minutes=30)

@@ -1,0 +1,1 @@
+"""The outbox of notifications: incidents, what is owed to whom, and who sends it."""
