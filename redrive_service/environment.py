@@ -12,9 +12,10 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from redrive_service.addresses import is_host, is_visible, misfit_of_libpq, misfit_of_redis, parts
+from redrive_service.notifications import read_alerts, read_destinations
 from reprocessing.conf import COLOURS, LONGEST_PLACE
 from reprocessing.domain import secret
-from reprocessing.domain.endpoint import Denied, allow_list
+from reprocessing.domain.endpoint import AllowList, Denied, allow_list
 
 Mode = Literal["production", "sandbox"]
 QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
@@ -48,6 +49,9 @@ class Environment:
     place: str
     colour: str
     cloudwatch: str
+    public_url: str
+    destinations: dict[str, str] = field(repr=False)
+    alerts: dict[str, float]
     metrics_token: str = field(repr=False)
     secrets: dict[str, str] = field(repr=False)
 
@@ -74,7 +78,10 @@ def read(variables: Mapping[str, str]) -> Environment:
         colour=reader.colour(),
         cloudwatch=reader.cloudwatch(),
         metrics_token=reader.metrics_token(),
-        secrets=reader.secrets(),
+        secrets=(secrets := reader.secrets()),
+        destinations=(destinations := reader.destinations(secrets)),
+        public_url=reader.public_url(needed=bool(destinations)),
+        alerts=reader.alerts(),
     )
     if reader.problems:
         problems = "\n".join(f"  - {problem}" for problem in reader.problems)
@@ -174,6 +181,31 @@ class _Reader:
         value = self.variables.get("REDRIVE_CLOUDWATCH", "").strip()
         if value and not NAMESPACE.fullmatch(value):
             self.problems.append("REDRIVE_CLOUDWATCH is no namespace of metrics. One is Redrive/Production.")
+        return value
+
+    def destinations(self, secrets: Mapping[str, str]) -> dict[str, str]:
+        """Where notifications go, by name; of a URL that cannot be used nothing is told."""
+        listed = allow_list(self.words("REDRIVE_HEALTH_HOSTS"))
+        found = read_destinations(self.variables, secrets, AllowList() if isinstance(listed, Denied) else listed)
+        self.problems += found.problems
+        return found.urls
+
+    def alerts(self) -> dict[str, float]:
+        """From when on a person is told, where it is not the default."""
+        found, problems = read_alerts(self.variables)
+        self.problems += problems
+        return found
+
+    def public_url(self, *, needed: bool) -> str:
+        """Where people reach the admin: without it, a text at night has no links."""
+        value = self.variables.get("REDRIVE_PUBLIC_URL", "").strip().rstrip("/")
+        cure = "Set it to where people reach the admin: https://redrive.example.com"
+        in_production = self.variables.get("REDRIVE_MODE", "").strip() != "sandbox"
+        found = parts(value, ("https",) if in_production else ("https", "http")) if value else None
+        if not value and needed and in_production:
+            self.problems.append(f"REDRIVE_PUBLIC_URL is not set, and notifications have destinations. {cure}")
+        elif value and not (found and is_visible(value) and found.netloc == value.partition("://")[2]):
+            self.problems.append(f"REDRIVE_PUBLIC_URL is no URL of a host alone. {cure}")
         return value
 
     def metrics_token(self) -> str:

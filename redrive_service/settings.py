@@ -145,6 +145,9 @@ REDRIVE: dict[str, Any] = {
     "PLACE": ENVIRONMENT.place,
     "COLOUR": ENVIRONMENT.colour,
     "CLOUDWATCH": ENVIRONMENT.cloudwatch,
+    "DESTINATIONS": ENVIRONMENT.destinations,
+    "PUBLIC_URL": ENVIRONMENT.public_url,
+    **ENVIRONMENT.alerts,
     "OWN_QUEUES": tuple(ENVIRONMENT.queue_urls.values()),
     **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 0}),
 }

@@ -7,8 +7,9 @@ Durations are seconds in the settings and timedeltas here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +19,13 @@ from reprocessing.domain.cost import FIFO, STANDARD, Prices
 from reprocessing.domain.endpoint import AllowList, Denied, allow_list
 from reprocessing.domain.errors import SettingsAreUnclear
 from reprocessing.domain.marks import MarkNames, is_name
+from reprocessing.domain.notifications.destination import Destination, Unusable, read_destination
+from reprocessing.domain.notifications.destination import is_name as is_destination
+from reprocessing.domain.notifications.thresholds import Thresholds
+from reprocessing.domain.secret import key as key_of_secret
 from reprocessing.domain.secret import problem as problem_of_secret
+
+_ALERTS = Thresholds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +53,10 @@ class Conf:
         place: the name of the environment that this service is for, shown on every page; `colour` is one of `COLOURS`.
         own_queues: the URLs of the queues that the service's own tasks travel in, each of which has a dlq.
         cloudwatch: the namespace under which CloudWatch is told the metrics, every minute; empty: it is not.
+        destinations: where notifications go, by the names that people use; see `domain.notifications.destination`.
+            Their URLs hold secrets, and are never shown.
+        public_url: where people reach the admin, such as https://redrive.example.com; empty: texts have no links.
+        alert_...: see `domain.notifications.thresholds`.
         marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
             reprocessed_from; None switches one off.
         price_standard: US dollars for a million requests to standard queues; `price_fifo` to FIFO queues.
@@ -72,9 +83,29 @@ class Conf:
     colour: str = "grey"
     cloudwatch: str = ""
     own_queues: tuple[str, ...] = ()
+    destinations: Mapping[str, Destination] = field(default_factory=dict, repr=False, hash=False)
+    public_url: str = ""
+    alert_parked_count: int = _ALERTS.parked_count
+    alert_parked_age: timedelta = _ALERTS.parked_age
+    alert_expires_within: timedelta = _ALERTS.expires_within
+    alert_growing_for: timedelta = _ALERTS.growing_for
+    alert_silent_for: timedelta = _ALERTS.silent_for
+    alert_stalled_for: timedelta = _ALERTS.stalled_for
     marks: MarkNames = field(default_factory=MarkNames)
     price_standard: float = STANDARD
     price_fifo: float = FIFO
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """From when on a person is told."""
+        return Thresholds(
+            parked_count=self.alert_parked_count,
+            parked_age=self.alert_parked_age,
+            expires_within=self.alert_expires_within,
+            growing_for=self.alert_growing_for,
+            silent_for=self.alert_silent_for,
+            stalled_for=self.alert_stalled_for,
+        )
 
     @property
     def prices(self) -> Prices:
@@ -82,11 +113,22 @@ class Conf:
         return Prices(self.price_standard, self.price_fifo)
 
 
+#: Without a path: the admin is where the service has put it.
+_PUBLIC_URL = re.compile(r"(?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)?")
 #: What `colour` may be: the desk's pages have a look for each.
 COLOURS = ("red", "amber", "green", "blue", "violet", "grey")
 #: The longest name of a place: a ribbon on a phone has no room for more.
 LONGEST_PLACE = 40
-#: The least and the most of each number; of durations, in seconds.
+#: The least and the most of each threshold of notifications; of durations, in seconds.
+ALERT_LIMITS: dict[str, tuple[float, float]] = {
+    "alert_parked_count": (1, 1_000_000_000),
+    "alert_parked_age": (60, 365 * 86_400),
+    "alert_expires_within": (60, 14 * 86_400),
+    "alert_growing_for": (60, 14 * 86_400),
+    "alert_silent_for": (30, 86_400),
+    "alert_stalled_for": (60, 14 * 86_400),
+}
+#: The same of each number.
 _LIMITS: dict[str, tuple[float, float]] = {
     "lease": (1, 300),
     "slice": (0.1, 300),
@@ -103,9 +145,11 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "hint_life": (1, 60),
     "hint_life_cap": (1, 3_600),
     "history": (86_400, 3_650 * 86_400),
+    **ALERT_LIMITS,
     "price_standard": (0, 1_000),
     "price_fifo": (0, 1_000),
 }
+_DESTINATIONS = "DESTINATIONS"
 _DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for one in fields(Conf)}
 
 
@@ -124,10 +168,13 @@ def of(given: Mapping[str, Any]) -> Conf:
         raise SettingsAreUnclear("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
     problems = list(_problems(given))
     if not problems:
-        conf = Conf(**{name.lower(): _value(name, value) for name, value in given.items()})
+        conf = Conf(**{name.lower(): _value(name, value) for name, value in given.items() if name != _DESTINATIONS})
         problems = list(_contradictions(conf))
+        found = _destinations(conf, given.get(_DESTINATIONS, {}))
+        problems += [f"{_DESTINATIONS}: {name}: {one.why}." for name, one in found.items() if isinstance(one, Unusable)]
         if not problems:
-            return conf
+            usable = {name: one for name, one in found.items() if not isinstance(one, Unusable)}
+            return replace(conf, destinations=usable)
     raise SettingsAreUnclear("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {one}" for one in problems))
 
 
@@ -141,6 +188,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
             yield from _problems_of_hosts(name, value)
         elif isinstance(_DEFAULTS[name], tuple):
             yield from _problems_of_urls(name, value)
+        elif name == _DESTINATIONS:
+            yield from _problems_of_destinations(name, value)
         elif isinstance(_DEFAULTS[name], Mapping):
             yield from _problems_of_secrets(name, value)
         elif isinstance(_DEFAULTS[name], str):
@@ -162,6 +211,9 @@ def _problem_of_number(name: str, value: object) -> str | None:
 def _problems_of_text(name: str, value: object) -> Iterator[str]:
     if name == "COLOUR" and value not in COLOURS:
         yield f"{name} is {value!r}; it must be one of {', '.join(COLOURS)}."
+    elif name == "PUBLIC_URL":
+        if not isinstance(value, str) or not _PUBLIC_URL.fullmatch(value):
+            yield f"{name} is {value!r}; it must be a URL without a path: https://redrive.example.com"
     elif not isinstance(value, str) or len(value) > LONGEST_PLACE or not value.isprintable():
         yield f"{name} is {value!r}; it must be a text of at most {LONGEST_PLACE} characters that can be seen."
 
@@ -198,6 +250,21 @@ def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
     for one, secret in value.items():
         if problem := problem_of_secret(one, secret):
             yield f"{name}: {problem}. Make one: openssl rand -base64 32"
+
+
+def _problems_of_destinations(name: str, value: object) -> Iterator[str]:
+    """Nothing of a URL stands in these. What is wrong with one is found once secrets and hosts are known."""
+    if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
+        yield f"{name} must be a mapping of names to URLs."
+        return
+    for one in value:
+        if not is_destination(one):
+            yield f"{name} has {one[:50]!r}; a name is lower case, digits and hyphens, as in team-a."
+
+
+def _destinations(conf: Conf, urls: Mapping[str, str]) -> dict[str, Destination | Unusable]:
+    keys = {name: key for name, secret in conf.secrets.items() if (key := key_of_secret(secret))}
+    return {name: read_destination(url, keys, conf.health_hosts) for name, url in urls.items()}
 
 
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as its default

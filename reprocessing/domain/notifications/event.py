@@ -56,7 +56,7 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
         (EventKind.FAILURE_GROUP_NEW, "group_id dlq", "messages"),
         (EventKind.FAILURE_GROUP_REOPENED, "group_id dlq", "messages"),
         (EventKind.PARKED_MANY, "dlq messages threshold", "seconds"),
-        (EventKind.PARKED_OLD, "dlq messages seconds threshold", ""),
+        (EventKind.PARKED_OLD, "dlq messages seconds", "threshold"),
         (EventKind.MESSAGES_EXPIRING, "dlq messages seconds", ""),
         (EventKind.DLQ_GROWING, "dlq arrived drained seconds", "messages"),
         (EventKind.REDRIVE_LOOP, "run run_id dlq messages", "why"),

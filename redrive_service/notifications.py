@@ -1,0 +1,59 @@
+"""Notifications, as the environment sets them: REDRIVE_NOTIFY_OPS is the destination ops, REDRIVE_ALERT_... a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from reprocessing.conf import ALERT_LIMITS
+from reprocessing.domain import secret
+from reprocessing.domain.endpoint import AllowList
+from reprocessing.domain.notifications.destination import Unusable, is_name, read_destination
+
+PREFIX: Final = "REDRIVE_NOTIFY_"
+_CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be written."
+
+
+@dataclass(slots=True)
+class Destinations:
+    """The URLs that can be used, by name; and what is wrong with the others, which shows nothing of them."""
+
+    urls: dict[str, str] = field(default_factory=dict, repr=False)
+    problems: list[str] = field(default_factory=list)
+
+
+def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList) -> Destinations:
+    """Every destination of the environment; an empty variable is none."""
+    keys = {name: found for name, text in secrets.items() if (found := secret.key(text))}
+    read = Destinations()
+    for variable, value in sorted(variables.items()):
+        url = value.strip()
+        if not variable.startswith(PREFIX) or not url:
+            continue
+        name = variable.removeprefix(PREFIX).lower().replace("_", "-")
+        found = read_destination(url, keys, inside)
+        if not is_name(name):
+            read.problems.append(f"{variable} names no destination. Write letters, digits and _: {PREFIX}TEAM_A")
+        elif name in read.urls:
+            read.problems.append(f"{variable} names the destination {name} a second time. Unset one of the two.")
+        elif isinstance(found, Unusable):
+            read.problems.append(f"{variable} cannot be used: {found.why}. {_CURE}")
+        else:
+            read.urls[name] = url
+    return read
+
+
+def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
+    """The thresholds that are set, by their names in settings.REDRIVE; and what is wrong with others."""
+    found: dict[str, float] = {}
+    problems: list[str] = []
+    for name, (least, most) in ALERT_LIMITS.items():
+        variable, setting = f"REDRIVE_{name.upper()}", name.upper()
+        text = variables.get(variable, "").strip()
+        if text.isascii() and text.isdecimal() and least <= int(text[:20]) <= most:
+            found[setting] = int(text)
+        elif text:
+            unit = "" if name == "alert_parked_count" else " of seconds"
+            problems.append(f"{variable} must be a whole number{unit} from {least:,.0f} to {most:,.0f}.")
+    return found, problems

@@ -1,0 +1,155 @@
+"""Where notifications go: what a URL of the environment says, and refusals that show nothing of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from reprocessing.domain import arn, endpoint
+from reprocessing.domain.arn import Named
+from reprocessing.domain.endpoint import AllowList, Denied
+
+#: Characters of a destination's name.
+LONGEST_NAME: Final = 40
+_LONGEST_URL: Final = 4_000
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_SCHEMA: Final = re.compile(r"(?a)([A-Za-z][A-Za-z0-9.-]{1,30})://.")
+_WEBHOOK: Final = "webhook+"
+_SECRET: Final = "secret="  # noqa: S105 - what is before a secret's name
+_SNS: Final = "sns:"
+
+#: What Apprise is asked to do: services that people are reached by, over the network. None of those that run a
+#: program, speak to the desktop or to syslog, read or write files, or post to a URL without a signature
+#: (json://, xml://, form://: `webhook+https://` does that, signed).
+SCHEMAS: Final = frozenset((
+    "apprise", "apprises", "azure", "bark", "barks", "betterstack", "brevo", "discord", "feishu", "firehydrant",
+    "flock", "gchat", "goalert", "goalerts", "gotify", "gotifys", "guilded", "ilert", "incidentio", "jira", "join",
+    "lark", "line", "mailersend", "mailgun", "mailto", "mailtos", "mastodon", "mastodons", "matrix", "matrixs",
+    "mmost", "mmosts", "nctalk", "nctalks", "ntfy", "ntfys", "o365", "opsgenie", "pagerduty", "pagertree",
+    "postmark", "pover", "prowl", "pushy", "pbul", "resend", "revolt", "rocket", "rockets", "sendgrid", "ses",
+    "signal", "signals", "signl4", "slack", "smtp2go", "sparkpost", "spike", "splunk", "squadcast", "synology",
+    "synologys", "tgram", "threema", "twilio", "victorops", "vonage", "webex", "wecombot", "whatsapp", "workflow",
+    "workflows", "wxteams", "zoom", "zulip",
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AppriseService:
+    """An e-mail address, a chat or a pager that Apprise knows how to reach. `schema`: such as mailto or slack."""
+
+    schema: str
+    url: str = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What people may be told of it."""
+        return f"{self.schema}://, by Apprise"
+
+
+@dataclass(frozen=True, slots=True)
+class SnsTopic:
+    """An SNS topic; its subscribers are AWS's business."""
+
+    arn: str = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What people may be told of it."""
+        return "an SNS topic"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedWebhook:
+    """An HTTP endpoint that is sent signed JSON. `secret`: the name of the secret that signs; `key`: its bytes."""
+
+    url: str = field(repr=False)
+    secret: str
+    key: bytes = field(repr=False)
+    allowed: AllowList = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What people may be told of it."""
+        return "a signed webhook"
+
+
+Destination = AppriseService | SnsTopic | SignedWebhook
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A destination that cannot be used, in words that show nothing of its URL."""
+
+    why: str
+
+
+def is_name(name: str) -> bool:
+    """Whether a destination can have this name: lower case, digits and hyphens, as in team-a."""
+    return len(name) <= LONGEST_NAME and bool(_NAME.fullmatch(name))
+
+
+def read_destination(url: str, keys: Mapping[str, bytes], inside: AllowList) -> Destination | Unusable:
+    """What a URL says.
+
+    Args:
+        url: sns:ARN, webhook+https://HOST/PATH#secret=NAME, or a URL of Apprise: mailto://…, slack://…
+        keys: the bytes of each secret that there is, by its name.
+        inside: what webhooks may be posted to beside their own host, where that has no public address.
+    """
+    if not url.isprintable() or " " in url or len(url) > _LONGEST_URL:
+        return Unusable(f"it holds a blank or an invisible character, or is longer than {_LONGEST_URL:,} characters")
+    if url.startswith(_SNS) and not url.startswith("sns://"):
+        return _topic(url.removeprefix(_SNS))
+    if url.startswith(_WEBHOOK):
+        return _webhook(url.removeprefix(_WEBHOOK), keys, inside)
+    found = _SCHEMA.match(url)
+    if found is None:
+        return Unusable("it is neither sns:ARN, nor webhook+https://HOST/PATH#secret=NAME, nor a URL of Apprise")
+    schema = found[1].lower()
+    if schema not in SCHEMAS:
+        return Unusable(_of_schema(schema))
+    return AppriseService(schema, url)
+
+
+def _topic(text: str) -> SnsTopic | Unusable:
+    found = arn.read(text)
+    if found is None or found.named is not Named.TOPIC:
+        return Unusable("what follows sns: is not the ARN of an SNS topic: sns:arn:aws:sns:REGION:ACCOUNT:TOPIC")
+    if found.fifo:
+        return Unusable("it is a FIFO topic, which people cannot subscribe to; take a standard topic")
+    return SnsTopic(text)
+
+
+def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedWebhook | Unusable:
+    url, _, fragment = text.partition("#")
+    secret = fragment.removeprefix(_SECRET)
+    if not fragment.startswith(_SECRET) or not secret:
+        return Unusable("it does not say what signs it; end it with #secret=NAME, a name of REDRIVE_SECRETS")
+    if secret not in keys:
+        return Unusable("the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there")
+    allowed = _allowed(url, inside)
+    asked = allowed if isinstance(allowed, Denied) else endpoint.read(url, allowed)
+    if isinstance(allowed, Denied) or isinstance(asked, Denied):
+        return Unusable("what follows webhook+ is no URL such as https://hooks.example.com/redrive without credentials")
+    if asked.scheme == "http" and isinstance(asked.host, str):
+        return Unusable("plain http can be read by others; use https, or the address of a host of your own network")
+    return SignedWebhook(url, secret, keys[secret], allowed)
+
+
+def _allowed(url: str, inside: AllowList) -> AllowList | Denied:
+    """Its own host, because the environment names it; and the networks that the service may reach inside."""
+    authority = re.sub(r"(?i)^https?://", "", url).partition("/")[0].partition("?")[0]
+    found = endpoint.allow_list([authority])
+    if isinstance(found, Denied):
+        return found
+    return AllowList(found.names | inside.names, found.networks + inside.networks)
+
+
+def _of_schema(schema: str) -> str:
+    if schema in {"json", "jsons", "xml", "xmls", "form", "forms", "http", "https"}:
+        return "it would be posted unsigned; write webhook+https://HOST/PATH#secret=NAME"
+    if schema == "sns":
+        return "it is Apprise's own way to SNS, which needs keys; write sns:ARN, sent with the service's own role"
+    return "its schema is not one of those that are allowed; docs/notifications.md lists them"

@@ -1,0 +1,207 @@
+"""The text of one notification: everything that is owed to a destination, grouped, in few lines, without a payload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from string import Formatter
+from typing import Final
+
+from reprocessing.domain.notifications.event import EventKind
+from reprocessing.domain.notifications.wording import DASHBOARD, WORDING, Page, Wording
+
+#: Characters of a text: the smallest service of the usual kind takes 2,000 at a time.
+LONGEST_BODY: Final = 1_900
+LONGEST_TITLE: Final = 100
+#: Incidents of one kind that are told one by one; the rest is counted.
+EXAMPLES: Final = 3
+
+Facts = Mapping[str, str | int | float]
+#: The address of a page of the admin, with the id of a row where it is one row's; empty where none can be given.
+Link = Callable[[str, str], str]
+
+
+class Stage(StrEnum):
+    """Which part of an incident is told. In this order of urgency."""
+
+    OPENED = "opened"
+    REMINDED = "reminded"
+    ENDED = "ended"
+
+
+class Tone(StrEnum):
+    """How bad it is; Apprise's words."""
+
+    FAILURE = "failure"
+    WARNING = "warning"
+    INFO = "info"
+    SUCCESS = "success"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One incident. `times`: how often it was announced."""
+
+    subject: str
+    facts: Facts
+    times: int
+    opened_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Incidents of one kind at one stage: how many there are, and the first of them."""
+
+    kind: EventKind
+    stage: Stage
+    many: int
+    examples: Sequence[Told]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What is sent. `link`: to the page of the first incident, or the dashboard; empty where no address is known."""
+
+    title: str
+    body: str
+    tone: Tone
+    link: str = ""
+
+
+_URGENT: Final = frozenset(
+    {
+        EventKind.RUN_STOPPED,
+        EventKind.REDRIVE_LOOP,
+        EventKind.BEAT_SILENT,
+        EventKind.WORKERS_SILENT,
+        EventKind.MESSAGES_EXPIRING,
+        EventKind.RESTORE_DETECTED,
+    },
+)
+_TONES: Final = tuple(Tone)
+_CUT: Final = "…\nThe text is cut here. The admin shows the rest."
+
+
+def compose(sections: Sequence[Section], *, place: str, link: Link) -> Text:
+    """One text of all sections, the worst first.
+
+    Args:
+        sections: at least one, each with at least one example.
+        place: the name of this environment.
+        link: gives the address of a page.
+    """
+    ordered = sorted(sections, key=lambda section: _TONES.index(_tone(section)))
+    first = ordered[0]
+    many = sum(section.many for section in ordered)
+    title = f"[{place}] {_headline(first, first.examples[0])}" if place else _headline(first, first.examples[0])
+    more = f" (and {many - 1:,} more)" if many > 1 else ""
+    parts = [_section(section, link) for section in ordered]
+    return Text(
+        title=_cut(title, LONGEST_TITLE - len(more)) + more,
+        body=_bounded("\n\n".join(parts)),
+        tone=_tone(first),
+        link=_address(WORDING[first.kind].page, first.examples[0].facts, link),
+    )
+
+
+def trial_text(place: str, destination: str, link: Link) -> Text:
+    """What `test_notification` sends."""
+    address = link("", "")
+    body = (
+        f"This is a test of the destination {destination}. Nothing has happened.\n"
+        "What the service does: it has sent this text because a person asked for it.\n"
+        "What you can do: nothing. Notifications of this service arrive here."
+    )
+    return Text(f"[{place}] Test notification", body + (f"\n{address}" if address else ""), Tone.INFO, address)
+
+
+def duration(seconds: float) -> str:
+    """A duration in the unit that fits: 40 s, 12 min, 5 h, 3 days."""
+    for limit, unit, name in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
+        if seconds < limit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def _section(section: Section, link: Link) -> str:
+    wording = WORDING[section.kind]
+    first = section.examples[0]
+    lines: list[str] = []
+    if section.many > len(section.examples) or section.many > 1:
+        lines.append(f"{section.many:,} {wording.many}" + (", over now:" if section.stage is Stage.ENDED else ":"))
+    for told in section.examples[:EXAMPLES]:
+        lines += _incident(section, told, wording)
+    if section.many > EXAMPLES:
+        lines.append(f"… and {section.many - EXAMPLES:,} more.")
+    if section.stage is not Stage.ENDED:
+        lines.append(f"What the service does: {_filled(wording.service, first.facts)}")
+        lines.append(f"What you can do: {_filled(wording.person, first.facts)}")
+    page = wording.page if section.many == 1 else Page(wording.page.model)
+    if address := _address(page, first.facts, link):
+        lines.append(address)
+    return "\n".join(lines)
+
+
+def _incident(section: Section, told: Told, wording: Wording) -> list[str]:
+    said = [_headline(section, told) + "."]
+    if section.stage is Stage.ENDED and told.ended_at is not None:
+        lasted = (told.ended_at - told.opened_at).total_seconds()
+        said.append(f"It began at {told.opened_at:%Y-%m-%d %H:%M} UTC and lasted {duration(lasted)}.")
+        return [" ".join(said)]
+    said.append(f"{'Since' if not section.kind.is_moment else 'At'} {told.opened_at:%Y-%m-%d %H:%M} UTC.")
+    said += [_filled(sentence, told.facts) for sentence in wording.more if _names(sentence) <= told.facts.keys()]
+    return [" ".join(said)]
+
+
+def _headline(section: Section, told: Told) -> str:
+    wording = WORDING[section.kind]
+    match section.stage:
+        case Stage.OPENED:
+            return _filled(wording.opened, told.facts)
+        case Stage.REMINDED:
+            return f"Still: {_filled(wording.opened, told.facts)}"
+        case Stage.ENDED:
+            return _filled(wording.over or wording.opened, told.facts)
+
+
+def _tone(section: Section) -> Tone:
+    if section.stage is Stage.ENDED:
+        return Tone.SUCCESS
+    if section.kind is EventKind.RUN_FINISHED:
+        return Tone.INFO
+    return Tone.FAILURE if section.kind in _URGENT else Tone.WARNING
+
+
+def _address(page: Page, facts: Facts, link: Link) -> str:
+    row = str(facts.get(page.row, "")) if page.row else ""
+    if page.row and not row:
+        page = DASHBOARD
+    return link(page.model, row)
+
+
+def _names(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(sentence) if name}
+
+
+def _filled(sentence: str, facts: Facts) -> str:
+    """The sentence with its facts; the values are not read as sentences themselves."""
+    return sentence.format_map({name: _shown(name, fact) for name, fact in facts.items()})
+
+
+def _shown(name: str, fact: str | float) -> str:
+    if isinstance(fact, str):
+        return fact.rstrip(".") if name == "why" else fact
+    if name == "seconds":
+        return duration(fact)
+    return str(fact) if name.endswith("_id") else f"{fact:,g}" if isinstance(fact, float) else f"{fact:,}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _bounded(body: str) -> str:
+    return body if len(body) <= LONGEST_BODY else body[: LONGEST_BODY - len(_CUT)] + _CUT

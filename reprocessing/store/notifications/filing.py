@@ -1,0 +1,57 @@
+"""Write down which destinations are owed a notification of what began, lasts, or is over."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from reprocessing.domain.notifications.event import EventKind
+from reprocessing.domain.notifications.limits import REMINDED_EVERY
+from reprocessing.models import rows
+
+#: Incidents of one turn; the rest is the next turn's.
+_A_TURN: Final = 1_000
+
+#: Of a route r and an incident d: the route takes its kind, and its DLQ. A route that names DLQs gets nothing that is
+#: about no DLQ, such as a silent beat.
+_MATCHES: Final[LiteralString] = """
+((cardinality(r.kinds) = 0 OR d.kind = ANY(r.kinds))
+ AND (NOT EXISTS (SELECT FROM redrive_notification_route_dlqs m WHERE m.notificationroute_id = r.id)
+      OR EXISTS (SELECT FROM redrive_notification_route_dlqs m
+                  WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id)))
+"""
+
+# The end is told to whom the beginning was told, or is owed. A moment is over as soon as its notifications are written.
+_FILE: Final[LiteralString] = f"""
+WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
+), due AS MATERIALIZED (
+    SELECT i.id, i.kind, i.dlq_id, i.ended_at, k.now
+      FROM redrive_incident i, clock k
+     WHERE i.due_at <= k.now ORDER BY i.due_at LIMIT {_A_TURN} FOR UPDATE OF i SKIP LOCKED
+), filed AS (
+    INSERT INTO redrive_notification (incident_id, route_id, phase, filed_at)
+    SELECT d.id, r.id, CASE WHEN d.ended_at IS NOT NULL THEN 'ended' WHEN t.told THEN 'reminded' ELSE 'opened' END, d.now
+      FROM due d CROSS JOIN redrive_notification_route r
+     CROSS JOIN LATERAL (
+           SELECT coalesce(bool_or(n.given_up_at IS NULL), false) AS told,
+                  coalesce(bool_or(n.sent_at IS NULL AND n.given_up_at IS NULL), false) AS owed
+             FROM redrive_notification n WHERE n.incident_id = d.id AND n.route_id = r.id) t
+     WHERE CASE WHEN d.ended_at IS NOT NULL THEN t.told ELSE NOT t.owed AND {_MATCHES} END
+    ON CONFLICT DO NOTHING
+)
+UPDATE redrive_incident i
+   SET filed_at = coalesce(i.filed_at, d.now),
+       ended_at = CASE WHEN i.kind = ANY(%(moments)b::text[]) THEN coalesce(i.ended_at, d.now) ELSE i.ended_at END,
+       due_at = CASE WHEN i.ended_at IS NULL AND i.kind <> ALL(%(moments)b::text[])
+                     THEN d.now + make_interval(secs => %(again)b::float8) END
+  FROM due d WHERE i.id = d.id
+"""  # noqa: S608  # the inserted texts are constants
+
+_MOMENTS: Final = [kind.value for kind in EventKind if kind.is_moment]
+
+
+def file_notifications() -> int:
+    """Write the notifications of the incidents that are due, for every route that takes them; how many incidents.
+
+    One statement, in a transaction of its own. Two at the same time take different incidents.
+    """
+    return rows.execute(_FILE, {"moments": _MOMENTS, "again": REMINDED_EVERY.total_seconds()})

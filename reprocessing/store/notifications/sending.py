@@ -1,0 +1,181 @@
+"""Who sends to which destination, what is owed to it, and what came of that. Moves are compared and set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.notifications.delivery import Failed, Sent
+from reprocessing.domain.notifications.event import EventKind
+from reprocessing.domain.notifications.limits import GIVEN_UP_AFTER, next_text_at, retry_at
+from reprocessing.domain.notifications.text import EXAMPLES, Section, Stage, Told
+from reprocessing.models import rows
+
+#: Seconds for which a destination is somebody's alone. A worker that dies meanwhile leaves it to the next.
+LEASE: Final = 60.0
+
+#: Of a route r: a text may go to it now, and nobody sends to it.
+_FREE: Final[LiteralString] = """
+(r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
+ AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
+ AND EXISTS (SELECT FROM redrive_notification n
+              WHERE n.route_id = r.id AND n.sent_at IS NULL AND n.given_up_at IS NULL))
+"""
+
+_DUE: Final[LiteralString] = f"""
+SELECT EXISTS (SELECT FROM redrive_incident WHERE due_at <= redrive_now())
+    OR EXISTS (SELECT FROM redrive_notification_route r WHERE {_FREE})
+"""  # noqa: S608  # the inserted text is a constant
+
+_CLAIM: Final[LiteralString] = f"""
+UPDATE redrive_notification_route c
+   SET fence = c.fence + 1, leased_until = redrive_now() + make_interval(secs => %(lease)b::float8)
+  FROM (SELECT r.id FROM redrive_notification_route r WHERE {_FREE}
+         ORDER BY r.next_at LIMIT %(limit)b::int FOR UPDATE SKIP LOCKED) free
+ WHERE c.id = free.id
+RETURNING c.id AS route_id, c.destination, c.fence, c.failures
+"""  # noqa: S608  # the inserted text is a constant
+
+# What began and is over by now is told once, as over.
+_OWED: Final[LiteralString] = """
+WITH incidents AS (
+    SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, max(n.id) AS upto,
+           CASE WHEN bool_or(n.phase = 'ended') THEN 'ended' WHEN bool_or(n.phase = 'opened') THEN 'opened'
+                ELSE 'reminded' END AS stage
+      FROM redrive_notification n JOIN redrive_incident i ON i.id = n.incident_id
+     WHERE n.route_id = %(route)b AND n.sent_at IS NULL AND n.given_up_at IS NULL
+     GROUP BY i.id
+)
+SELECT kind, stage, count(*)::int AS many, max(upto) AS upto,
+       (array_agg(jsonb_build_object('subject', subject, 'facts', facts, 'times', times,
+                                     'opened_at', extract(epoch FROM opened_at)::float8,
+                                     'ended_at', extract(epoch FROM ended_at)::float8)
+                  ORDER BY id DESC))[1:%(examples)b::int] AS examples
+  FROM incidents GROUP BY kind, stage ORDER BY kind, stage
+"""
+
+_SENT: Final[LiteralString] = """
+UPDATE redrive_notification SET sent_at = %(now)b::timestamptz
+ WHERE route_id = %(route)b AND id <= %(upto)b AND sent_at IS NULL AND given_up_at IS NULL
+"""
+_TEXTS: Final[LiteralString] = """
+SELECT DISTINCT sent_at FROM redrive_notification
+ WHERE route_id = %(route)b AND sent_at > %(now)b::timestamptz - interval '1 hour'
+"""
+_FREED: Final[LiteralString] = """
+UPDATE redrive_notification_route
+   SET leased_until = NULL, next_at = %(next)b::timestamptz, failures = %(failures)b::int, trouble = %(trouble)b::text,
+       sent_at = coalesce(%(sent)b::timestamptz, sent_at)
+ WHERE id = %(route)b AND fence = %(fence)b
+"""
+_GIVE_UP: Final[LiteralString] = """
+UPDATE redrive_notification SET given_up_at = redrive_now()
+ WHERE sent_at IS NULL AND given_up_at IS NULL
+   AND filed_at <= redrive_now() - make_interval(secs => %(after)b::float8)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A destination that is this process's alone for `LEASE` seconds."""
+
+    route_id: int
+    destination: str
+    fence: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """What one text is about. `upto`: the newest notification that it tells."""
+
+    sections: tuple[Section, ...]
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    kind: str
+    stage: str
+    many: int
+    upto: int
+    examples: list[dict[str, Any]]
+
+
+def is_due(destinations: Collection[str]) -> bool:
+    """Whether there is anything to write down, or to send to one of these destinations. Two empty indexes, mostly."""
+    return rows.value(bool, _DUE, {"names": sorted(destinations)})
+
+
+def claim(destinations: Collection[str], *, limit: int) -> list[Claimed]:
+    """Take destinations, of these, that are owed a text now; nobody else sends to them meanwhile."""
+    return rows.fetch(Claimed, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE})
+
+
+def owed(route_id: int) -> Owed | None:
+    """All that is owed to a destination, grouped; None where nothing is."""
+    found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
+    if not found:
+        return None
+    sections = tuple(
+        Section(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
+        for group in found
+    )
+    return Owed(sections, max(group.upto for group in found))
+
+
+def record_sent(claimed: Claimed, upto: int, now: datetime) -> None:
+    """Remember that a text went; the next one goes when `limits` says."""
+
+    def record() -> None:
+        rows.execute(_SENT, {"route": claimed.route_id, "upto": upto, "now": now})
+        texts = rows.column(datetime, _TEXTS, {"route": claimed.route_id, "now": now})
+        _free(claimed, next_at=next_text_at(texts, now), failures=0, trouble="", sent=now)
+
+    rows.whole(record)
+
+
+def record_failure(claimed: Claimed, failed: Failed, now: datetime) -> None:
+    """Remember that a text did not go, and why; it is tried again when `limits` says."""
+    failures = claimed.failures + 1
+    _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=failed.why, sent=None)
+
+
+def record(claimed: Claimed, upto: int, came: Sent | Failed, now: datetime) -> None:
+    """Remember what came of a text."""
+    if isinstance(came, Sent):
+        record_sent(claimed, upto, now)
+    else:
+        record_failure(claimed, came, now)
+
+
+def give_back(claimed: Claimed, now: datetime) -> None:
+    """Let go of a destination that nothing was sent to."""
+    _free(claimed, next_at=now, failures=0, trouble="", sent=None)
+
+
+def give_up() -> int:
+    """Give up notifications that could not be sent for `GIVEN_UP_AFTER`; how many."""
+    return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
+
+
+def _free(claimed: Claimed, *, next_at: datetime, failures: int, trouble: str, sent: datetime | None) -> None:
+    values: Mapping[str, object] = {
+        "route": claimed.route_id, "fence": claimed.fence, "next": next_at, "failures": failures, "trouble": trouble,
+        "sent": sent,
+    }  # fmt: skip
+    rows.execute(_FREED, values)
+
+
+def _told(row: Mapping[str, Any]) -> Told:
+    return Told(row["subject"], row["facts"], row["times"], _moment(row["opened_at"]), _end(row["ended_at"]))
+
+
+def _end(seconds: float | None) -> datetime | None:
+    return None if seconds is None else _moment(seconds)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
