@@ -1,4 +1,4 @@
-"""Notifications, as the environment sets them: REDRIVE_NOTIFY_OPS is the destination ops, REDRIVE_ALERT_... a threshold."""
+"""Notifications in the environment: REDRIVE_NOTIFY_OPS is the destination ops, REDRIVE_ALERT_... are thresholds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Destinations:
 
 def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList) -> Destinations:
     """Every destination of the environment; an empty variable is none."""
-    keys = {name: found for name, text in secrets.items() if (found := secret.key(text))}
+    keys = {name: key for name, text in secrets.items() if (key := secret.key(text))}
     read = Destinations()
     for variable, value in sorted(variables.items()):
         url = value.strip()

@@ -32,7 +32,7 @@ from reprocessing.models import (
     rules,
     schedule,
 )
-from reprocessing.pipeline import check, gather, linger, plan, replay, route, sort, watch, work
+from reprocessing.pipeline import check, gather, linger, notifications, plan, replay, route, sort, watch, work
 from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import publish as publishing
 from reprocessing.pipeline import purge as purging
@@ -80,6 +80,8 @@ def tick(**_future: object) -> None:
     if checks.are_due():
         check_health.apply_async(queue=CONTROL, expires=10)
     _promote()
+    if notifications.is_due(conf.current()):
+        notify.apply_async(queue=CONTROL, expires=10)
     if dispatch.is_due("sweep", every=SWEEP_EVERY):
         recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         if instalments.owing(limit=1):
@@ -201,14 +203,21 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
 @worker_process_shutdown.connect
 @worker_shutdown.connect
 def hear_the_last(**_: object) -> None:
-    """Before a worker ends: slow targets that it still waits for may answer; what they do not is unknown."""
+    """Before a worker ends: slow targets, and destinations of notifications, may still answer."""
     linger.wait(PATIENCE)
+    notifications.wait_for_delivery(PATIENCE)
 
 
 @shared_task(name="reprocessing.check_health")
 def check_health(**_future: object) -> None:
     """Look whether targets are well that letters wait for."""
     check.targets(conf=conf.current())
+
+
+@shared_task(name="reprocessing.notify")
+def notify(**_future: object) -> None:
+    """Have people told what happened, in a thread beside: a destination that hangs takes nothing of this queue."""
+    notifications.start_delivery(conf.current())
 
 
 @shared_task(name="reprocessing.wake")

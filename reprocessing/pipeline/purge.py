@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from reprocessing.conf import Conf
 from reprocessing.models import oblivion, tallies
+from reprocessing.store.notifications import retention, sending
 
 _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
@@ -27,5 +28,7 @@ def letters(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> int:
     oblivion.forget_groups(history=history, limit=_CAUSES)
     oblivion.forget_operations(history=history, limit=_CAUSES)
     tallies.forget(history=history)
+    retention.forget_incidents(history=history, limit=_CAUSES)
+    sending.give_up()  # also of what no process has a URL for
     oblivion.forget_reports(history=history, limit=_REPORTS)
     return purged

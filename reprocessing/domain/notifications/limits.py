@@ -29,4 +29,5 @@ def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
 
 def retry_at(failures: int, now: datetime) -> datetime:
     """When a text is tried again that failed so many times in a row, at least once."""
-    return now + min(FIRST_RETRY * 2 ** min(failures - 1, 10), LAST_RETRY)
+    doubled: int = 2 ** min(failures - 1, 10)
+    return now + min(FIRST_RETRY * doubled, LAST_RETRY)

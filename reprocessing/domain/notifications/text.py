@@ -196,7 +196,7 @@ def _shown(name: str, fact: str | float) -> str:
         return fact.rstrip(".") if name == "why" else fact
     if name == "seconds":
         return duration(fact)
-    return str(fact) if name.endswith("_id") else f"{fact:,g}" if isinstance(fact, float) else f"{fact:,}"
+    return str(fact) if name.endswith("_id") else f"{fact:,.12g}"
 
 
 def _cut(text: str, most: int) -> str:

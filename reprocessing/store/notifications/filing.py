@@ -29,11 +29,12 @@ WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
      WHERE i.due_at <= k.now ORDER BY i.due_at LIMIT {_A_TURN} FOR UPDATE OF i SKIP LOCKED
 ), filed AS (
     INSERT INTO redrive_notification (incident_id, route_id, phase, filed_at)
-    SELECT d.id, r.id, CASE WHEN d.ended_at IS NOT NULL THEN 'ended' WHEN t.told THEN 'reminded' ELSE 'opened' END, d.now
+    SELECT d.id, r.id,
+           CASE WHEN d.ended_at IS NOT NULL THEN 'ended' WHEN t.again THEN 'reminded' ELSE 'opened' END, d.now
       FROM due d CROSS JOIN redrive_notification_route r
      CROSS JOIN LATERAL (
            SELECT coalesce(bool_or(n.given_up_at IS NULL), false) AS told,
-                  coalesce(bool_or(n.sent_at IS NULL AND n.given_up_at IS NULL), false) AS owed
+                  coalesce(bool_or(n.sent_at IS NULL AND n.given_up_at IS NULL), false) AS owed, count(*) > 0 AS again
              FROM redrive_notification n WHERE n.incident_id = d.id AND n.route_id = r.id) t
      WHERE CASE WHEN d.ended_at IS NOT NULL THEN t.told ELSE NOT t.owed AND {_MATCHES} END
     ON CONFLICT DO NOTHING

@@ -1,0 +1,49 @@
+"""The JSON that a signed webhook is sent: the text, and the incidents as values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from reprocessing.domain.notifications.text import Section, Text, Told
+
+VERSION: Final = 1
+
+
+def webhook_body(text: Text, sections: Sequence[Section], *, place: str, destination: str) -> bytes:
+    """The body; of each section `count` says how many incidents there are, and `incidents` has the newest of them."""
+    said = {
+        "version": VERSION,
+        "place": place,
+        "destination": destination,
+        "title": text.title,
+        "text": text.body,
+        "tone": text.tone.value,
+        "link": text.link,
+        "events": [
+            {
+                "kind": section.kind.value,
+                "stage": section.stage.value,
+                "count": section.many,
+                "incidents": [_incident(told) for told in section.examples],
+            }
+            for section in sections
+        ],
+    }
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _incident(told: Told) -> dict[str, object]:
+    return {
+        "subject": told.subject,
+        "facts": dict(told.facts),
+        "times": told.times,
+        "opened_at": _moment(told.opened_at),
+        "ended_at": None if told.ended_at is None else _moment(told.ended_at),
+    }
+
+
+def _moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,103 @@
+"""The program of the process that Apprise runs in: one request on standard input, one answer on standard output.
+
+It knows nothing of the service: its environment has neither the database's password nor AWS's keys. What Apprise logs
+holds URLs and answers, so that of all of it a status or an error's number is kept, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterable
+from typing import Any, Final
+
+_STARTING: Final = 10  #: seconds beside its time, after which the process ends itself, should its parent be gone
+_STATUS: Final = re.compile(r"(?:\berror=|Exception: \()([1-5][0-9]{2})\b")
+_ERRNO: Final = re.compile(r"\[Errno (-?[0-9]{1,3})\]")
+_TOO_LATE: Final = re.compile(r"(?i)timed out|did not finish within")
+_CERTIFICATE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED")
+
+
+def main() -> None:
+    """Answer the request."""
+    answers = os.fdopen(os.dup(1), "w")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # whatever a plugin prints
+    os.dup2(nowhere, 2)
+    asked = json.loads(sys.stdin.read())
+    signal.alarm(int(asked["seconds"]) + _STARTING)
+    try:
+        answer = {"why": _check(asked) if asked["check"] else _send(asked)}
+    except Exception as error:  # noqa: BLE001  a plugin's fault is told by its name, and no traceback
+        answer = {"why": f"Apprise failed: {type(error).__name__}"}
+    answers.write(json.dumps(answer))
+    answers.flush()
+    os._exit(0)  # a thread of Apprise that still waits keeps nobody
+
+
+def _service(asked: dict[str, Any]) -> Any:  # noqa: ANN401  # a plugin of Apprise, which has no stubs
+    import apprise  # noqa: PLC0415  # the parent imports this file to find it, and must not load Apprise
+
+    asset = apprise.AppriseAsset(
+        app_id="redrive-service",
+        async_mode=False,
+        secure_logging=True,
+        service_timeout=asked["seconds"],
+        storage_mode=apprise.PersistentStoreMode.MEMORY,
+    )
+    return apprise.Apprise.instantiate(asked["url"], asset=asset, suppress_exceptions=True)
+
+
+def _check(asked: dict[str, Any]) -> str:
+    return "" if _service(asked) is not None else "Apprise cannot read its URL"
+
+
+def _send(asked: dict[str, Any]) -> str:
+    """Why it was not sent; empty where it was."""
+    import apprise  # noqa: PLC0415  # as above
+
+    service = _service(asked)
+    if service is None:
+        return "Apprise cannot read its URL"
+    if "overflow=" not in asked["url"]:
+        service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service that takes less refuses all of it
+    logging.getLogger("apprise").setLevel(logging.DEBUG)  # what failed is not in the warnings
+    everything = apprise.Apprise()
+    everything.add(service)
+    result = everything.notify(
+        title=asked["title"],
+        body=asked["body"],
+        notify_type=asked["tone"],
+        body_format=apprise.NotifyFormat.TEXT,
+        timeout=asked["seconds"],
+        log_level=logging.DEBUG,
+    )
+    return "" if result else _why(entry.message for entry in result.logs() if _speaks_of_failure(entry))
+
+
+def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # as above
+    """Not what was sent: that is logged, too."""
+    return entry.level in {"WARNING", "ERROR"} or entry.message.startswith(("Socket Exception", "SMTP"))
+
+
+def _why(messages: Iterable[str]) -> str:
+    """What went wrong, by a number that was logged; the messages themselves may hold secrets and are dropped."""
+    said = "\n".join(messages)
+    if found := _STATUS.search(said):
+        return f"it answered {found[1]}"
+    if _CERTIFICATE.search(said):
+        return "its certificate is not good"
+    if found := _ERRNO.search(said):
+        number = int(found[1])
+        return os.strerror(number).lower() if number > 0 else "its host could not be resolved"
+    if _TOO_LATE.search(said):
+        return "it did not answer in time"
+    return "Apprise could not send it, and says no more that can be shown"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Have Apprise send a text, in a process that is killed when its time is over.
+
+Apprise loads two hundred modules, logs what it sends, and bounds its waits service by service. In a process of its own
+it costs no worker memory, writes to no log, and hangs nobody (docs/adr/0032).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from reprocessing.domain.notifications.delivery import Delivery, Failed, Sent
+from reprocessing.domain.notifications.destination import AppriseService
+from reprocessing.domain.notifications.text import Text
+
+_PROGRAM: Final = Path(__file__).with_name("apprise_child.py")
+#: Seconds beside those of the sending, in which Python and Apprise start.
+_STARTING: Final = 10.0
+#: What of the environment the process gets: proxies, certificates and places of programs. No secret of the service.
+_PASSED_ON: Final = (
+    "PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+)  # fmt: skip
+
+
+def send(service: AppriseService, text: Text, *, seconds: float) -> Delivery:
+    """Send a text; never raises for what the destination, or Apprise, does.
+
+    Args:
+        service: where to.
+        text: what.
+        seconds: how long the service may take.
+    """
+    why = _ask(
+        {"url": service.url, "title": text.title, "body": text.body, "tone": text.tone.value, "check": False}, seconds
+    )
+    return Failed(why) if why else Sent()
+
+
+def problem(service: AppriseService, *, seconds: float) -> str:
+    """What is wrong with the URL, as far as Apprise sees without sending; empty where it can read it."""
+    return _ask({"url": service.url, "check": True}, seconds)
+
+
+def _ask(request: dict[str, Any], seconds: float) -> str:
+    """The answer's reason; empty where all is well."""
+    asked = json.dumps(request | {"seconds": seconds})
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-I", str(_PROGRAM)], input=asked, env=kept, cwd="/", text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, timeout=seconds + _STARTING, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:  # by now it is killed
+        return f"it had not answered within {seconds:g} s"
+    except OSError as error:
+        return f"the process of Apprise did not start: {error.strerror or type(error).__name__}"
+    return _reason(ended.stdout)
+
+
+def _reason(answer: str) -> str:
+    try:
+        why = json.loads(answer)["why"]
+    except (ValueError, TypeError, KeyError):
+        return "the process of Apprise ended without an answer"
+    return str(why)

@@ -1,0 +1,68 @@
+"""Deliver notifications in a thread beside a worker's tasks: a destination that hangs takes no slot of the worker."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+from django.db import connection
+
+from reprocessing.conf import Conf
+from reprocessing.pipeline.notifications.deliver import deliver
+
+logger = logging.getLogger(__name__)
+
+
+class _Delivery:
+    """The thread of this process, while there is one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self, conf: Conf) -> bool:
+        with self._lock:
+            if self._thread is not None and self._thread.is_alive():
+                return False
+            self._thread = threading.Thread(target=_run, args=(conf,), name="notifications", daemon=True)
+            self._thread.start()
+            return True
+
+    def wait(self, seconds: float) -> bool:
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+        return thread is None or not thread.is_alive()
+
+
+_delivery = _Delivery()
+
+
+def start_delivery(conf: Conf) -> bool:
+    """Begin a turn in this process's thread; False where the last one is still under way."""
+    return _delivery.start(conf)
+
+
+def wait_for_delivery(seconds: float) -> bool:
+    """Wait for the turn that is under way, if any; whether it has ended."""
+    return _delivery.wait(seconds)
+
+
+def _run(conf: Conf) -> None:
+    try:
+        deliver(conf)
+    except Exception:
+        logger.exception("Notifications were not delivered; the next tick tries again.")
+    finally:
+        connection.close()
+
+
+def _begin_anew() -> None:
+    """In a forked child, the parent's thread is not there."""
+    global _delivery  # noqa: PLW0603  one a process is what it is for
+    _delivery = _Delivery()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,117 @@
+"""One turn of the outbox: write down who is owed what, then send one text to each destination that is owed one."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from reprocessing.conf import Conf
+from reprocessing.domain.notifications.delivery import Delivery, Failed, Sent
+from reprocessing.domain.notifications.destination import Destination
+from reprocessing.domain.notifications.text import compose, trial_text
+from reprocessing.models import lanes
+from reprocessing.pipeline.notifications.links import links
+from reprocessing.pipeline.notifications.send import Letterhead, send
+from reprocessing.store.notifications import filing, sending
+from reprocessing.store.notifications.sending import Claimed, Owed
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that a destination may take for one text, and all of them together with what starts beside them.
+SEND_SECONDS, TURN_SECONDS = 15.0, 30.0
+#: Destinations of one turn, each in a thread of its own.
+_AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A claimed destination, and what it is owed."""
+
+    claimed: Claimed
+    owed: Owed
+
+
+def is_due(conf: Conf) -> bool:
+    """Whether a turn has anything to do."""
+    return sending.is_due(conf.destinations)
+
+
+def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
+    """Take one turn; how many texts were sent. Outside transactions; another process may take one at the same time.
+
+    At-least-once: a process that dies between sending and recording leaves its destination to the next one, which
+    sends the text again when the lease has ended.
+    """
+    filing.file_notifications()
+    if given_up := sending.give_up():
+        logger.warning("%d notifications were given up: they could not be sent for a day.", given_up)
+    turns, now = _claimed(conf), lanes.clock()
+    done: queue.SimpleQueue[tuple[_Turn, Delivery]] = queue.SimpleQueue()
+    for turn in turns:
+        name = f"notification to {turn.claimed.destination}"
+        threading.Thread(target=_send, args=(conf, turn, now, seconds, done), name=name, daemon=True).start()
+    return _record(turns, done, within=seconds + TURN_SECONDS - SEND_SECONDS)
+
+
+def send_trial(conf: Conf, name: str, *, seconds: float = SEND_SECONDS) -> Delivery:
+    """Send a test text to a destination of this environment, now; it counts for no limit, and nothing is written."""
+    text = trial_text(conf.place, name, links(conf.public_url))
+    now = lanes.clock()
+    head = Letterhead(conf.place, name, f"test-{name}-{now.timestamp():.0f}", now)
+    return send(conf.destinations[name], text, (), head, seconds=seconds)
+
+
+def _claimed(conf: Conf) -> Sequence[_Turn]:
+    turns = []
+    for claimed in sending.claim(conf.destinations, limit=_AT_ONCE):
+        owed = sending.owed(claimed.route_id)
+        if owed is None:
+            sending.give_back(claimed, lanes.clock())
+        else:
+            turns.append(_Turn(claimed, owed))
+    return turns
+
+
+def _send(
+    conf: Conf, turn: _Turn, now: datetime, seconds: float, done: queue.SimpleQueue[tuple[_Turn, Delivery]]
+) -> None:
+    """In a thread of its own, without the database."""
+    name = turn.claimed.destination
+    destination: Destination = conf.destinations[name]
+    head = Letterhead(conf.place, name, f"{turn.claimed.route_id}-{turn.owed.upto}", now)
+    came: Delivery = Failed("its text could not be written")
+    try:
+        text = compose(turn.owed.sections, place=conf.place, link=links(conf.public_url))
+        came = send(destination, text, turn.owed.sections, head, seconds=seconds)
+    finally:
+        done.put((turn, came))
+
+
+def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Delivery]], *, within: float) -> int:
+    """Record each as it ends; one that does not end is left to its thread, and has failed."""
+    left = {turn.claimed.route_id: turn for turn in turns}
+    until = time.monotonic() + within
+    sent = 0
+    while left:
+        try:
+            turn, came = done.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            for turn in left.values():
+                _write(turn, Failed(f"it had not answered within {within:g} s"))
+            break
+        del left[turn.claimed.route_id]
+        sent += isinstance(came, Sent)
+        _write(turn, came)
+    return sent
+
+
+def _write(turn: _Turn, came: Delivery) -> None:
+    sending.record(turn.claimed, turn.owed.upto, came, lanes.clock())
+    if isinstance(came, Failed):
+        logger.warning("The destination %s was not told: %s. It is tried again.", turn.claimed.destination, came.why)

@@ -1,0 +1,116 @@
+"""Send one text to one destination, whatever kind it is, within bounded time. No failure of a destination is raised."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, assert_never
+
+from reprocessing.domain import signature
+from reprocessing.domain.answers import Answers
+from reprocessing.domain.carrier import Post
+from reprocessing.domain.errors import RedriveError
+from reprocessing.domain.notification import Publication
+from reprocessing.domain.notifications.delivery import Delivery, Failed, Sent
+from reprocessing.domain.notifications.destination import AppriseService, Destination, SignedWebhook, SnsTopic
+from reprocessing.domain.notifications.text import Section, Text
+from reprocessing.domain.notifications.webhook_body import webhook_body
+from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.notifiers import apprise_process
+from reprocessing.sqs import publishing
+from reprocessing.web.posts import Posts
+
+logger = logging.getLogger(__name__)
+
+#: Characters of SNS's subject, which is ASCII: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
+_LONGEST_SUBJECT: Final = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Letterhead:
+    """What is said beside the text. `message_id`: the same whenever the same text is sent again."""
+
+    place: str
+    name: str
+    message_id: str
+    now: datetime
+
+
+def send(
+    destination: Destination, text: Text, sections: Sequence[Section], head: Letterhead, *, seconds: float
+) -> Delivery:
+    """Send it; what came of it, in words that show neither the URL nor what was answered."""
+    try:
+        match destination:
+            case AppriseService():
+                return apprise_process.send(destination, text, seconds=seconds)
+            case SnsTopic():
+                return _publish(destination, text, within=seconds)
+            case SignedWebhook():
+                return _post(destination, text, sections, head, seconds)
+            case _ as never:
+                assert_never(never)
+    except RedriveError:
+        return Failed("the AWS configuration of this process cannot be used")
+    except Exception as error:  # noqa: BLE001  a library's fault must not end the sending to others
+        logger.error("Sending to %s failed: %s.", head.name, type(error).__name__)  # noqa: TRY400  its message may hold secrets
+        return Failed(f"sending failed: {type(error).__name__}")
+
+
+def _publish(topic: SnsTopic, text: Text, *, within: float) -> Delivery:
+    until = time.monotonic() + within
+    subject = text.title.encode("ascii", "replace").decode()[:_LONGEST_SUBJECT]
+    publication = Publication(attempt=0, message=text.body.encode(), subject=subject)
+    outcomes = publishing.publish(topic.arn, [publication], may_start=lambda: time.monotonic() < until)
+    match outcomes[0]:
+        case Taken():
+            return Sent()
+        case Refused(code=code):
+            return Failed(f"SNS refused it: {code}")
+        case NotSent(unreachable=True):
+            return Failed("SNS could not be reached")
+        case NotSent() | Unknown():
+            return Failed("SNS did not answer")
+        case _ as never:
+            assert_never(never)
+
+
+def _post(
+    webhook: SignedWebhook, text: Text, sections: Sequence[Section], head: Letterhead, seconds: float
+) -> Delivery:
+    body = webhook_body(text, sections, place=head.place, destination=head.name)
+    signed = signature.headers(webhook.key, message_id=head.message_id, now=head.now, body=body)
+    headers = (("Content-Type", "application/json"), *signed)
+    return _told(_asked(webhook, Post(0, webhook.url, body, headers, seconds, Answers())))
+
+
+def _asked(webhook: SignedWebhook, post: Post) -> Outcome | None:
+    posts = Posts(webhook.allowed)
+    until = time.monotonic() + post.timeout
+    try:
+        posts.start([post], may_start=lambda: True)
+        while posts.open and (left := until - time.monotonic()) > 0:
+            for _, outcome in posts.ended(within=left):
+                return outcome
+    finally:
+        posts.close()
+    return None
+
+
+def _told(outcome: Outcome | None) -> Delivery:
+    match outcome:
+        case None:
+            return Failed("it did not answer in time")
+        case Taken():
+            return Sent()
+        case Refused(message=why):
+            return Failed(why)
+        case NotSent(unreachable=True):
+            return Failed("it could not be reached: no connection, no address, or a certificate that is not good")
+        case NotSent(why=why) | Unknown(why=why):
+            return Failed(why if why.startswith("it answered") else "it did not answer, or broke the connection")
+        case _ as never:
+            assert_never(never)
