@@ -67,5 +67,9 @@ class ReporterIsUnclear(RedriveError):
     """Who is to report, or on which targets' letters, was said in a way that nobody can act on."""
 
 
+class NotificationIsUnclear(RedriveError):
+    """Who is to be told of what was said in a way that nobody can act on."""
+
+
 class FilterIsUnclear(RedriveError):
     """A filter does not say which letters are meant, or could not be looked through to its end."""

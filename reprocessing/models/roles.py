@@ -32,14 +32,18 @@ _OPERATES: Final = (
 _READS: Final = (_PAYLOADS, "edit_parkedletter")
 _CONFIGURES: Final = (
     "add_deadletterqueue", "change_deadletterqueue", "add_target", "change_target", "add_rule", "change_rule",
-    "delete_rule",
+    "delete_rule", "add_notificationroute", "change_notificationroute", "delete_notificationroute",
 )  # fmt: skip
 
 ROLES: Final = (
     Role("Redrive viewer", "sees everything but payloads"),
     Role("Redrive operator", "settles and exports what is parked, has runs run, and stops what must stop", _OPERATES),
     Role("Redrive editor", "sees payloads, and edits letters, too", (*_OPERATES, *_READS)),
-    Role("Redrive administrator", "configures dlqs, targets and rules, too", (*_OPERATES, *_READS, *_CONFIGURES)),
+    Role(
+        "Redrive administrator",
+        "configures dlqs, targets, rules and notifications, too",
+        (*_OPERATES, *_READS, *_CONFIGURES),
+    ),
 )
 
 

@@ -115,7 +115,8 @@ def trial_text(place: str, destination: str, link: Link) -> Text:
         "What the service does: it has sent this text because a person asked for it.\n"
         "What you can do: nothing. Notifications of this service arrive here."
     )
-    return Text(f"[{place}] Test notification", body + (f"\n{address}" if address else ""), Tone.INFO, address)
+    title = f"[{place}] Test notification" if place else "Test notification"
+    return Text(title, body + (f"\n{address}" if address else ""), Tone.INFO, address)
 
 
 def duration(seconds: float) -> str:

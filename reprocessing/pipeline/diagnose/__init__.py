@@ -16,7 +16,7 @@ from reprocessing.domain.diagnosis import Remark, ill, unknown, well
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.server import patience
-from reprocessing.pipeline.diagnose import beats, clocks, consumers, database, dlqs, lanes, own_queues, rates
+from reprocessing.pipeline.diagnose import beats, clocks, consumers, database, dlqs, lanes, notifying, own_queues, rates
 from reprocessing.rate import Rates
 
 __all__ = ["Look", "Patient", "everything"]
@@ -80,6 +80,7 @@ def _of_service(of: Patient) -> Iterator[_Step]:
     yield _Step("clocks", partial(clocks.remarks, of.now, of.conf.own_queues), asks_postgres=False)
     yield _Step("beat and workers", partial(beats.remarks, of.control, hint_life=of.conf.hint_life.total_seconds()))
     yield _Step("lanes", partial(lanes.remarks, of.names))
+    yield _Step("notifications", partial(notifying.remarks, of.conf))
 
 
 def _of_dlqs(of: Patient) -> Iterator[_Step]:

@@ -25,6 +25,8 @@ from reprocessing.web.posts import Posts
 
 logger = logging.getLogger(__name__)
 
+#: Seconds after its time in which libcurl still says how a post ended.
+_AFTER: Final = 1.0
 #: Characters of SNS's subject, which is ASCII: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 _LONGEST_SUBJECT: Final = 99
 
@@ -89,7 +91,7 @@ def _post(
 
 def _asked(webhook: SignedWebhook, post: Post) -> Outcome | None:
     posts = Posts(webhook.allowed)
-    until = time.monotonic() + post.timeout
+    until = time.monotonic() + post.timeout + _AFTER
     try:
         posts.start([post], may_start=lambda: True)
         while posts.open and (left := until - time.monotonic()) > 0:

@@ -8,8 +8,9 @@ from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.models import rows
 
-#: Incidents of one turn; the rest is the next turn's.
-_A_TURN: Final = 1_000
+#: Incidents of one statement, and statements of one call; the rest is the next call's.
+_AT_ONCE: Final = 1_000
+_STATEMENTS: Final = 20
 
 #: Of a route r and an incident d: the route takes its kind, and its DLQ. A route that names DLQs gets nothing that is
 #: about no DLQ, such as a silent beat.
@@ -26,7 +27,7 @@ WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), due AS MATERIALIZED (
     SELECT i.id, i.kind, i.dlq_id, i.ended_at, k.now
       FROM redrive_incident i, clock k
-     WHERE i.due_at <= k.now ORDER BY i.due_at LIMIT {_A_TURN} FOR UPDATE OF i SKIP LOCKED
+     WHERE i.due_at <= k.now ORDER BY i.due_at LIMIT {_AT_ONCE} FOR UPDATE OF i SKIP LOCKED
 ), filed AS (
     INSERT INTO redrive_notification (incident_id, route_id, phase, filed_at)
     SELECT d.id, r.id,
@@ -53,6 +54,12 @@ _MOMENTS: Final = [kind.value for kind in EventKind if kind.is_moment]
 def file_notifications() -> int:
     """Write the notifications of the incidents that are due, for every route that takes them; how many incidents.
 
-    One statement, in a transaction of its own. Two at the same time take different incidents.
+    Each statement is a transaction of its own. Two callers at the same time take different incidents.
     """
-    return rows.execute(_FILE, {"moments": _MOMENTS, "again": REMINDED_EVERY.total_seconds()})
+    filed = 0
+    for _ in range(_STATEMENTS):
+        found = rows.execute(_FILE, {"moments": _MOMENTS, "again": REMINDED_EVERY.total_seconds()})
+        filed += found
+        if found < _AT_ONCE:
+            break
+    return filed

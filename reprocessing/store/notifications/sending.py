@@ -77,6 +77,11 @@ UPDATE redrive_notification SET given_up_at = redrive_now()
 """
 
 
+_LOST: Final[LiteralString] = """
+SELECT count(*) FROM redrive_notification WHERE given_up_at > redrive_now() - interval '1 day'
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A destination that is this process's alone for `LEASE` seconds."""
@@ -159,6 +164,11 @@ def give_back(claimed: Claimed, now: datetime) -> None:
 def give_up() -> int:
     """Give up notifications that could not be sent for `GIVEN_UP_AFTER`; how many."""
     return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
+
+
+def given_up_lately() -> int:
+    """How many were given up within a day."""
+    return rows.value(int, _LOST, {})
 
 
 def _free(claimed: Claimed, *, next_at: datetime, failures: int, trouble: str, sent: datetime | None) -> None:

@@ -1,0 +1,44 @@
+"""`manage.py test_notification`: send one text to a destination now, and say what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing import conf
+from reprocessing.domain.notifications.delivery import Failed
+from reprocessing.management.console import Console, add_json, number
+from reprocessing.management.notification_words import without_url
+from reprocessing.pipeline import notifications
+from reprocessing.pipeline.notifications.deliver import SEND_SECONDS
+
+
+class Command(Console):
+    """Sends a test text."""
+
+    help = "Sends one real text to a destination, from this process, and says whether it was taken. Nothing is kept."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("destination", metavar="NAME", help="the destination, such as ops")
+        parser.add_argument(
+            "--timeout", type=number(1, 60), default=SEND_SECONDS, metavar="SECONDS",
+            help="how long it may take (%(default)g)",
+        )  # fmt: skip
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        name, view = options["destination"], conf.current()
+        if lacks := without_url(name, view.destinations):
+            raise CommandError(f"Nothing was sent. {lacks}")
+        kind = view.destinations[name].kind
+        if not options["json"]:
+            self.say(f"Sending a text to {name} ({kind}); it may take {options['timeout']:g} s …")
+        came = notifications.send_trial(view, name, seconds=options["timeout"])
+        why = came.why if isinstance(came, Failed) else ""
+        if options["json"]:
+            self.report({"destination": name, "kind": kind, "sent": not why, "why": why})
+        if why:
+            raise CommandError(f"{name} was not told: {why}. Check its URL in the environment, and that it is well.")
+        if not options["json"]:
+            self.say(f"{name} took it. See that it has arrived.")

@@ -1,0 +1,109 @@
+"""A destination is what its URL says; a refusal says what to write, and shows nothing of the URL."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from reprocessing.domain.endpoint import AllowList
+from reprocessing.domain.notifications.destination import (
+    SCHEMAS,
+    AppriseService,
+    Destination,
+    SignedWebhook,
+    SnsTopic,
+    Unusable,
+    is_name,
+    read_destination,
+)
+
+SECRET = "hunter2"
+KEYS = {"ops": b"k" * 32}
+
+
+def read(url: str) -> Destination | Unusable:
+    return read_destination(url, KEYS, AllowList())
+
+
+def test_a_topic_a_webhook_and_a_service_of_apprise_are_told_apart() -> None:
+    assert isinstance(read("mailto://user:hunter2@example.com"), AppriseService)
+    assert read("sns:arn:aws:sns:eu-west-1:000000000000:alerts") == SnsTopic(
+        "arn:aws:sns:eu-west-1:000000000000:alerts"
+    )
+    webhook = read("webhook+https://hooks.example.com/redrive?x=1#secret=ops")
+    assert isinstance(webhook, SignedWebhook)
+    assert (webhook.url, webhook.secret, webhook.key) == ("https://hooks.example.com/redrive?x=1", "ops", b"k" * 32)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mailto://user:hunter2@example.com",
+        "sns:arn:aws:sns:eu-west-1:000000000000:hunter2",
+        "webhook+https://hooks.example.com/hunter2#secret=ops",
+    ],
+)
+def test_no_destination_shows_its_url(url: str) -> None:
+    found = read(url)
+    assert not isinstance(found, Unusable)
+    assert SECRET not in repr(found) + found.kind
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("hunter2", "neither sns:ARN, nor"),
+        ("mailto://hunter2 @example.com", "a blank or an invisible character"),
+        ("slack://hunter2\n", "a blank or an invisible character"),
+        ("mailto://" + "hunter2" * 1_000, "longer than 4,000 characters"),
+        ("file:///hunter2", "its schema is not one of those that are allowed"),
+        ("syslog://hunter2", "its schema is not one of those that are allowed"),
+        ("dbus://hunter2", "its schema is not one of those that are allowed"),
+        ("macosx://hunter2", "its schema is not one of those that are allowed"),
+        ("json://hunter2", "it would be posted unsigned"),
+        ("https://hooks.example.com/hunter2", "it would be posted unsigned"),
+        ("sns://hunter2", "needs keys; write sns:ARN"),
+        ("sns:arn:aws:sqs:eu-west-1:000000000000:hunter2", "is not the ARN of an SNS topic"),
+        ("sns:arn:aws:sns:eu-west-1:000000000000:hunter2.fifo", "it is a FIFO topic"),
+        ("webhook+https://hooks.example.com/hunter2", "end it with #secret=NAME"),
+        ("webhook+https://hooks.example.com/hunter2#secret=", "end it with #secret=NAME"),
+        ("webhook+https://hooks.example.com/hunter2#secret=another", "is not in REDRIVE_SECRETS"),
+        ("webhook+https://user:hunter2@hooks.example.com/#secret=ops", "is no URL such as"),
+        ("webhook+ftp://hunter2/#secret=ops", "is no URL such as"),
+        ("webhook+http://hooks.example.com/hunter2#secret=ops", "plain http can be read by others"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused_without_a_word_of_it(url: str, why: str) -> None:
+    found = read(url)
+    assert isinstance(found, Unusable)
+    assert why in found.why
+    assert SECRET not in found.why
+
+
+def test_plain_http_goes_to_an_address_alone() -> None:
+    assert isinstance(read("webhook+http://127.0.0.1:8080/redrive#secret=ops"), SignedWebhook)
+
+
+@pytest.mark.parametrize("name", ["ops", "team-a2"])
+def test_names_are_lower_case_digits_and_hyphens(name: str) -> None:
+    assert is_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "Team", "a--b", "2a", "a" * 41])
+def test_other_names_are_none(name: str) -> None:
+    assert not is_name(name)
+
+
+@pytest.mark.soak
+def test_apprise_knows_every_schema_that_is_allowed() -> None:
+    asking = "import json; from apprise.apprise import N_MGR; print(json.dumps(sorted(N_MGR.schemas())))"
+    known = json.loads(subprocess.check_output([sys.executable, "-c", asking], text=True, stderr=subprocess.DEVNULL))
+    assert SCHEMAS - set(known) == frozenset()
+
+
+def test_nothing_that_runs_here_or_posts_unsigned_is_allowed() -> None:
+    ours = {"dbus", "gnome", "glib", "qt", "kde", "macosx", "windows", "syslog", "rsyslog", "file", "blink1", "json"}
+    assert SCHEMAS & ours == frozenset()

@@ -1,0 +1,127 @@
+"""Each text says what happened, what the service does about it, and what a person can do; few lines, and a link."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.domain.notifications.event import EventKind
+from reprocessing.domain.notifications.text import (
+    LONGEST_BODY,
+    LONGEST_TITLE,
+    Section,
+    Stage,
+    Text,
+    Told,
+    Tone,
+    compose,
+    duration,
+    trial_text,
+)
+from reprocessing.domain.notifications.wording import WORDING
+from tests.reprocessing.domain.notifications.events import event
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def link(model: str, row: str) -> str:
+    return f"https://redrive.example.com/{model}/{row}"
+
+
+def told(kind: EventKind, subject: str = "one", **facts: Any) -> Told:
+    return Told(subject, event(kind, subject, **facts).shown_facts, 1, NOON, None)
+
+
+def text(*sections: Section, place: str = "production") -> Text:
+    return compose(sections, place=place, link=link)
+
+
+def of(kind: EventKind, stage: Stage = Stage.OPENED, many: int = 1, **facts: Any) -> Section:
+    return Section(kind, stage, many, [told(kind, **facts)])
+
+
+def test_the_text_of_a_breaker_that_opened() -> None:
+    section = of(EventKind.BREAKER_OPEN, target="orders", breaker_id=1_234, why="5 failures in a row.", messages=1_200)
+    assert text(section) == Text(
+        "[production] Circuit breaker open: orders",
+        "Circuit breaker open: orders. Since 2026-01-02 12:00 UTC. Reason: 5 failures in a row. "
+        "Messages that wait: 1,200.\n"
+        "What the service does: It sends nothing to this target. After each cooldown it sends one message as a canary, "
+        "and goes on when the canary goes well.\n"
+        "What you can do: Check the target and its consumer. To close the breaker now: manage.py reset_breaker "
+        '--target "orders" --reason WHY --confirm\n'
+        "https://redrive.example.com/breaker/1234",
+        Tone.WARNING,
+        "https://redrive.example.com/breaker/1234",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(EventKind))
+@pytest.mark.parametrize("optional", [True, False])
+def test_every_kind_has_a_text_with_and_without_the_facts_it_can_miss(kind: EventKind, optional: bool) -> None:
+    one = Told("one", event(kind, optional=optional).shown_facts, 1, NOON, None)
+    body = text(Section(kind, Stage.OPENED, 1, [one])).body
+    assert "{" not in body
+    assert "What the service does: " in body
+    assert "What you can do: " in body
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EventKind if not kind.is_moment])
+def test_the_end_of_every_condition_is_told_as_good_news(kind: EventKind) -> None:
+    ended = Told("one", event(kind).shown_facts, 1, NOON, NOON + timedelta(minutes=12))
+    found = text(Section(kind, Stage.ENDED, 1, [ended]))
+    assert found.tone is Tone.SUCCESS
+    assert "lasted 12 min." in found.body
+    assert WORDING[kind].over != ""
+
+
+def test_a_reminder_says_that_it_still_lasts() -> None:
+    assert text(of(EventKind.RUN_STOPPED, Stage.REMINDED)).title.startswith("[production] Still: Run paused")
+
+
+def test_five_thousand_new_groups_are_one_short_text() -> None:
+    section = Section(
+        EventKind.FAILURE_GROUP_NEW, Stage.OPENED, 5_000,
+        [told(EventKind.FAILURE_GROUP_NEW, str(number), group_id=number) for number in range(3)],
+    )  # fmt: skip
+    found = text(section)
+    assert "5,000 new failure groups:" in found.body
+    assert "… and 4,997 more." in found.body
+    assert found.title.endswith(" (and 4,999 more)")
+    assert len(found.body) <= LONGEST_BODY
+
+
+def test_the_worst_comes_first() -> None:
+    found = text(of(EventKind.RUN_FINISHED), of(EventKind.BREAKER_OPEN, Stage.ENDED), of(EventKind.RUN_STOPPED))
+    assert (found.title, found.tone) == ("[production] Run paused: the-run, DLQ the-dlq (and 2 more)", Tone.FAILURE)
+
+
+def test_no_text_is_longer_than_a_chat_takes() -> None:
+    facts: dict[str, Any] = {"target": "x" * 300, "why": "y" * 300}
+    long = Section(EventKind.BREAKER_OPEN, Stage.OPENED, 9, [told(EventKind.BREAKER_OPEN, **facts)] * 3)
+    found = text(*[long] * 5, place="p" * 40)
+    assert (len(found.body), len(found.title)) == (LONGEST_BODY, LONGEST_TITLE)
+    assert found.body.endswith("The admin shows the rest.")
+
+
+def test_a_fact_with_braces_is_a_fact() -> None:
+    assert "{seconds}" in text(of(EventKind.BREAKER_OPEN, why="{seconds} {0} {")).body
+
+
+def test_without_an_address_there_is_no_link() -> None:
+    found = compose([of(EventKind.BEAT_SILENT)], place="", link=lambda _model, _row: "")
+    assert (found.link, found.title) == ("", "Beat is silent for 7 s")
+    assert "http" not in found.body
+
+
+def test_a_trial_says_that_nothing_has_happened() -> None:
+    found = trial_text("production", "ops", link)
+    assert found.title == "[production] Test notification"
+    assert "Nothing has happened" in found.body
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(40, "40 s"), (720, "12 min"), (7_200, "2 h"), (259_200, "3 days")])
+def test_durations_are_told_in_the_unit_that_fits(seconds: float, said: str) -> None:
+    assert duration(seconds) == said

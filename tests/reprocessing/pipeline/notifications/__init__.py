@@ -1,0 +1,1 @@
+"""Notifications, received by servers on loopback."""

@@ -1,0 +1,279 @@
+"""People are told: received by real servers, grouped, limited, told once, and in nobody's way."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reprocessing import conf
+from reprocessing.conf import Conf
+from reprocessing.domain import signature
+from reprocessing.domain.notifications.delivery import Failed, Sent
+from reprocessing.domain.notifications.event import EventKind
+from reprocessing.models import Incident, Notification, NotificationRoute, lanes
+from reprocessing.pipeline import notifications
+from reprocessing.store.notifications import retention, sending
+from reprocessing.store.notifications.outbox import SETTLES, announce, conclude
+from tests.conditions import eventually
+from tests.reprocessing.domain.notifications.events import event
+from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.notifications.receivers import body, headers, mail, posts, said
+from tests.reprocessing.sqs.aws import amazon
+from tests.reprocessing.web_servers import Server, serving, silent
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = b"a-key-of-more-than-24-bytes-for-tests"
+SECRETS = {"hooks": f"whsec_{base64.b64encode(KEY).decode()}"}
+NEW_GROUP, BREAKER, STOPPED = EventKind.FAILURE_GROUP_NEW, EventKind.BREAKER_OPEN, EventKind.RUN_STOPPED
+HOUR, DAY = 3_600, 86_400
+
+
+def view(**urls: str) -> Conf:
+    return conf.of({
+        "SECRETS": SECRETS, "DESTINATIONS": urls, "PLACE": "production", "PUBLIC_URL": "https://redrive.example.com",
+    })  # fmt: skip
+
+
+def hook(server: Server) -> str:
+    return f"webhook+http://127.0.0.1:{server.port}/redrive#secret=hooks"
+
+
+def route(name: str = "ops", *kinds: EventKind) -> NotificationRoute:
+    return NotificationRoute.objects.create(destination=name, kinds=[kind.value for kind in kinds])
+
+
+@pytest.fixture
+def webhook() -> Iterator[Server]:
+    with serving(posts()) as server:
+        yield server
+
+
+def nobody() -> int:
+    """A port where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def test_a_webhook_is_sent_signed_json(clock: Clock, webhook: Server) -> None:
+    route()
+    announce([event(BREAKER, "breaker:7", breaker_id=7, target="orders")])
+    clock.advance(SETTLES)
+    assert notifications.deliver(view(ops=hook(webhook))) == 1
+    (post,) = webhook.asked
+    head, found = headers(post), said(post)
+    signed = signature.headers(
+        KEY, message_id=head["webhook-id"], body=body(post),
+        now=datetime.fromtimestamp(int(head["webhook-timestamp"]), UTC),
+    )  # fmt: skip
+    assert dict(signed)["webhook-signature"] == head["webhook-signature"]
+    assert found["title"] == "[production] Circuit breaker open: orders"
+    assert found["link"] == "https://redrive.example.com/admin/reprocessing/breaker/7/change/"
+    (told,) = found["events"]
+    assert (told["kind"], told["stage"], told["count"]) == ("breaker_open", "opened", 1)
+    assert told["incidents"][0]["subject"] == "breaker:7"
+
+
+@pytest.mark.soak
+def test_mail_arrives_at_an_smtp_server_and_a_topic_is_published_to(clock: Clock) -> None:
+    with serving(mail) as server, amazon() as aws:
+        topic, queue = aws.topic(), aws.queue()
+        aws.subscribe(topic, queue, raw=False)
+        route("mail")
+        route("topic")
+        announce([event(STOPPED, "run:7", run="nightly")])
+        clock.advance(SETTLES)
+        to = f"mailto://user:hunter2@127.0.0.1:{server.port}/?from=redrive@example.com&to=ops@example.com"
+        assert notifications.deliver(view(mail=to, topic=f"sns:{topic}")) == 2
+        (sent,) = server.asked
+        assert b"Subject: [production] Run paused: nightly, DLQ the-dlq" in sent
+        assert b"resume_run nightly --reason WHY --confirm" in sent.replace(b"=\r\n", b"")
+        (message,) = aws.heard(queue)
+        assert "[production] Run paused: nightly" in message["Body"]
+        assert "resume_run nightly --reason WHY --confirm" in message["Body"]
+
+
+def test_what_is_told_is_told_once_and_its_end_as_well(clock: Clock, webhook: Server) -> None:
+    route()
+    to = view(ops=hook(webhook))
+    announce([event(BREAKER, "breaker:7")])
+    clock.advance(SETTLES)
+    assert [notifications.deliver(to), notifications.deliver(to)] == [1, 0]
+    conclude([(BREAKER, "breaker:7")])
+    clock.advance(HOUR)
+    assert [notifications.deliver(to), notifications.deliver(to)] == [1, 0]
+    assert [said(post)["events"][0]["stage"] for post in webhook.asked] == ["opened", "ended"]
+    assert not notifications.is_due(to)
+
+
+def test_a_storm_of_five_thousand_groups_is_one_text(clock: Clock, webhook: Server) -> None:
+    route()
+    announce([event(NEW_GROUP, f"group:{number}", group_id=number) for number in range(5_000)])
+    clock.advance(SETTLES)
+    assert notifications.deliver(view(ops=hook(webhook))) == 1
+    assert [said(post)["events"][0]["count"] for post in webhook.asked] == [5_000]
+
+
+def test_twenty_texts_an_hour_and_the_rest_in_one(clock: Clock, webhook: Server) -> None:
+    route()
+    to = view(ops=hook(webhook))
+    for number in range(40):
+        announce([event(NEW_GROUP, f"group:{number}")])
+        clock.advance(61)
+        notifications.deliver(to)
+    assert len(webhook.asked) == 20
+    clock.advance(HOUR)
+    notifications.deliver(to)
+    counts = [said(post)["events"][0]["count"] for post in webhook.asked]
+    assert counts == [1] * 20 + [20]
+
+
+def test_a_condition_that_lasts_is_told_again_once_a_day(clock: Clock, webhook: Server) -> None:
+    route()
+    to = view(ops=hook(webhook))
+    announce([event(STOPPED, "run:7")])
+    clock.advance(SETTLES)
+    for _ in range(50):  # two days
+        notifications.deliver(to)
+        clock.advance(HOUR)
+    assert [said(post)["events"][0]["stage"] for post in webhook.asked] == ["opened", "reminded", "reminded"]
+
+
+def test_a_blip_within_ten_seconds_is_told_to_nobody(clock: Clock, webhook: Server) -> None:
+    route()
+    announce([event(BREAKER, "breaker:7")])
+    conclude([(BREAKER, "breaker:7")])
+    clock.advance(HOUR)
+    assert notifications.deliver(view(ops=hook(webhook))) == 0
+    assert webhook.asked == []
+
+
+def test_events_go_where_their_route_says(clock: Clock, webhook: Server) -> None:
+    ours, theirs = Stock(), Stock()
+    route("none", EventKind.BEAT_SILENT)
+    route("ops").dlqs.add(ours.dlq)
+    announce([
+        event(NEW_GROUP, "group:1", dlq_id=ours.dlq.pk), event(NEW_GROUP, "group:2", dlq_id=theirs.dlq.pk),
+        event(BREAKER, "breaker:7"),
+    ])  # fmt: skip
+    clock.advance(SETTLES)
+    notifications.deliver(view(ops=hook(webhook)))
+    found = Notification.objects.values_list("route__destination", "incident__subject")
+    assert list(found) == [("ops", "group:1")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("hangs", "it did not answer, or broke the connection"),
+        ("500", "it answered 500"),
+        ("gone", "it could not be reached: no connection, no address, or a certificate that is not good"),
+    ],
+)
+def test_a_destination_that_fails_keeps_none_from_the_others_and_is_retried(
+    clock: Clock, webhook: Server, caplog: pytest.LogCaptureFixture, kind: str, why: str
+) -> None:
+    script = {"hangs": silent, "500": posts(b"500 Oh no"), "gone": silent}[kind]
+    with serving(script) as bad:
+        if kind == "gone":
+            bad.port = nobody()
+        route("bad")
+        route("good")
+        announce([event(BREAKER, "breaker:7")])
+        clock.advance(SETTLES)
+        to = view(bad=hook(bad), good=hook(webhook))
+        with caplog.at_level(logging.WARNING):
+            assert notifications.deliver(to, seconds=0.5) == 1
+    row = NotificationRoute.objects.get(destination="bad")
+    assert (row.failures, row.trouble, row.leased_until) == (1, why, None)
+    assert len(webhook.asked) == 1
+    assert f"The destination bad was not told: {why}. It is tried again." in caplog.text
+    assert "redrive#" not in caplog.text
+    clock.advance(31)
+    assert sending.is_due(["bad"])
+
+
+def test_a_destination_that_hangs_takes_no_slot_of_a_worker_and_delays_no_letter(clock: Clock) -> None:
+    with serving(silent) as bad:
+        route("bad")
+        announce([event(BREAKER, "breaker:7")])
+        clock.advance(SETTLES)
+        assert notifications.start_delivery(view(bad=hook(bad)))
+        eventually(lambda: NotificationRoute.objects.get().leased_until, within=20)
+        assert not notifications.start_delivery(view(bad=hook(bad)))  # one turn at a time
+        bench = Workbench()
+        bench.bury("a")
+        bench.ready()
+        bench.replay()
+        assert bench.states() == {"a": "delivered"}
+        assert not notifications.wait_for_delivery(0)  # it hangs still
+    assert notifications.wait_for_delivery(60)
+
+
+def test_what_could_not_be_sent_for_a_day_is_given_up(clock: Clock) -> None:
+    route("away")
+    announce([event(NEW_GROUP, "group:1")])
+    clock.advance(SETTLES)
+    notifications.deliver(view())
+    clock.advance(DAY)
+    notifications.deliver(view())
+    assert Notification.objects.get().given_up_at is not None
+
+
+def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clock, webhook: Server) -> None:
+    route()
+    announce([event(BREAKER, "breaker:7")])
+    clock.advance(SETTLES)
+    notifications.deliver(view())  # written down; nobody is there to be told
+    (first,), second = sending.claim(["ops"], limit=8), sending.claim(["ops"], limit=8)
+    assert second == []
+    clock.advance(61)  # the first one died
+    assert notifications.deliver(view(ops=hook(webhook))) == 1
+    sending.record(first, 0, Failed("too late"), lanes.clock())  # or did not: what it says is stale
+    assert NotificationRoute.objects.get().failures == 0
+
+
+def test_what_began_and_ended_while_nobody_could_be_told_is_told_once_as_over(clock: Clock, webhook: Server) -> None:
+    route()
+    announce([event(BREAKER, "breaker:7")])
+    clock.advance(SETTLES)
+    notifications.deliver(view())
+    conclude([(BREAKER, "breaker:7")])
+    assert notifications.deliver(view(ops=hook(webhook))) == 1
+    assert [one["stage"] for one in said(webhook.asked[0])["events"]] == ["ended"]
+
+
+def test_old_incidents_are_forgotten_and_open_ones_kept(clock: Clock, webhook: Server) -> None:
+    route()
+    announce([event(NEW_GROUP, "group:1"), event(BREAKER, "breaker:7")])
+    clock.advance(SETTLES)
+    notifications.deliver(view(ops=hook(webhook)))
+    clock.advance(90 * DAY)
+    assert retention.forget_incidents(history=timedelta(days=89).total_seconds(), limit=10) == 1
+    assert list(Incident.objects.values_list("kind", flat=True)) == [BREAKER.value]
+
+
+def test_a_trial_is_sent_at_once_and_nothing_is_written(webhook: Server) -> None:
+    to = view(ops=hook(webhook))
+    assert notifications.send_trial(to, "ops") == Sent()
+    assert said(webhook.asked[0])["title"] == "[production] Test notification"
+    with serving(silent) as bad:
+        assert isinstance(notifications.send_trial(view(ops=hook(bad)), "ops", seconds=0.3), Failed)
+    assert not Incident.objects.exists()
+
+
+def test_what_a_library_says_when_it_fails_is_not_told(
+    webhook: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError(hook(webhook))
+
+    monkeypatch.setattr("reprocessing.pipeline.notifications.send.Posts", broken)
+    assert notifications.send_trial(view(ops=hook(webhook)), "ops") == Failed("sending failed: RuntimeError")
+    assert "secret=" not in caplog.text
