@@ -46,6 +46,7 @@ class Conf:
         receivers: threads that receive from one dlq at the same time.
         hints_per_slot: untaken hints for each slot of a worker.
         hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
+        doctor_every: how often the doctor looks by itself; 0: never.
         history: how long finished letters and their attempts are kept.
         health_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
             perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
@@ -76,6 +77,7 @@ class Conf:
     hints_per_slot: int = 2
     hint_life: timedelta = timedelta(seconds=5)
     hint_life_cap: timedelta = timedelta(seconds=60)
+    doctor_every: timedelta = timedelta(minutes=10)
     history: timedelta = timedelta(days=90)
     health_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
@@ -144,6 +146,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "hints_per_slot": (1, 100),
     "hint_life": (1, 60),
     "hint_life_cap": (1, 3_600),
+    "doctor_every": (0, 86_400),
     "history": (86_400, 3_650 * 86_400),
     **ALERT_LIMITS,
     "price_standard": (0, 1_000),

@@ -79,7 +79,7 @@ class DeadLetterQueue(models.Model):
     `native_to` (empty: each to where it died), known to AWS as `native_handle` (empty: it has not said yet);
     `native_after` is when the newest such task before that had begun (while the dlq is ours: the newest whose end was
     seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `let_go_at`: since when letters of it may have
-    been moved.
+    been moved. `uncaptured_since`: since when each look has found messages in it that nobody had captured.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -142,6 +142,7 @@ class DeadLetterQueue(models.Model):
     depth_visible = models.BigIntegerField(null=True, blank=True)
     depth_in_flight = models.BigIntegerField(null=True, blank=True)
     depth_at = models.DateTimeField(null=True, blank=True)
+    uncaptured_since = models.DateTimeField(null=True, blank=True)
     trouble = models.TextField(default="", blank=True)
     added_at = models.DateTimeField(auto_now_add=True)
 
