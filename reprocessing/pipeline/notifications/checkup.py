@@ -53,7 +53,7 @@ def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:
 
 def _event(look: Look, dlq: int | None) -> Event:
     """Which part, and how many errors: what the doctor says of them in full may quote what AWS answered."""
-    facts = {
+    facts: dict[str, str | int | float] = {
         "errors": sum(remark.grade is Grade.ILL for remark in look.remarks),
         "warnings": sum(remark.grade is Grade.WARN for remark in look.remarks),
         "finding": f"There is an error at {look.title}.",

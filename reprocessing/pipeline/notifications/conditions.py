@@ -103,7 +103,11 @@ def _expiring(conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int]
             continue
         left = seconds_left(waited=waited[watch.id], retention=watch.retention, within=within)
         if left is not None:
-            facts = {"dlq": watch.name, "messages": uncaptured[watch.id], "seconds": _in_steps(left)}
+            facts: dict[str, str | int | float] = {
+                "dlq": watch.name,
+                "messages": uncaptured[watch.id],
+                "seconds": _in_steps(left),
+            }
             yield Event(EventKind.MESSAGES_EXPIRING, of_dlq(watch.id), facts, dlq_id=watch.id)
 
 
@@ -118,7 +122,7 @@ def _growing(
         place = (EventKind.DLQ_GROWING, of_dlq(watch.id))
         found = growth(notes.get(watch.id, []), within=within, is_open=place in is_open)
         if found is not None:
-            facts = {
+            facts: dict[str, str | int | float] = {
                 "dlq": watch.name, "arrived": found.arrived, "drained": found.drained,
                 "seconds": _in_steps(found.seconds), "messages": found.backlog,
             }  # fmt: skip
@@ -145,7 +149,7 @@ def _never_empty(conf: Conf) -> list[UnseenEmpty]:
 
 def _of_run(run: StalledRun) -> Event:
     why = standstill.why(Standstill(run.cause), name_of(run.target))
-    facts = {
+    facts: dict[str, str | int | float] = {
         "run": run.name, "run_id": run.run_id, "dlq": run.dlq, "why": why, "messages": run.messages,
         "seconds": _in_steps(run.seconds),
     }  # fmt: skip
