@@ -306,7 +306,7 @@ def purge(**_future: object) -> None:
 @cache
 def watchdog() -> Watchdog:
     """This process's watchdog."""
-    return Watchdog(CONTROL, deliver=lambda: None)
+    return Watchdog(CONTROL)
 
 
 @cache

@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 
 from django.db import connection
 
 from reprocessing import conf
 from reprocessing.domain.notifications.heartbeat import Watched, silence, watch
+from reprocessing.pipeline.notifications import is_due, start_delivery
 from reprocessing.pipeline.notifications import silence as silences
 from reprocessing.store.notifications import heartbeats
 
@@ -26,10 +26,10 @@ _EVERY, _LOOKS = 15.0, 8
 class Watchdog(threading.Thread):
     """Looks until it is stopped. A look that fails is logged, and followed by the next one."""
 
-    def __init__(self, control: str, *, deliver: Callable[[], object]) -> None:
-        """Watch the workers of the queue `control`; `deliver` sends what is owed, without a worker."""
+    def __init__(self, control: str) -> None:
+        """Watch the workers of the queue of this name, in which beat's tick travels."""
         super().__init__(name="redrive watchdog", daemon=True)
-        self._control, self._deliver = control, deliver
+        self._control = control
         self._over = threading.Event()
         self._known: Watched | None = None
         self._looked = 0.0
@@ -55,11 +55,12 @@ class Watchdog(threading.Thread):
             connection.close()
 
     def _look(self, every: float, now: float) -> None:
-        silent_for = conf.current().thresholds.silent_for.total_seconds()
+        view = conf.current()
+        silent_for = view.thresholds.silent_for.total_seconds()
         signs = heartbeats.signs(self._control)
         self._known = watch(self._known, signs, elapsed=now - self._looked, longest=2 * every)
         self._looked = now
         found = silence(self._known, silent_for=silent_for)
         silences.note(found, control=self._control, silent_for=silent_for)
-        if found.beat or found.workers:
-            self._deliver()
+        if (found.beat or found.workers) and is_due(view):
+            start_delivery(view)

@@ -45,10 +45,11 @@ def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
 def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:
     for look in diagnose.service(of):
         yield look, None
-    turns = DeadLetterQueue.objects.in_bulk(doctor_rounds.next_dlqs(DLQS))
-    for dlq in turns.values():
-        for look in diagnose.dlqs_alone(replace(of, names=(dlq.name,))):
-            yield look, dlq.pk
+    turns = doctor_rounds.next_dlqs(DLQS)
+    names = dict(DeadLetterQueue.objects.filter(pk__in=turns).values_list("pk", "name"))
+    for dlq in turns:
+        for look in diagnose.dlqs_alone(replace(of, names=(names[dlq],))):
+            yield look, dlq
 
 
 def _event(look: Look, dlq: int | None) -> Event:
