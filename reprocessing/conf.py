@@ -129,6 +129,7 @@ ALERT_LIMITS: dict[str, tuple[float, float]] = {
     "alert_growing_for": (60, 14 * 86_400),
     "alert_silent_for": (30, 86_400),
     "alert_stalled_for": (60, 14 * 86_400),
+    "doctor_every": (0, 86_400),
 }
 #: The same of each number.
 _LIMITS: dict[str, tuple[float, float]] = {
@@ -146,7 +147,6 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "hints_per_slot": (1, 100),
     "hint_life": (1, 60),
     "hint_life_cap": (1, 3_600),
-    "doctor_every": (0, 86_400),
     "history": (86_400, 3_650 * 86_400),
     **ALERT_LIMITS,
     "price_standard": (0, 1_000),
