@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, healing, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, healing, incidents, doors, edits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.proof.planted.bugs import (
     edits,
     emptiness,
     healing,
+    incidents,
     order,
     outcomes,
     ownership,
@@ -32,6 +33,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *emptiness.BUGS,
     *brakes.BUGS,
     *healing.BUGS,
+    *incidents.BUGS,
     *doors.BUGS,
     *edits.BUGS,
     *schema.BUGS,

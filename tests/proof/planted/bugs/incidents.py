@@ -23,7 +23,7 @@ BUGS: Final = (
     ),
     Bug(
         name="an-opening-is-committed-before-it-is-announced",
-        breaks="An event is written in its own transaction: a breaker opens, and the announcement is lost with its worker.",
+        breaks="An event is announced in its transaction: a breaker opens, and a dying worker announces nothing.",
         file="reprocessing/models/breakers.py",
         old="    return rows.whole(move) if any(one.state != one.row.state for one in wanted) else move()\n",
         new="    return move()\n",
