@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, healing, incidents, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, incidents, doors, edits."""
 
 from __future__ import annotations
 

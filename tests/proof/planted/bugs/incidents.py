@@ -17,9 +17,9 @@ BUGS: Final = (
         name="a-breaker-opens-in-silence",
         breaks="A person is told: a circuit breaker opens, and nobody hears of it.",
         file="reprocessing/models/breakers.py",
-        old='    announce_opened([OpenedBreaker(one.row.id, one.row.target, one.why or "", one.rest) for one in opened])\n',
-        new="",
-        caught_by=f"{_BREAKERS}::test_five_thousand_failures_open_one_incident",
+        old="    announce_opened([OpenedBreaker(",
+        new="    list([OpenedBreaker(",
+        caught_by=f"{_BREAKERS}::test_of_four_who_look_at_once_one_announces_it",
     ),
     Bug(
         name="an-opening-is-committed-before-it-is-announced",
@@ -59,7 +59,7 @@ BUGS: Final = (
         file="reprocessing/models/progress.py",
         old="        announce_finished(finished)\n",
         new="",
-        caught_by=f"{_RUNS}::test_five_thousand_letters_that_came_to_their_end_finish_one_run_with_its_counts",
+        caught_by=f"{_RUNS}::test_a_run_that_has_nothing_left_to_do_is_announced_as_finished",
     ),
     Bug(
         name="a-group-that-is-there-is-told-as-new",
@@ -67,7 +67,7 @@ BUGS: Final = (
         file="reprocessing/models/groups.py",
         old="announce_groups([group for group in put if group.new] + reopened)",
         new="announce_groups(put + reopened)",
-        caught_by=f"{_TOLD}/test_group_events.py::test_five_thousand_letters_of_one_cause_are_one_new_group",
+        caught_by=f"{_TOLD}/test_group_events.py::test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before",
     ),
     Bug(
         name="a-second-restore-is-taken-for-the-first",

@@ -15,8 +15,9 @@ from tests.reprocessing.models.test_groups import cause, parked, put, settle
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_five_thousand_letters_of_one_cause_are_one_new_group() -> None:
-    Stock().more_letters(5_000)
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_many_letters_of_one_cause_are_one_new_group(letters: int) -> None:
+    Stock().more_letters(letters)
     Payload.objects.all().delete()  # of the first one alone is one kept: all letters say as little
     while sort.letters(batches=1):
         pass
@@ -43,7 +44,7 @@ def test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before(
 
 
 def test_two_who_sort_at_once_announce_a_group_once() -> None:
-    Stock().more_letters(200)
+    Stock().more_letters(50)
     Payload.objects.all().delete()
     together([lambda: sort.letters(batches=3)] * 3)
     assert [times for _, times, _ in told("failure_group_new")] == [1]

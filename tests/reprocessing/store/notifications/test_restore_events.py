@@ -18,11 +18,11 @@ WHO = {"by": "the service", "reason": "restored"}
 
 def test_a_hold_is_told_once_with_the_messages_in_doubt_and_concluded_with_its_end() -> None:
     stock = Stock()
-    stock.more_letters(4_999)
+    stock.more_letters(99)
     backup = lanes.clock() - timedelta(hours=1)
     together([lambda: hold.begin(backup, **WHO)] * 3)
     assert is_open("restore_detected") == {
-        "restore": {"backup_time": f"{backup:%Y-%m-%d %H:%M:%S} UTC", "messages": 5_000}
+        "restore": {"backup_time": f"{backup:%Y-%m-%d %H:%M:%S} UTC", "messages": 100}
     }
     assert told("restore_detected") == [("restore", 1, True)]
     Doubt.objects.update(word="replay", decided_at=lanes.clock())

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from reprocessing.domain.verdict import Refused
-from reprocessing.models import Run, operations, progress, rows, tallies, waves
+from reprocessing.models import DeadLetter, Run, operations, progress, rows, tallies, waves
 from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, recover
 from reprocessing.store.notifications import run_events
@@ -119,23 +119,32 @@ def test_a_loop_is_told_of_beside_the_run_that_it_paused_and_both_are_concluded(
     assert (is_open("redrive_loop"), is_open("run_stopped")) == ({}, {})
 
 
-def test_five_thousand_letters_that_came_to_their_end_finish_one_run_with_its_counts() -> None:
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_letters_that_came_to_their_end_finish_one_run_with_its_counts(letters: int) -> None:
     stock = Stock()
     stock.letter.state, stock.letter.finished_at = "delivered", stock.letter.captured_at
     stock.letter.save()
-    letters = stock.more_letters(5_000)
-    for number, letter in enumerate(letters):
+    others = stock.more_letters(letters - 1)
+    for number, letter in enumerate(others):
         letter.state = "delivered" if number >= 3 else "parked"
         letter.reason = "" if number >= 3 else "stale"
         letter.finished_at = stock.letter.captured_at
-    type(letters[0]).objects.bulk_update(letters, ["state", "reason", "finished_at"], batch_size=1_000)
+    DeadLetter.objects.bulk_update(others, ["state", "reason", "finished_at"], batch_size=1_000)
     together([progress.finish_runs] * 3)
     (incident,) = told("run_finished")
     assert incident[:2] == (f"run:{stock.run.pk}", 1)
     facts = is_open("run_finished")[f"run:{stock.run.pk}"]
     assert {name: facts[name] for name in ("run", "dlq", "delivered", "parked", "duplicates", "discarded")} == {
-        "run": stock.run.name, "dlq": stock.dlq.name, "delivered": 4_998, "parked": 3, "duplicates": 0, "discarded": 0,
+        "run": stock.run.name, "dlq": stock.dlq.name, "delivered": letters - 3, "parked": 3, "duplicates": 0,
+        "discarded": 0,
     }  # fmt: skip
+
+
+def test_a_run_that_has_nothing_left_to_do_is_announced_as_finished() -> None:
+    stock = Stock()
+    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
+    progress.finish_runs()
+    assert is_open("run_finished")[f"run:{stock.run.pk}"]["delivered"] == 1
 
 
 def test_a_sweep_that_finishes_no_run_asks_two_statements_as_before() -> None:
