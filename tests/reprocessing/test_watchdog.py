@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 from django.db import OperationalError
@@ -39,10 +39,7 @@ class Fleet:
             if beat and workers:
                 Pulse.beat("redrive-control")
             self.now += EVERY
-            looking: list[Callable[[], None]] = [
-                lambda dog=dog: dog.look(every=EVERY, now=self.now) for dog in self.dogs
-            ]
-            together(looking)
+            together([partial(dog.look, every=EVERY, now=self.now) for dog in self.dogs])
 
 
 @pytest.fixture

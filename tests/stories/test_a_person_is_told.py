@@ -132,7 +132,7 @@ def test_each_incident_is_one_text_and_says_nothing_of_a_message(receiver: Recei
             command=[sys.executable, "-m", "celery", "-A", "redrive_service", "beat", "--loglevel", "INFO"],
         ))  # fmt: skip
         stack.callback(beat.stop)
-        with Worker(tmp_path, "worker", **more):
+        with Worker(tmp_path, "worker", concurrency=2, **more):
             eventually(lambda: Run.objects.filter(state="paused").exists(), within=120, every=0.5)
             eventually(lambda: receiver.texts.get("breaker_open"), within=60, every=0.5)
             eventually(lambda: receiver.texts.get("run_stopped"), within=60, every=0.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -197,7 +196,7 @@ def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(clock: Clock
 
 
 @pytest.fixture
-def stands(clock: Clock) -> Iterator[Stock]:
+def stands(clock: Clock) -> Stock:
     """A run whose only message could have gone hours ago; beat and workers have been back for long."""
     stock = Stock()
     past = ago(hours=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reprocessing.models import Incident, breakers, resets, rows
@@ -12,7 +14,7 @@ from tests.reprocessing.models.test_breakers import Bench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-WHO = {"by": "ann", "reason": "s3cret words"}
+WHO: dict[str, Any] = {"by": "ann", "reason": "s3cret words"}
 
 
 def opened(bench: Bench) -> Bench:

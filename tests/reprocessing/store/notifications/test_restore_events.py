@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.reprocessing.models.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-WHO = {"by": "the service", "reason": "restored"}
+WHO: dict[str, Any] = {"by": "the service", "reason": "restored"}
 
 
 def test_a_hold_is_told_once_with_the_messages_in_doubt_and_concluded_with_its_end() -> None:
