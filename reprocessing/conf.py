@@ -46,6 +46,7 @@ class Conf:
         receivers: threads that receive from one dlq at the same time.
         hints_per_slot: untaken hints for each slot of a worker.
         hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
+        doctor_every: how often the doctor looks by itself; 0: never.
         history: how long finished letters and their attempts are kept.
         outbound_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
             perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
@@ -76,6 +77,7 @@ class Conf:
     hints_per_slot: int = 2
     hint_life: timedelta = timedelta(seconds=5)
     hint_life_cap: timedelta = timedelta(seconds=60)
+    doctor_every: timedelta = timedelta(minutes=10)
     history: timedelta = timedelta(days=90)
     outbound_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
@@ -127,6 +129,7 @@ ALERT_LIMITS: dict[str, tuple[float, float]] = {
     "alert_growing_for": (60, 14 * 86_400),
     "alert_silent_for": (30, 86_400),
     "alert_stalled_for": (60, 14 * 86_400),
+    "doctor_every": (0, 86_400),
 }
 #: The same of each number.
 _LIMITS: dict[str, tuple[float, float]] = {

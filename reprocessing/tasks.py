@@ -7,11 +7,11 @@ import os
 import random
 import time
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from celery import shared_task
-from celery.signals import worker_process_shutdown, worker_shutdown
+from celery.signals import beat_init, worker_process_shutdown, worker_ready, worker_shutdown
 from django.conf import settings
 from django.db import connection
 
@@ -37,8 +37,11 @@ from reprocessing.pipeline import promote as promotion
 from reprocessing.pipeline import publish as publishing
 from reprocessing.pipeline import purge as purging
 from reprocessing.pipeline import recover as recovery
+from reprocessing.pipeline.diagnose import Patient
+from reprocessing.pipeline.notifications import checkup, conditions
 from reprocessing.rate import Rates
 from reprocessing.sqs.clients import configured_region
+from reprocessing.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +87,7 @@ def tick(**_future: object) -> None:
         notify.apply_async(queue=CONTROL, expires=10)
     if dispatch.is_due("sweep", every=SWEEP_EVERY):
         recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
+        look_for_conditions.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         if instalments.owing(limit=1):
             enlist.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
     if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.EVERY):
@@ -208,6 +212,20 @@ def hear_the_last(**_: object) -> None:
     notifications.wait_for_delivery(PATIENCE)
 
 
+@worker_ready.connect
+@beat_init.connect
+def watch_silence(**_: object) -> None:
+    """Have each worker and each beat watch whether the others live."""
+    if not watchdog().is_alive():
+        watchdog().start()
+
+
+@worker_shutdown.connect
+def watch_no_more(**_: object) -> None:
+    """Before a worker ends: it looks no more."""
+    watchdog().stop()
+
+
 @shared_task(name="reprocessing.check_health")
 def check_health(**_future: object) -> None:
     """Look whether targets are well that letters wait for."""
@@ -253,6 +271,23 @@ def recover(**_future: object) -> None:
     recovery.dlqs(conf=conf.current())
 
 
+@shared_task(name="reprocessing.look_for_conditions")
+def look_for_conditions(**_future: object) -> None:
+    """Announce conditions that hold, conclude those that are over, and now and then have the doctor look."""
+    view = conf.current()
+    conditions.look(view)
+    every = view.doctor_every.total_seconds()
+    if every and metrics.is_due("doctor", every=every):
+        check_up.apply_async(queue=CONTROL, expires=every)
+
+
+@shared_task(name="reprocessing.check_up")
+def check_up(**_future: object) -> None:
+    """Have the doctor look at the service, and at the next DLQs."""
+    now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # a door: it is compared with other clocks, nothing else
+    checkup.checkup(Patient(names=(), control=CONTROL, conf=conf.current(), rates=rates(), now=now))
+
+
 @shared_task(name="reprocessing.publish")
 def publish(**_future: object) -> None:
     """Tell CloudWatch the metrics."""
@@ -266,6 +301,12 @@ def publish(**_future: object) -> None:
 def purge(**_future: object) -> None:
     """Forget what is past its time."""
     purging.letters(conf=conf.current())
+
+
+@cache
+def watchdog() -> Watchdog:
+    """This process's watchdog."""
+    return Watchdog(CONTROL)
 
 
 @cache

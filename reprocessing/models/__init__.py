@@ -6,6 +6,7 @@ from reprocessing.models.claim import Claim, ClaimState
 from reprocessing.models.custody import Custody, CustodyState
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
 from reprocessing.models.dispatch import Dispatch
+from reprocessing.models.dlq_note import DlqNote
 from reprocessing.models.doubt import Doubt, Word
 from reprocessing.models.group import GroupStatus, LetterGroup
 from reprocessing.models.health import CheckKind, Health, HealthCheck
@@ -39,6 +40,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetterQueue",
     "Dispatch",
+    "DlqNote",
     "Doubt",
     "Flow",
     "FlowDelta",

@@ -18,6 +18,7 @@ from reprocessing.models import rows, sends
 from reprocessing.models.bearings import NAME
 from reprocessing.models.breaker import BreakerState
 from reprocessing.models.sends import Window
+from reprocessing.store.notifications.breaker_events import OpenedBreaker, announce_opened, conclude_closed
 from reprocessing.store.safety import rate_ramps
 from reprocessing.store.safety.spared_attempts import spare_epochs
 
@@ -183,14 +184,21 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
         "successes": [one.successes for one in wanted],
         "whys": [one.why for one in wanted],
     }
-    opened = {(one.row.id, one.row.epoch) for one in wanted if one.state == BreakerState.OPEN}
 
     def move() -> set[int]:
         moved = set(rows.column(int, _MOVE, values))
-        spare_epochs({(breaker_id, epoch) for breaker_id, epoch in opened if breaker_id in moved})
+        _follow([one for one in wanted if one.row.id in moved])
         return moved
 
-    return rows.whole(move) if opened else move()
+    return rows.whole(move) if any(one.state != one.row.state for one in wanted) else move()
+
+
+def _follow(moved: Sequence[_Move]) -> None:
+    """Do what follows from breakers that opened or closed, in the transaction that moved them."""
+    opened = [one for one in moved if one.state == BreakerState.OPEN]
+    spare_epochs({(one.row.id, one.row.epoch) for one in opened})
+    announce_opened([OpenedBreaker(one.row.id, one.row.target, one.why or "", one.rest) for one in opened])
+    conclude_closed([one.row.id for one in moved if one.state == BreakerState.CLOSED])
 
 
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved]:

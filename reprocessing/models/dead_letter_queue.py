@@ -81,6 +81,7 @@ class DeadLetterQueue(models.Model):
     seen), by AWS's clock, and `native_asked_at` when AWS was asked last. `native_known_at`: when it was asked last and
     answered; `native_unknown`: why it has not answered since; empty: it has. `let_go_at`: since when letters of it may
     have been moved. `swept_through`: the last sweep looked at held copies up to this end of invisibility; null: at all.
+    `uncaptured_since`: since when each look has found messages in it that nobody had captured.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -146,6 +147,7 @@ class DeadLetterQueue(models.Model):
     depth_visible = models.BigIntegerField(null=True, blank=True)
     depth_in_flight = models.BigIntegerField(null=True, blank=True)
     depth_at = models.DateTimeField(null=True, blank=True)
+    uncaptured_since = models.DateTimeField(null=True, blank=True)
     trouble = models.TextField(default="", blank=True)
     added_at = models.DateTimeField(auto_now_add=True)
 

@@ -12,6 +12,7 @@ from reprocessing.domain.fingerprint import Cause
 from reprocessing.models import rows
 from reprocessing.models.group import GroupStatus
 from reprocessing.models.review import Act
+from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: What a letter's consumers say of a failure: of the message that died, of the letter, and of what was sent for it.
@@ -69,6 +70,7 @@ SELECT dlq_id, fingerprint, min(cause), min(title), min(died_at), max(died_at)
  GROUP BY dlq_id, fingerprint ORDER BY dlq_id, fingerprint
 ON CONFLICT (dlq_id, fingerprint) DO UPDATE
    SET first_at = least(g.first_at, excluded.first_at), last_at = greatest(g.last_at, excluded.last_at)
+RETURNING g.id AS group_id, g.dlq_id, xmax = 0 AS new
 """
 
 _SORT = """
@@ -86,11 +88,13 @@ WITH recurred AS (
             SELECT l.group_id FROM redrive_letter l
              WHERE l.id = ANY(%(letters)b::bigint[]) AND greatest(l.captured_at, l.finished_at) > g.settled_at)
     RETURNING g.id, g.dlq_id
+), noted AS (
+    INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
+    SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a letter died of it after it was resolved.', redrive_now(),
+           '{"status": "resolved"}', '{"status": "open"}'
+      FROM recurred
 )
-INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
-SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a letter died of it after it was resolved.', redrive_now(),
-       '{"status": "resolved"}', '{"status": "open"}'
-  FROM recurred
+SELECT id AS group_id, dlq_id, false AS new FROM recurred
 """
 
 # Whoever releases letters holds them by now; groups are locked in the order of those who sort.
@@ -208,9 +212,10 @@ def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
         "titles": [causes[one.id].title for one in held],
         "deaths": [one.died_at for one in held],
     }
-    rows.execute(_PUT, {"dlqs": sorts["dlqs"], "digests": sorts["digests"], **named})
+    put = rows.fetch(MovedGroup, _PUT, {"dlqs": sorts["dlqs"], "digests": sorts["digests"], **named})
     rows.execute(_SORT, sorts)
-    rows.execute(_REOPEN, {"letters": sorts["letters"], "by": THE_SERVICE})
+    reopened = rows.fetch(MovedGroup, _REOPEN, {"letters": sorts["letters"], "by": THE_SERVICE})
+    announce_groups([group for group in put if group.new] + reopened)
     return len(held)
 
 

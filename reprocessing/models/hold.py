@@ -12,10 +12,14 @@ from functools import partial
 from typing import Final
 
 from reprocessing.domain.errors import BackupIsUnreconciled
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.subjects import RESTORE
 from reprocessing.models import rows
+from reprocessing.store.notifications.outbox import announce, conclude
 
 #: SQS hides a message for twelve hours at most: what was hidden before the hold is in sight by then.
 HIDDEN_FOR: Final = timedelta(hours=12)
+_INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +149,17 @@ def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) ->
         if not found:  # a later statement: who was waited for has committed
             return rows.fetch(Hold, _STANDING, {})[0]
         rows.execute(_FORGET, {})
-        rows.execute(_DOUBT, {})
+        _announce(found[0], doubted=rows.execute(_DOUBT, {}))
         return found[0]
 
     return rows.whole(work)
+
+
+def _announce(hold: Hold, *, doubted: int) -> None:
+    """Announce the restore. What the backup knew of an earlier one is over: that was told before the backup."""
+    conclude([_INCIDENT])
+    backup_time = f"{hold.restored_to:%Y-%m-%d %H:%M:%S} UTC"
+    announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
 
 
 def doubt_arrived() -> int:
@@ -214,4 +225,5 @@ def _end(by: str, reason: str, early: bool) -> Hold | None:  # noqa: FBT001  # a
     found = rows.fetch(Hold, _END, {"by": by, "reason": reason})
     rows.execute(_FORGET, {})
     rows.execute(_HINTS, {})
+    conclude([_INCIDENT])
     return found[0] if found else None

@@ -1,4 +1,4 @@
-"""What a person is told: incidents, where they go, and what was told of each (docs/adr/0032)."""
+"""What a person is told: incidents, where they go, and what was told of each (docs/adr/0034)."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from reprocessing.models import adoption, instalments, native, rows, stops, wave
 from reprocessing.models.enlistment import Enlisted, enlist
 from reprocessing.models.review import Act
 from reprocessing.models.run import Run, RunState
+from reprocessing.store.notifications.run_events import conclude_standstills
 
 Done = TypeVar("Done")
 
@@ -156,4 +157,6 @@ def move(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason:
     act = _ACTS.get(to) or (Act.RESUMED if RunState.PAUSED in out_of else Act.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
     found = rows.fetch(Moved, _MOVE, values)
+    if found and (found[0].state == RunState.PAUSED or to is RunState.ABORTED):
+        conclude_standstills([run])
     return found[0] if found else None

@@ -12,6 +12,7 @@ from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import rows, waves
 from reprocessing.models.aftermath import DENIED
 from reprocessing.models.evidence import SOONEST
+from reprocessing.store.notifications.run_events import announce_finished
 
 #: Letters of a run that are counted one by one, and of more, how many of each state: by an index, in milliseconds.
 EXACT: Final = 20_000
@@ -260,7 +261,9 @@ def finish_runs() -> int:
 
     def finish() -> list[int]:
         found = rows.column(int, _LOCK, {})
-        return rows.column(int, _FINISH, {"runs": found})
+        finished = rows.column(int, _FINISH, {"runs": found})
+        announce_finished(finished)
+        return finished
 
     done = rows.whole(finish)
     for run in done:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, Final, Literal
 
 from reprocessing.models import rows
 from reprocessing.models.bearings import COLUMNS, WHICH, Bearing
 from reprocessing.models.breaker import BreakerState
+from reprocessing.store.notifications.breaker_events import OpenedBreaker, announce_opened, conclude_closed
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +89,19 @@ def reset_one(seen: Bearing, *, to: State, by: str, reason: str, seconds: float 
 def _reset(which: Mapping[str, Any], to: State, by: str, reason: str, seconds: float | None) -> list[Bearing]:
     why = f'{_DID[to]} by {by}: "{reason}"'
     values = {**which, "state": to, "by": by, "reason": reason, "seconds": seconds, "why": why}
-    done = rows.fetch(Bearing, _RESET, values)
+    done = rows.whole(partial(_move, values))
     for one in done:
         level = logging.WARNING if one.state == BreakerState.OPEN else logging.INFO
         logger.log(level, "The breaker of %s was %s", one.name, why)
+    return done
+
+
+def _move(values: Mapping[str, Any]) -> list[Bearing]:
+    done = rows.fetch(Bearing, _RESET, values)
+    opened = [one for one in done if one.state == BreakerState.OPEN]
+    why = f"a person opened it: {values['by']}"
+    announce_opened([
+        OpenedBreaker(one.breaker_id, one.name, why, values["seconds"] or one.cooldown) for one in opened
+    ])  # fmt: skip
+    conclude_closed([one.breaker_id for one in done if one.state == BreakerState.CLOSED])
     return done

@@ -1,7 +1,7 @@
 """Have Apprise send a text, in a process that is killed when its time is over.
 
 Apprise loads two hundred modules, logs what it sends, and bounds its waits service by service. In a process of its own
-it costs no worker memory, writes to no log, and hangs nobody (docs/adr/0032).
+it costs no worker memory, writes to no log, and hangs nobody (docs/adr/0034).
 """
 
 from __future__ import annotations

@@ -46,9 +46,15 @@ class ParkMessage:
 
 @dataclass(frozen=True, slots=True)
 class PauseRun:
-    """Messages of different keys fail: the run pauses until a person has looked."""
+    """Messages of different keys fail: the run pauses until a person has looked.
+
+    Attributes:
+        why: what happened, with the last failure, which may quote what the target answered.
+        told: the same without that failure.
+    """
 
     why: str
+    told: str
 
 
 GiveUp = KeepTrying | ParkMessage | PauseRun
@@ -62,7 +68,8 @@ def give_up(target: FailingTarget) -> GiveUp:
     last = f"; the last one: {target.last_failure}" if target.last_failure else ""
     if target.has_others:
         keys = f"{target.keys} key" if target.keys == 1 else f"{target.keys} keys"
-        return PauseRun(f"Nothing sent to {target.name} went well: {tried}, of {keys}{last}.")
+        told = f"Nothing sent to {target.name} went well: {tried}, of {keys}"
+        return PauseRun(f"{told}{last}.", f"{told}.")
     if target.attempts < target.max_attempts:
         return KeepTrying()
     return ParkMessage(f"{tried}, and no other message was there to try {target.name} with{last}.")

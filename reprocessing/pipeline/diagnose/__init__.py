@@ -19,10 +19,11 @@ from reprocessing.models.server import patience
 from reprocessing.pipeline.diagnose import beats, clocks, consumers, database, dlqs, lanes, notifying, own_queues, rates
 from reprocessing.rate import Rates
 
-__all__ = ["Look", "Patient", "everything"]
+__all__ = ["Look", "Patient", "dlqs_alone", "everything", "service"]
 
 #: Seconds that one statement may take. SQS and CloudWatch have those of `sqs.clients`, Redis has one.
 _PATIENCE: Final = 15.0
+_ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +74,22 @@ def everything(of: Patient, begins: Callable[[str], object]) -> Iterator[Look]:
         yield _look(step)
 
 
+def service(of: Patient) -> Iterator[Look]:
+    """Every look at the service itself, but for beat and workers, which have a watchdog."""
+    yield from (_look(step) for step in _of_service(of) if step.title != _ALIVE)
+
+
+def dlqs_alone(of: Patient) -> Iterator[Look]:
+    """Every look at its DLQs, without their consumers, of whom CloudWatch would have to be asked."""
+    yield from (_look(step) for step in _of_dlqs(of) if step.title != _CONSUMERS)
+
+
 def _of_service(of: Patient) -> Iterator[_Step]:
     yield _Step("PostgreSQL", database.remarks)
     yield _Step("Redis", partial(rates.remarks, of.rates), asks_postgres=False)
     yield _Step("the service's own queues", partial(own_queues.remarks, of.conf.own_queues), asks_postgres=False)
     yield _Step("clocks", partial(clocks.remarks, of.now, of.conf.own_queues), asks_postgres=False)
-    yield _Step("beat and workers", partial(beats.remarks, of.control, hint_life=of.conf.hint_life.total_seconds()))
+    yield _Step(_ALIVE, partial(beats.remarks, of.control, hint_life=of.conf.hint_life.total_seconds()))
     yield _Step("lanes", partial(lanes.remarks, of.names))
     yield _Step("notifications", partial(notifying.remarks, of.conf))
 
@@ -92,7 +103,7 @@ def _of_dlqs(of: Patient) -> Iterator[_Step]:
     for row in rows:
         yield _Step(row.name, partial(dlqs.remarks, row, of.conf))
     if rows:
-        yield _Step("consumers", partial(consumers.remarks, rows, of.now()))
+        yield _Step(_CONSUMERS, partial(consumers.remarks, rows, of.now()))
 
 
 def _look(step: _Step) -> Look:

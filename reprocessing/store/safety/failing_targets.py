@@ -100,8 +100,8 @@ def give_up_on_failing_targets() -> GivenUp:
                 pass
             case ParkMessage(why):
                 deletable += rows.whole(partial(_park, one, why))
-            case PauseRun(why):
-                done = rows.whole(partial(pause_run, one.run_id, why))
+            case PauseRun(why, told):
+                done = rows.whole(partial(pause_run, one.run_id, why, told=told))
                 paused += [done] if done else []
             case _ as never:
                 assert_never(never)

@@ -1,4 +1,4 @@
-"""Pause a run in the service's own name, with its reason and its entry in the audit log."""
+"""Pause a run in the service's own name, with its reason, its entry in the audit log, and the incident for a person."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.models import rows
+from reprocessing.store.notifications.run_events import announce_stopped
 
 #: Who paused a run that no person paused.
 THE_SERVICE: Final[LiteralString] = "the service"
@@ -20,7 +21,8 @@ WITH paused AS (
            '{"state": "paused"}'
       FROM paused
 )
-SELECT id AS run_id, name, %(why)b::text AS why FROM paused
+SELECT p.id AS run_id, p.name, %(why)b::text AS why, p.dlq_id, d.name AS dlq
+  FROM paused p JOIN redrive_dlq d ON d.id = p.dlq_id
 """
 
 
@@ -31,9 +33,21 @@ class PausedRun:
     run_id: int
     name: str
     why: str
+    dlq_id: int
+    dlq: str
 
 
-def pause_run(run_id: int, why: str) -> PausedRun | None:
-    """Pause a running run; None when it does not run any more. In a transaction of the caller's."""
+def pause_run(run_id: int, why: str, *, told: str | None = None) -> PausedRun | None:
+    """Pause a running run; None when it does not run any more. In a transaction of the caller's.
+
+    Args:
+        run_id: the run.
+        why: what its page says; it may quote what a target answered.
+        told: the same for notifications, which quote nothing; None: `why` quotes nothing.
+    """
     found = rows.fetch(PausedRun, _PAUSE, {"run": run_id, "by": THE_SERVICE, "why": why})
+    for paused in found:
+        announce_stopped(
+            paused.run_id, paused.name, dlq_id=paused.dlq_id, dlq=paused.dlq, why=why if told is None else told
+        )
     return found[0] if found else None

@@ -8,6 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.safety.redrive_loop import DIFFERENT, ROUNDS, SAMPLE, WITHIN, NewestMessages, redrive_loop
 from reprocessing.models import rows
+from reprocessing.store.notifications.run_events import announce_loop
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
 #: Letters, of all DLQs, among which the newest of a suspected DLQ are looked for.
@@ -60,6 +61,13 @@ def pause_looping_runs() -> list[PausedRun]:
         values = {"run": run, "read": _READ, "within": WITHIN, "sample": SAMPLE, "rounds": ROUNDS}
         newest = rows.fetch(_Newest, _NEWEST, values)[0]
         if why := redrive_loop(NewestMessages(newest.seen, newest.again, newest.different)):
-            done = rows.whole(partial(pause_run, run, why))
+            done = rows.whole(partial(_pause, run, why, newest.again))
             paused += [done] if done else []
+    return paused
+
+
+def _pause(run: int, why: str, messages: int) -> PausedRun | None:
+    paused = pause_run(run, why)
+    if paused:
+        announce_loop(paused.run_id, paused.name, dlq_id=paused.dlq_id, dlq=paused.dlq, messages=messages)
     return paused

@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, healing, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, healing, incidents, doors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.proof.planted.bugs import (
     emptiness,
     fault,
     healing,
+    incidents,
     moves_by_aws,
     notifications,
     order,
@@ -40,6 +41,7 @@ BUGS: Final[tuple[Bug, ...]] = (
     *healing.BUGS,
     *fault.BUGS,
     *notifications.BUGS,
+    *incidents.BUGS,
     *doors.BUGS,
     *edits.BUGS,
     *schema.BUGS,

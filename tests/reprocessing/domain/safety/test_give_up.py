@@ -18,14 +18,14 @@ DEAD = FailingTarget(
 def test_a_run_pauses_when_messages_of_different_keys_failed_for_long_enough() -> None:
     assert give_up(DEAD) == PauseRun(
         "Nothing sent to orders went well: 150 attempts in 24 h failed, of 12 keys; the last one: "
-        "503: Service Unavailable."
+        "503: Service Unavailable.",
+        told="Nothing sent to orders went well: 150 attempts in 24 h failed, of 12 keys.",
     )
 
 
 def test_a_run_of_one_key_pauses_when_more_messages_wait_behind_the_one_that_fails() -> None:
-    assert give_up(replace(DEAD, keys=1, last_failure="")) == PauseRun(
-        "Nothing sent to orders went well: 150 attempts in 24 h failed, of 1 key."
-    )
+    why = "Nothing sent to orders went well: 150 attempts in 24 h failed, of 1 key."
+    assert give_up(replace(DEAD, keys=1, last_failure="")) == PauseRun(why, told=why)
 
 
 def test_the_only_message_of_a_run_is_parked_so_that_the_run_goes_on() -> None:

@@ -1,0 +1,71 @@
+"""Decide whether a DLQ grows faster than it drains, from counts that are noted every few minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+#: Notes that are taken within the time over which growth is looked for.
+NOTES: Final = 12
+#: Messages, and the share of what was there before, by which a DLQ has to grow to be called growing.
+LEAST, SHARE = 10, 0.1
+#: Of all steps that go up or down, the share that has to go up: a DLQ that fills and is emptied is not growing.
+UPWARD: Final = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class DlqNote:
+    """What a DLQ was at one moment.
+
+    Attributes:
+        seconds_ago: when that was.
+        uncaptured: messages that lay in SQS alone.
+        captured: messages that were ever captured.
+        unfinished: captured messages that had not come to an end.
+    """
+
+    seconds_ago: float
+    uncaptured: int
+    captured: int
+    unfinished: int
+
+    @property
+    def backlog(self) -> int:
+        """Messages that had not come to an end."""
+        return self.uncaptured + self.unfinished
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """More messages arrived in a DLQ than left it."""
+
+    arrived: int
+    drained: int
+    seconds: float
+    backlog: int
+
+
+def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | None:
+    """Return by how much a DLQ grew; None: it did not, or the notes do not reach back so far.
+
+    Args:
+        notes: of one DLQ, the oldest first; older ones than `within` are not looked at.
+        within: seconds over which it has to have grown.
+        is_open: it was growing before: then it is growing until its backlog is no larger than half of that time ago.
+    """
+    seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
+    if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):
+        return None
+    first, last = seen[0], seen[-1]
+    arrived = last.captured - first.captured + last.uncaptured - first.uncaptured
+    grown = last.backlog - first.backlog
+    found = Growth(max(arrived, 0), max(arrived - grown, 0), first.seconds_ago, last.backlog)
+    if is_open:
+        halfway = next(note for note in seen if note.seconds_ago <= within / 2 or note is last)
+        return found if last.backlog > halfway.backlog else None
+    steps = [later.backlog - earlier.backlog for earlier, later in pairwise(seen) if later.backlog != earlier.backlog]
+    if grown < max(LEAST, SHARE * first.backlog) or sum(step > 0 for step in steps) < UPWARD * len(steps):
+        return None
+    return found

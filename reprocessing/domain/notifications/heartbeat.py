@@ -1,0 +1,84 @@
+"""Decide whether beat, or the workers, are silent: from signs that change while they live, and no clock but one's own.
+
+Beat counts its ticks in PostgreSQL, and a worker notes there that it consumed one. Whoever watches asks for both now
+and then, and adds up the time in which a sign did not change. A process that has only just begun to watch knows
+nothing yet, so that a restart of the whole service alarms nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """How many ticks beat has counted, and when a worker consumed one last; None: never."""
+
+    ticks: int | None
+    consumed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one watcher knows.
+
+    Attributes:
+        signs: as they were last seen.
+        beat_silent: seconds for which beat has counted no tick; None: its sign has not changed since the watch began.
+        workers_silent: the same of workers.
+        watched: seconds for which has been watched without a gap.
+    """
+
+    signs: Signs
+    beat_silent: float | None = None
+    workers_silent: float | None = None
+    watched: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Who is silent: True, False, or None while that is not known."""
+
+    beat: bool | None
+    workers: bool | None
+
+
+def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: float) -> Watched:
+    """Return what is known after one more look.
+
+    Args:
+        before: what was known after the last look; None: this is the first.
+        signs: as they are now.
+        elapsed: seconds since the last look.
+        longest: seconds that count at the most: a machine that was suspended has watched nothing meanwhile.
+    """
+    if before is None:
+        return Watched(signs)
+    step = min(elapsed, longest)
+    consumed = signs.consumed_at != before.signs.consumed_at
+    ticked = signs.ticks != before.signs.ticks or consumed
+    return Watched(
+        signs,
+        0.0 if ticked else _longer(before.beat_silent, step),
+        0.0 if consumed else _longer(before.workers_silent, step),
+        before.watched + step,
+    )
+
+
+def silence(watched: Watched, *, silent_for: float) -> Silence:
+    """Return who is silent for so many seconds. Where beat is silent nobody knows of the workers."""
+    beat = _is_silent(watched.beat_silent, watched.watched, silent_for)
+    workers = None if beat else _is_silent(watched.workers_silent, watched.watched, silent_for)
+    return Silence(beat, workers if workers is False or beat is False else None)
+
+
+def _longer(silent: float | None, step: float) -> float | None:
+    return None if silent is None else silent + step
+
+
+def _is_silent(silent: float | None, watched: float, silent_for: float) -> bool | None:
+    """A sign that has not changed since the watch began is as old as the watch, at the least."""
+    if silent is None:
+        return True if watched >= silent_for else None
+    return silent >= silent_for

@@ -1,0 +1,62 @@
+"""Have the doctor look by itself now and then, and tell a person of errors that are new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from reprocessing.domain.diagnosis import Grade
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.subjects import of_finding
+from reprocessing.models import DeadLetterQueue, rows
+from reprocessing.pipeline import diagnose
+from reprocessing.pipeline.diagnose import Look, Patient
+from reprocessing.store.notifications import doctor_rounds
+from reprocessing.store.notifications.outbox import announce, conclude
+
+#: DLQs that one checkup looks at; they take turns, so that its calls to AWS do not grow with their number.
+DLQS: Final = 5
+
+
+def checkup(of: Patient) -> None:
+    """Look at the service, and at the next DLQs; announce each part that has an error, conclude those that have none.
+
+    The last verdict is the incidents that are open. A part that could not be looked at keeps the verdict it had.
+    Commits by itself.
+    """
+    found: list[Event] = []
+    over: list[tuple[EventKind, str]] = []
+    for look, dlq in _looks(of):
+        grades = [remark.grade for remark in look.remarks]
+        if Grade.ILL in grades:
+            found.append(_event(look, dlq))
+        elif Grade.UNKNOWN not in grades:
+            over.append((EventKind.DOCTOR_WORSE, of_finding(look.title)))
+    rows.whole(partial(_write, found, over))
+
+
+def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
+    announce(found)
+    conclude(over)
+
+
+def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:
+    for look in diagnose.service(of):
+        yield look, None
+    turns = doctor_rounds.next_dlqs(DLQS)
+    names = dict(DeadLetterQueue.objects.filter(pk__in=turns).values_list("pk", "name"))
+    for dlq in turns:
+        for look in diagnose.dlqs_alone(replace(of, names=(names[dlq],))):
+            yield look, dlq
+
+
+def _event(look: Look, dlq: int | None) -> Event:
+    """Which part, and how many errors: what the doctor says of them in full may quote what AWS answered."""
+    facts: dict[str, str | int | float] = {
+        "errors": sum(remark.grade is Grade.ILL for remark in look.remarks),
+        "warnings": sum(remark.grade is Grade.WARN for remark in look.remarks),
+        "finding": f"There is an error at {look.title}.",
+    }
+    return Event(EventKind.DOCTOR_WORSE, of_finding(look.title), facts, dlq_id=dlq)

@@ -1,0 +1,63 @@
+"""Announce circuit breakers that opened, and conclude those that closed, in the transaction that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.subjects import of_breaker
+from reprocessing.models import rows
+from reprocessing.store.notifications.outbox import announce, conclude
+
+# Of a target that messages of one DLQ go to, that DLQ: who is told of that DLQ alone is told of its breaker.
+_DLQS: Final[LiteralString] = """
+SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
+  FROM redrive_breaker b
+ CROSS JOIN LATERAL (
+       SELECT min(o.dlq_id) AS id FROM redrive_origin o WHERE o.target_id = b.target_id
+       HAVING count(DISTINCT o.dlq_id) = 1) sole
+  JOIN redrive_dlq d ON d.id = sole.id
+ WHERE b.id = ANY(%(breakers)b::bigint[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedBreaker:
+    """A breaker that has just opened; `why` holds no text of a message or of an answer, `seconds` is its cooldown."""
+
+    breaker_id: int
+    target: str
+    why: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Dlq:
+    breaker_id: int
+    dlq_id: int
+    name: str
+
+
+def announce_opened(opened: Collection[OpenedBreaker]) -> None:
+    """Announce that these breakers opened: two statements, or none without any. In a transaction of the caller's."""
+    if not opened:
+        return
+    breakers = [breaker.breaker_id for breaker in opened]
+    dlqs = {dlq.breaker_id: dlq for dlq in rows.fetch(_Dlq, _DLQS, {"breakers": breakers})}
+    announce([_event(breaker, dlqs.get(breaker.breaker_id)) for breaker in opened])
+
+
+def conclude_closed(breakers: Collection[int]) -> None:
+    """Conclude that these breakers are open; one statement. In a transaction of the caller's."""
+    conclude([(EventKind.BREAKER_OPEN, of_breaker(breaker)) for breaker in breakers])
+
+
+def _event(breaker: OpenedBreaker, dlq: _Dlq | None) -> Event:
+    facts: dict[str, str | int | float] = {
+        "target": breaker.target, "breaker_id": breaker.breaker_id, "why": breaker.why, "seconds": breaker.seconds,
+    }  # fmt: skip
+    if dlq is not None:
+        facts["dlq"] = dlq.name
+    return Event(EventKind.BREAKER_OPEN, of_breaker(breaker.breaker_id), facts, dlq_id=dlq.dlq_id if dlq else None)

@@ -1,0 +1,41 @@
+"""Read the signs of life of beat and workers, and for how long conditions have been looked for without a gap."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from reprocessing.domain.notifications.heartbeat import Signs
+from reprocessing.models import rows
+from reprocessing.models.stalls import TICK
+
+_SIGNS: Final[LiteralString] = """
+SELECT (SELECT sum(total_run_count)::bigint FROM django_celery_beat_periodictask WHERE task = %(tick)b) AS ticks,
+       (SELECT beaten_at FROM reprocessing_pulse WHERE queue = %(control)b) AS consumed_at
+"""
+
+# Two rows: when was looked last, and since when without a gap, in seconds since 1970.
+_LOOKED: Final[LiteralString] = """
+WITH last AS MATERIALIZED (
+    SELECT value FROM redrive_metric WHERE (name, place, part) = ('conditions', 0, 'looked')
+), looked AS (
+    INSERT INTO redrive_metric (name, place, part, value)
+    VALUES ('conditions', 0, 'looked', extract(epoch FROM redrive_now()))
+    ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
+)
+INSERT INTO redrive_metric AS m (name, place, part, value)
+VALUES ('conditions', 0, 'since', extract(epoch FROM redrive_now()))
+ON CONFLICT (name, place, part) DO UPDATE
+   SET value = CASE WHEN coalesce((SELECT value FROM last), 0) < excluded.value - %(gap)b::float8 THEN excluded.value
+                    ELSE m.value END
+RETURNING (extract(epoch FROM redrive_now()) - value)::float8 AS seconds
+"""
+
+
+def signs(control: str) -> Signs:
+    """Return the signs of life; `control` is the name of the queue that beat's tick travels in. One statement."""
+    return rows.fetch(Signs, _SIGNS, {"tick": TICK, "control": control})[0]
+
+
+def looked(*, gap: float) -> float:
+    """Note that conditions are looked for now; for how many seconds that has been done without a gap of `gap`."""
+    return rows.value(float, _LOOKED, {"gap": gap})

@@ -1,0 +1,43 @@
+"""Read which incidents are open, and find those whose end nobody has written down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.domain.notifications.event import EventKind
+from reprocessing.models import rows
+
+_OPEN: Final[LiteralString] = """
+SELECT kind, subject FROM redrive_incident WHERE ended_at IS NULL AND kind = ANY(%(kinds)b::text[])
+"""
+
+# Of breakers and runs that were deleted, and of what was moved by hand in PostgreSQL. Open incidents are few.
+_LEFT_OPEN: Final[LiteralString] = """
+SELECT i.kind, i.subject FROM redrive_incident i
+ WHERE i.ended_at IS NULL AND CASE
+       WHEN i.kind = 'breaker_open' THEN NOT EXISTS (
+            SELECT FROM redrive_breaker b WHERE b.id = split_part(i.subject, ':', 2)::bigint AND b.state <> 'closed')
+       WHEN i.kind IN ('run_stopped', 'redrive_loop') THEN NOT EXISTS (
+            SELECT FROM redrive_run r WHERE r.id = split_part(i.subject, ':', 2)::bigint AND r.state = 'paused')
+       WHEN i.kind = 'restore_detected' THEN NOT EXISTS (SELECT FROM redrive_halt WHERE id = 2)
+       ELSE false END
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    kind: str
+    subject: str
+
+
+def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
+    """Return the kinds and subjects of the open incidents of these kinds; one statement."""
+    found = rows.fetch(_Place, _OPEN, {"kinds": [kind.value for kind in kinds]})
+    return {(EventKind(place.kind), place.subject) for place in found}
+
+
+def left_open() -> list[tuple[EventKind, str]]:
+    """Return open incidents of breakers, runs and restores that are over; one statement."""
+    return [(EventKind(place.kind), place.subject) for place in rows.fetch(_Place, _LEFT_OPEN, {})]

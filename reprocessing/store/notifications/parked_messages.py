@@ -1,0 +1,37 @@
+"""Count the parked messages of each DLQ, and find the one that has waited for longest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.models import rows
+
+# Kept counts, and the first entry of an index for each DLQ: flat, however many messages are parked.
+_PARKED: Final[LiteralString] = """
+SELECT d.id AS dlq_id, d.name, k.n::bigint AS messages,
+       extract(epoch FROM redrive_now() - oldest.finished_at)::float8 AS seconds
+  FROM (SELECT dlq_id, sum(n) AS n
+          FROM (SELECT dlq_id, state, n FROM redrive_tally UNION ALL SELECT dlq_id, state, n FROM redrive_tally_delta) t
+         WHERE state = 'parked' GROUP BY dlq_id HAVING sum(n) > 0) k
+  JOIN redrive_dlq d ON d.id = k.dlq_id
+ CROSS JOIN LATERAL (
+       SELECT l.finished_at FROM redrive_letter l WHERE l.dlq_id = d.id AND l.state = 'parked'
+        ORDER BY l.finished_at LIMIT 1) oldest
+ ORDER BY d.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedMessages:
+    """How many messages of a DLQ are parked, and for how many seconds the oldest of them has been."""
+
+    dlq_id: int
+    name: str
+    messages: int
+    seconds: float
+
+
+def parked_messages() -> list[ParkedMessages]:
+    """Return the DLQs that have parked messages; one statement."""
+    return rows.fetch(ParkedMessages, _PARKED, {})

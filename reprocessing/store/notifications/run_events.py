@@ -1,0 +1,75 @@
+"""Announce and conclude what happens to runs, in the transaction that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.subjects import of_run
+from reprocessing.models import rows
+from reprocessing.store.notifications.outbox import announce, conclude
+
+#: What is over as soon as a run goes on, or has ended.
+_STANDSTILLS: Final = (EventKind.RUN_STOPPED, EventKind.RUN_STALLED, EventKind.REDRIVE_LOOP)
+#: Messages of one state that are counted; how many a larger run has of it is left out.
+_MOST: Final = 50_000
+
+# By the index of a run's letters alone, once in the life of a run.
+_ENDED: Final[LiteralString] = """
+SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq,
+       extract(epoch FROM r.finished_at - r.started_at)::float8 AS seconds,
+       (SELECT coalesce(jsonb_object_agg(s.state, c.n), '{}')
+          FROM unnest(ARRAY['delivered', 'duplicate', 'parked', 'discarded']) AS s(state)
+         CROSS JOIN LATERAL (
+               SELECT count(*) AS n FROM (
+                      SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = s.state
+                       LIMIT %(most)b::bigint) few) c
+         WHERE c.n < %(most)b::bigint) AS ended
+  FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id WHERE r.id = ANY(%(runs)b::bigint[]) ORDER BY r.id
+"""
+_FACTS: Final = {"delivered": "delivered", "duplicate": "duplicates", "parked": "parked", "discarded": "discarded"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    run_id: int
+    name: str
+    dlq_id: int
+    dlq: str
+    seconds: float | None
+    ended: Mapping[str, int]
+
+
+def announce_stopped(run_id: int, name: str, *, dlq_id: int, dlq: str, why: str) -> None:
+    """Announce that a run paused itself; one statement. `why` quotes no message, and no answer of a target."""
+    facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "why": why}
+    announce([Event(EventKind.RUN_STOPPED, of_run(run_id), facts, dlq_id=dlq_id)])
+
+
+def announce_loop(run_id: int, name: str, *, dlq_id: int, dlq: str, messages: int) -> None:
+    """Announce that the DLQ of a run refills with what the run redrives; one statement."""
+    facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "messages": messages}
+    announce([Event(EventKind.REDRIVE_LOOP, of_run(run_id), facts, dlq_id=dlq_id)])
+
+
+def announce_finished(runs: Collection[int]) -> None:
+    """Announce that these runs are finished, and conclude what stood in their way; three statements, or none."""
+    if not runs:
+        return
+    announce([_finished(run) for run in rows.fetch(_Ended, _ENDED, {"runs": list(runs), "most": _MOST})])
+    conclude_standstills(runs)
+
+
+def conclude_standstills(runs: Collection[int]) -> None:
+    """Conclude that these runs stand still: they go on, or have ended. One statement."""
+    conclude([(kind, of_run(run)) for run in runs for kind in _STANDSTILLS])
+
+
+def _finished(run: _Ended) -> Event:
+    facts: dict[str, str | int | float] = {"run": run.name, "run_id": run.run_id, "dlq": run.dlq}
+    facts |= {_FACTS[state]: n for state, n in run.ended.items()}
+    if run.seconds is not None:
+        facts["seconds"] = round(run.seconds)
+    return Event(EventKind.RUN_FINISHED, of_run(run.run_id), facts, dlq_id=run.dlq_id)

@@ -1,0 +1,126 @@
+"""Find runs of which nothing has moved for long, though messages wait and nobody stopped them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.models import rows
+from reprocessing.models.bearings import NAME
+from reprocessing.models.brakes import BESIDE, OBSTACLE
+from reprocessing.models.lanes import ACTIVE_RUNS
+
+_UNHEALTHY: Final[LiteralString] = "the target is not known to be well"
+#: Lanes of a run that are looked at: those that are due for longest.
+_LANES: Final = 100
+
+# Of each run that nobody stopped, some lanes whose head could go. A breaker that is open announces itself. Nothing has
+# moved since the newest attempt at their targets, since the first of these heads could go, or since somebody last moved
+# the run.
+_WAITING: Final[LiteralString] = f"""
+WITH seen AS (
+    SELECT n.run_id, {NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,
+           CASE WHEN h.obstacle = '{_UNHEALTHY}' THEN 'unhealthy'
+                WHEN n.due_at <= redrive_now() - make_interval(secs => %(long)b::float8) THEN 'not_taken'
+                WHEN n.phase = 'ready' AND n.why LIKE 'Redis does not tell%%' THEN 'rate_unknown' END AS cause
+      FROM ({ACTIVE_RUNS}) active
+     CROSS JOIN LATERAL (
+           SELECT * FROM redrive_lane
+            WHERE run_id = active.id AND due_at <= redrive_now() + make_interval(mins => 1)
+            ORDER BY due_at LIMIT {_LANES}) n {BESIDE}
+      JOIN redrive_target t ON t.id = b.target_id LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
+     CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
+     CROSS JOIN LATERAL (
+           SELECT l.due_at, l.captured_at FROM redrive_letter l
+            WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
+            ORDER BY l.sequence, l.message_id LIMIT 1) head
+      LEFT JOIN LATERAL (
+           SELECT a.opened_at FROM redrive_attempt a
+            WHERE a.breaker_id = b.id ORDER BY a.id DESC LIMIT 1) newest ON true
+     WHERE h.obstacle IN ('', '{_UNHEALTHY}')
+), standing AS (
+    SELECT run_id, count(*) AS messages, mode() WITHIN GROUP (ORDER BY cause) AS cause,
+           min(target) FILTER (WHERE cause IS NOT NULL) AS target, max(opened_at) AS moved, min(could_go) AS could_go
+      FROM seen GROUP BY run_id
+)
+SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.messages::bigint AS messages,
+       extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
+  FROM standing s JOIN redrive_run r ON r.id = s.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
+ CROSS JOIN LATERAL (SELECT greatest(s.moved, s.could_go, r.changed_at, r.started_at) AS since) x
+ WHERE s.cause IS NOT NULL AND x.since <= redrive_now() - make_interval(secs => %(long)b::float8)
+ ORDER BY r.id
+"""  # noqa: S608  # the inserted texts are constants
+
+# Runs whose sent messages wait for these targets, to which nothing was sent either.
+_AWAITING: Final[LiteralString] = f"""
+SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {NAME} AS target,
+       u.unsettled AS messages, extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
+  FROM ({ACTIVE_RUNS}) active JOIN redrive_run r ON r.id = active.id JOIN redrive_dlq d ON d.id = r.dlq_id
+  JOIN unnest(%(dlqs)b::bigint[], %(targets)b::bigint[], %(unsettled)b::bigint[], %(seconds)b::float8[])
+       AS u(dlq_id, target_id, unsettled, seconds) ON u.dlq_id = r.dlq_id
+  JOIN redrive_target t ON t.id = u.target_id
+  JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
+  LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
+  LEFT JOIN LATERAL (
+       SELECT a.opened_at FROM redrive_attempt a
+        WHERE a.breaker_id = b.id ORDER BY a.id DESC LIMIT 1) newest ON true
+ CROSS JOIN LATERAL (
+       SELECT greatest(newest.opened_at, redrive_now() - make_interval(secs => u.seconds), r.changed_at, r.started_at)
+              AS since) x
+ WHERE EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = 'awaiting')
+   AND x.since <= redrive_now() - make_interval(secs => %(long)b::float8)
+ ORDER BY r.id
+"""  # noqa: S608  # the inserted texts are constants
+
+
+@dataclass(frozen=True, slots=True)
+class StalledRun:
+    """A run that stands still.
+
+    Attributes:
+        cause: a value of `domain.notifications.standstill.Standstill`.
+        target: the name of the target that it waits for.
+        messages: that wait, as far as was looked.
+        seconds: for how long nothing has moved.
+    """
+
+    run_id: int
+    name: str
+    dlq_id: int
+    dlq: str
+    cause: str
+    target: str
+    messages: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenEmpty:
+    """A target of a DLQ that took messages, and was not seen empty for so many seconds since."""
+
+    dlq_id: int
+    target_id: int
+    unsettled: int
+    seconds: float
+
+
+def runs_that_wait(*, long: float) -> list[StalledRun]:
+    """Return runs with messages that could be sent, and were not for `long` seconds; one statement.
+
+    It reads some hundred lanes of each running run, however many there are.
+    """
+    return rows.fetch(StalledRun, _WAITING, {"long": long})
+
+
+def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:
+    """Return runs with sent messages whose outcome is not known, since nobody empties these targets; one statement."""
+    if not targets:
+        return []
+    values = {
+        "dlqs": [target.dlq_id for target in targets],
+        "targets": [target.target_id for target in targets],
+        "unsettled": [target.unsettled for target in targets],
+        "seconds": [target.seconds for target in targets],
+    }
+    return rows.fetch(StalledRun, _AWAITING, {**values, "long": long})

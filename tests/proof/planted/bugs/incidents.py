@@ -1,0 +1,139 @@
+"""Nobody is told, or too often, or with words of a message: what announces and concludes incidents."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_TOLD: Final = "tests/reprocessing/store/notifications"
+_BREAKERS: Final = f"{_TOLD}/test_breaker_events.py"
+_RUNS: Final = f"{_TOLD}/test_run_events.py"
+_CONDITIONS: Final = "tests/reprocessing/pipeline/notifications/test_conditions.py"
+_HEARTBEAT: Final = "tests/reprocessing/domain/notifications/test_heartbeat.py"
+
+BUGS: Final = (
+    Bug(
+        name="a-breaker-opens-in-silence",
+        breaks="A person is told: a circuit breaker opens, and nobody hears of it.",
+        file="reprocessing/models/breakers.py",
+        old="    announce_opened([OpenedBreaker(",
+        new="    list([OpenedBreaker(",
+        caught_by=f"{_BREAKERS}::test_of_four_who_look_at_once_one_announces_it",
+    ),
+    Bug(
+        name="an-opening-is-committed-before-it-is-announced",
+        breaks="An event is announced in its transaction: a breaker opens, and a dying worker announces nothing.",
+        file="reprocessing/models/breakers.py",
+        old="    return rows.whole(move) if any(one.state != one.row.state for one in wanted) else move()\n",
+        new="    return move()\n",
+        caught_by=f"{_BREAKERS}::test_an_opening_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_rolled_back",
+    ),
+    Bug(
+        name="a-closed-breaker-stays-an-incident",
+        breaks="A closing text when it is over: a breaker closes, and its incident stays open.",
+        file="reprocessing/models/breakers.py",
+        old="    conclude_closed([one.row.id for one in moved if one.state == BreakerState.CLOSED])\n",
+        new="",
+        caught_by=f"{_BREAKERS}::test_a_breaker_that_closes_concludes_it_and_one_that_opens_again_is_the_same_incident",
+    ),
+    Bug(
+        name="a-notification-quotes-an-answer",
+        breaks="No payload in a notification: what a target answered goes out with the run that gave it up.",
+        file="reprocessing/store/safety/paused_runs.py",
+        old="why=why if told is None else told",
+        new="why=why",
+        caught_by=f"{_RUNS}::test_a_run_that_gives_a_target_up_quotes_nothing_of_its_answers",
+    ),
+    Bug(
+        name="a-resumed-run-stays-an-incident",
+        breaks="A closing text when it is over: a person resumes a run, and its incident stays open.",
+        file="reprocessing/models/operations.py",
+        old="        conclude_standstills([run])\n",
+        new="        pass\n",
+        caught_by=f"{_RUNS}::test_a_run_that_pauses_itself_is_told_once_and_concluded_when_it_is_resumed",
+    ),
+    Bug(
+        name="a-run-finishes-in-silence",
+        breaks="A person is told: a run is finished, and nobody hears of it.",
+        file="reprocessing/models/progress.py",
+        old="        announce_finished(finished)\n",
+        new="",
+        caught_by=f"{_RUNS}::test_a_run_that_has_nothing_left_to_do_is_announced_as_finished",
+    ),
+    Bug(
+        name="a-group-that-is-there-is-told-as-new",
+        breaks="One text for many messages: each batch of a failure group is told as a new group.",
+        file="reprocessing/models/groups.py",
+        old="announce_groups([group for group in put if group.new] + reopened)",
+        new="announce_groups(put + reopened)",
+        caught_by=f"{_TOLD}/test_group_events.py::test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before",
+    ),
+    Bug(
+        name="a-second-restore-is-taken-for-the-first",
+        breaks="A person is told: the restored database knows an earlier restore as told, and this one is not.",
+        file="reprocessing/models/hold.py",
+        old="    conclude([_INCIDENT])\n    backup_time",
+        new="    backup_time",
+        caught_by=f"{_TOLD}/test_restore_events.py::test_a_restore_that_a_backup_knew_is_not_the_one_that_is_told_now",
+    ),
+    Bug(
+        name="a-condition-flaps",
+        breaks="A condition near its threshold opens and closes with every look.",
+        file="reprocessing/domain/notifications/hysteresis.py",
+        old="(threshold * BACK if is_open else threshold)",
+        new="threshold",
+        caught_by="tests/reprocessing/domain/notifications/test_hysteresis.py"
+        "::test_a_condition_opens_at_its_threshold_and_closes_below_three_quarters_of_it",
+    ),
+    Bug(
+        name="an-outage-of-all-workers-stalls-every-run",
+        breaks="Workers that are back are given time: each of their runs is told as standing still.",
+        file="reprocessing/pipeline/notifications/conditions.py",
+        old="    if back_for < min(long, _BACK_FOR):\n        return\n",
+        new="",
+        caught_by=f"{_CONDITIONS}::test_a_run_does_not_stand_still_because_all_workers_were_away",
+    ),
+    Bug(
+        name="a-run-behind-an-open-breaker-stalls",
+        breaks="One incident for one cause: a run that waits for its breaker is told as standing still, too.",
+        file="reprocessing/store/notifications/stalled_runs.py",
+        old="     WHERE h.obstacle IN ('', '{_UNHEALTHY}')\n",
+        new="",
+        caught_by=f"{_CONDITIONS}::test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still",
+    ),
+    Bug(
+        name="who-has-only-begun-to-watch-cries",
+        breaks="A restart alarms nobody: a watchdog that has only begun takes old signs for silence.",
+        file="reprocessing/domain/notifications/heartbeat.py",
+        old="        return True if watched >= silent_for else None\n",
+        new="        return True\n",
+        caught_by=f"{_HEARTBEAT}::test_who_has_only_begun_to_watch_knows_nothing_however_old_the_signs_are",
+    ),
+    Bug(
+        name="a-suspended-machine-cries",
+        breaks="A machine that was suspended alarms nobody: its watchdog counts the time that it slept.",
+        file="reprocessing/domain/notifications/heartbeat.py",
+        old="    step = min(elapsed, longest)\n",
+        new="    step = elapsed\n",
+        caught_by=f"{_HEARTBEAT}::test_a_machine_that_was_suspended_has_watched_nothing_meanwhile",
+    ),
+    Bug(
+        name="nobody-delivers-the-silence",
+        breaks="A person is told that workers are silent: the text waits for the workers.",
+        file="reprocessing/watchdog.py",
+        old="            start_delivery(view)\n",
+        new="            pass\n",
+        caught_by="tests/reprocessing/test_watchdog.py"
+        "::test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_conclude",
+    ),
+    Bug(
+        name="what-the-doctor-cannot-see-is-well",
+        breaks="An error is over when it is gone: a part that cannot be looked at counts as cured.",
+        file="reprocessing/pipeline/notifications/checkup.py",
+        old="        elif Grade.UNKNOWN not in grades:\n",
+        new="        else:\n",
+        caught_by="tests/reprocessing/pipeline/notifications/test_checkup.py"
+        "::test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone",
+    ),
+)

@@ -1,0 +1,53 @@
+"""A DLQ grows when more arrives than leaves for the whole time, and by enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from reprocessing.domain.notifications.dlq_growth import DlqNote, Growth, growth
+
+HOUR = 3_600.0
+
+
+def noted(backlogs: Sequence[int], *, drained: int = 0) -> list[DlqNote]:
+    """Notes of the last hour, five minutes apart; so much left in all, evenly."""
+    last = len(backlogs) - 1
+    return [
+        DlqNote(300.0 * (last - n), uncaptured=0, captured=backlog + drained * n // max(last, 1), unfinished=backlog)
+        for n, backlog in enumerate(backlogs)
+    ]
+
+
+def test_a_dlq_that_gained_for_an_hour_grows_and_says_what_arrived_and_what_left() -> None:
+    assert growth(noted(range(100, 230, 10), drained=50), within=HOUR, is_open=False) == Growth(170, 50, HOUR, 220)
+
+
+@pytest.mark.parametrize(
+    "backlogs",
+    [
+        [100] * 13,
+        [100, *[101] * 12],  # too little
+        [1_000, *range(1_000, 1_096, 8)],  # less than a tenth
+        [100, 300, 120, 310, 140, 320, 160, 330, 180, 340, 200, 350, 220],  # it fills and is emptied
+        list(range(220, 90, -10)),
+    ],
+)
+def test_a_dlq_that_swings_or_gains_little_or_drains_does_not_grow(backlogs: list[int]) -> None:
+    assert growth(noted(backlogs), within=HOUR, is_open=False) is None
+
+
+def test_notes_of_half_an_hour_say_nothing_of_an_hour() -> None:
+    assert growth(noted(range(0, 700, 100)), within=HOUR, is_open=False) is None
+
+
+def test_one_that_grew_is_growing_until_it_holds_no_more_than_half_an_hour_ago() -> None:
+    flat = [*range(100, 170, 10), *[170] * 6]
+    assert growth(noted(flat), within=HOUR, is_open=True) is not None
+    assert growth(noted([*flat[6:], *[170] * 6]), within=HOUR, is_open=True) is None
+
+
+def test_what_lies_in_sqs_alone_counts_too() -> None:
+    notes = [DlqNote(HOUR - 300.0 * n, uncaptured=50 * n, captured=0, unfinished=0) for n in range(13)]
+    assert growth(notes, within=HOUR, is_open=False) == Growth(600, 0, HOUR, 600)

@@ -1,0 +1,49 @@
+"""Who watches for long enough knows who is silent, and who has only begun knows nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from reprocessing.domain.notifications.heartbeat import Signs, Silence, Watched, silence, watch
+
+LATELY, SINCE = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def seen(*signs: Signs, elapsed: float = 15.0) -> Watched:
+    known: Watched | None = None
+    for sign in signs:
+        known = watch(known, sign, elapsed=elapsed, longest=30.0)
+    assert known is not None
+    return known
+
+
+def of(*signs: Signs, elapsed: float = 15.0) -> Silence:
+    return silence(seen(*signs, elapsed=elapsed), silent_for=120.0)
+
+
+def test_who_has_only_begun_to_watch_knows_nothing_however_old_the_signs_are() -> None:
+    assert of(Signs(7, LATELY)) == of(*[Signs(7, LATELY)] * 8) == Silence(beat=None, workers=None)
+
+
+def test_beat_is_silent_when_it_counts_no_tick_and_then_nobody_knows_of_the_workers() -> None:
+    assert of(*[Signs(7, LATELY)] * 9) == Silence(beat=True, workers=None)
+    assert of(*[Signs(None, None)] * 9) == Silence(beat=True, workers=None)
+
+
+def test_workers_are_silent_when_ticks_are_counted_and_none_is_consumed() -> None:
+    assert of(*(Signs(n, LATELY) for n in range(9))) == Silence(beat=False, workers=True)
+    assert of(*(Signs(n, None) for n in range(9))) == Silence(beat=False, workers=True)
+
+
+def test_both_live_as_soon_as_a_tick_is_consumed() -> None:
+    assert of(*[Signs(7, LATELY)] * 9, Signs(7, SINCE)) == Silence(beat=False, workers=False)
+
+
+def test_a_beat_that_ticks_again_is_not_silent_and_the_workers_are_not_yet_known() -> None:
+    assert of(*[Signs(7, LATELY)] * 5, Signs(8, LATELY)) == Silence(beat=False, workers=None)
+
+
+def test_a_machine_that_was_suspended_has_watched_nothing_meanwhile() -> None:
+    assert of(Signs(7, LATELY), Signs(8, SINCE), Signs(8, SINCE), elapsed=86_400.0) == Silence(
+        beat=False, workers=False
+    )

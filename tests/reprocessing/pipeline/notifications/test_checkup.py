@@ -1,0 +1,128 @@
+"""The doctor looks by itself: an error that is new is told, one that is cured is concluded, at bounded cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from django.conf import settings
+
+from reprocessing.domain.blueprint import OWN_VISIBILITY
+from reprocessing.domain.diagnosis import Remark, ill, unknown, warn, well
+from reprocessing.pipeline import diagnose
+from reprocessing.pipeline.diagnose import Look, Patient
+from reprocessing.pipeline.notifications import checkup
+from reprocessing.rate import Rates
+from tests.race.abreast import together
+from tests.reprocessing.incidents import is_open, told
+from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.pipeline.bench import BRISK, Workbench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECRET = "s3cret-answer"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251  # a door, as in the command
+
+
+def patient(*own_queues: str) -> Patient:
+    conf = replace(BRISK, own_queues=own_queues)
+    return Patient(names=(), control="redrive-control", conf=conf, rates=Rates.at(settings.REDIS_URL), now=now)
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Remark]]:
+    """What the doctor finds at the service, by the part."""
+    parts: dict[str, list[Remark]] = {}
+
+    def service(_: Patient) -> Iterator[Look]:
+        yield from (Look(title, tuple(remarks)) for title, remarks in parts.items())
+
+    monkeypatch.setattr(diagnose, "service", service)
+    monkeypatch.setattr(diagnose, "dlqs_alone", lambda _: ())
+    return parts
+
+
+def check() -> None:
+    checkup.checkup(patient())
+
+
+def test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone(
+    found: dict[str, list[Remark]],
+) -> None:
+    found["Redis"] = [ill("Redis", SECRET, SECRET, SECRET), warn("Redis", SECRET)]
+    check()
+    together([check] * 3)
+    assert is_open("doctor_worse") == {
+        "doctor:Redis": {"errors": 1, "warnings": 1, "finding": "There is an error at Redis."}
+    }
+    assert told("doctor_worse") == [("doctor:Redis", 1, True)]
+    found["Redis"] = [unknown("Redis", "")]
+    check()
+    assert list(is_open("doctor_worse")) == ["doctor:Redis"]
+    found["Redis"] = [warn("Redis", "")]
+    check()
+    assert told("doctor_worse") == [("doctor:Redis", 1, False)]
+
+
+def test_an_error_at_another_part_is_another_incident_and_a_warning_is_none(found: dict[str, list[Remark]]) -> None:
+    found |= {"Redis": [ill("Redis", "", "", "")], "clocks": [warn("clocks", "")], "lanes": [well("lanes", "")]}
+    check()
+    found["lanes"] = [ill("lanes", "", "", "")]
+    check()
+    assert [subject for subject, _, _ in told("doctor_worse")] == ["doctor:Redis", "doctor:lanes"]
+
+
+def test_dlqs_take_turns_five_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    stocks = [Stock() for _ in range(7)]
+    looked: list[str] = []
+
+    def dlqs_alone(of: Patient) -> Iterator[Look]:
+        looked.extend(of.names)
+        yield Look(of.names[0], (ill(of.names[0], "", "", ""),))
+
+    monkeypatch.setattr(diagnose, "service", lambda _: ())
+    monkeypatch.setattr(diagnose, "dlqs_alone", dlqs_alone)
+    names = [stock.dlq.name for stock in stocks]
+    check()
+    assert looked == names[:5]
+    check()
+    assert looked[5:] == [*names[5:], *names[:3]]
+    check()
+    assert looked[10:] == names[3:] + names[:1]
+    assert [times for _, times, _ in told("doctor_worse")] == [1] * 7
+
+
+def test_a_real_look_tells_of_a_queue_that_is_gone_and_calls_aws_a_bounded_number_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Workbench()
+    calls: list[str] = []
+    call = getattr(BaseClient, "_make_api_call")  # noqa: B009  # boto3's stubs do not know it
+
+    def counting(self: BaseClient, operation: str, parameters: Any) -> Any:  # noqa: ANN401  botocore's
+        calls.append(operation)
+        return call(self, operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", counting)
+    gone = f"{bench.origin_url}-is-gone"
+    checkup.checkup(patient(gone))
+    own = "doctor:the service's own queues"
+    (dlq,) = is_open("doctor_worse").keys() - {own}  # no queue names it as its dead-letter queue
+    assert dlq == f"doctor:{bench.dlq.name}"
+    assert len(calls) <= 25, calls
+    name = gone.rsplit("/", 1)[-1]
+    policy = {"deadLetterTargetArn": bench.arn(bench.queue(f"{name}-dlq")), "maxReceiveCount": "5"}
+    attributes = {"VisibilityTimeout": str(OWN_VISIBILITY), "RedrivePolicy": json.dumps(policy)}
+    bench.sqs.set_queue_attributes(QueueUrl=bench.queue(name), Attributes=attributes)
+    calls.clear()
+    checkup.checkup(patient(gone))
+    assert len(calls) <= 20, calls  # of one queue of the service, and one DLQ with one source queue
+    assert is_open("doctor_worse").keys() == {dlq}

@@ -1,0 +1,290 @@
+"""Conditions that are looked for: told once, over when they are over, and as cheap for many messages as for few."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reprocessing.conf import Conf
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    DeadLetter,
+    DeadLetterQueue,
+    DlqNote,
+    HealthCheck,
+    Lane,
+    Run,
+    Target,
+    lanes,
+    operations,
+    stops,
+    tallies,
+)
+from reprocessing.pipeline.notifications import conditions
+from reprocessing.store.notifications.outbox import announce
+from tests.race.abreast import together
+from tests.reprocessing.incidents import is_open, statements, told
+from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.pipeline.bench import BRISK, Clock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CONF: Conf = replace(BRISK, alert_parked_count=100, alert_stalled_for=timedelta(minutes=30))
+DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
+WHO: dict[str, Any] = {"by": "ann", "reason": "it is broken"}
+
+
+def look(conf: Conf = CONF) -> None:
+    conditions.look(conf)
+
+
+def ago(**time: float) -> datetime:
+    return lanes.clock() - timedelta(**time)
+
+
+def park(stock: Stock, many: int, **fields: object) -> None:
+    stock.more_letters(many)
+    ids = list(DeadLetter.objects.filter(state="waiting").order_by("-pk").values_list("pk", flat=True)[:many])
+    values = {"state": "parked", "reason": "stale", "finished_at": lanes.clock(), **fields}
+    DeadLetter.objects.filter(pk__in=ids).update(**values)
+
+
+def leave(stock: Stock, many: int) -> None:
+    """So many stay parked."""
+    parked = DeadLetter.objects.filter(dlq=stock.dlq, state="parked").order_by("pk").values_list("pk", flat=True)
+    DeadLetter.objects.filter(pk__in=list(parked)[many:]).update(state="discarded", reason="")
+
+
+# The parking lot
+
+
+@pytest.mark.parametrize("letters", [100, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(letters: int) -> None:
+    stock = Stock()
+    park(stock, letters)
+    look()
+    together([look] * 3)
+    subject = f"dlq:{stock.dlq.pk}"
+    assert is_open("parked_many") == {subject: {"dlq": stock.dlq.name, "messages": letters, "threshold": 100}}
+    assert told("parked_many") == [(subject, 1, True)]
+    leave(stock, 75)
+    look()
+    assert list(is_open("parked_many")) == [subject]
+    leave(stock, 74)
+    look()
+    assert told("parked_many")[0][2] is False
+
+
+def test_fewer_are_none_and_the_next_dlq_is_an_incident_of_its_own() -> None:
+    few, many = Stock(), Stock()
+    park(few, 99)
+    park(many, 101)
+    look()
+    assert list(is_open("parked_many")) == [f"dlq:{many.dlq.pk}"]
+
+
+def test_the_oldest_parked_message_is_told_of_until_it_is_seen_to() -> None:
+    stock = Stock()
+    park(stock, 1, finished_at=ago(hours=23))
+    look()
+    assert is_open("parked_old") == {}
+    park(stock, 2, finished_at=ago(hours=49, minutes=3))
+    look()
+    look()
+    facts = {"dlq": stock.dlq.name, "messages": 3, "seconds": 49 * 3_600, "threshold": 86_400}
+    assert is_open("parked_old") == {f"dlq:{stock.dlq.pk}": facts}
+    leave(stock, 0)
+    look()
+    assert is_open("parked_old") == {}
+
+
+def test_a_look_at_many_parked_messages_asks_as_many_statements_as_one_at_none() -> None:
+    stock = Stock()
+    look()
+    with statements() as few:
+        look()
+    park(stock, 90)
+    tallies.fold()
+    with statements() as many:
+        look()
+    assert len(many) == len(few) <= 12
+
+
+# Expiry
+
+
+def visible(stock: Stock, n: int, **fields: object) -> None:
+    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(depth_visible=n, depth_at=lanes.clock(), **fields)
+
+
+@pytest.mark.parametrize("fields", [{}, {"mode": "observe"}, {"mode": "automatic", "trouble": "AccessDenied"}])
+def test_messages_that_nobody_captures_are_told_of_a_day_before_sqs_deletes_them(
+    clock: Clock, fields: dict[str, str]
+) -> None:
+    stock = Stock()  # whose DLQ keeps a message for four days
+    visible(stock, 7, **fields)
+    look()
+    clock.advance(3 * DAY - 60)
+    look()
+    assert is_open("messages_expiring") == {}
+    clock.advance(60)
+    look()
+    together([look] * 2)
+    facts = {"dlq": stock.dlq.name, "messages": 7, "seconds": 86_400 - 600}
+    assert is_open("messages_expiring") == {f"dlq:{stock.dlq.pk}": facts}
+    visible(stock, 0)
+    look()
+    assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, False)]
+
+
+def test_a_dlq_that_was_empty_in_between_begins_anew(clock: Clock) -> None:
+    stock = Stock()
+    for n in (7, 0, 7):
+        visible(stock, n)
+        look()
+        clock.advance(2 * DAY)
+    look()
+    assert is_open("messages_expiring") == {}
+
+
+# Growth
+
+
+def noted(stock: Stock, *backlogs: int) -> None:
+    """Notes up to now, five minutes apart."""
+    DlqNote.objects.all().delete()
+    last = len(backlogs) - 1
+    DlqNote.objects.bulk_create(
+        DlqNote(dlq=stock.dlq, taken_at=ago(minutes=5 * (last - n)), uncaptured=0, captured=backlog, unfinished=backlog)
+        for n, backlog in enumerate(backlogs)
+    )
+
+
+def test_a_dlq_that_fills_faster_than_it_drains_is_told_of_until_it_does_not() -> None:
+    stock = Stock()
+    look()  # the first note is taken: the next one is due in five minutes
+    noted(stock, *range(100, 230, 10))
+    look()
+    together([look] * 2)
+    (facts,) = is_open("dlq_growing").values()
+    assert facts == {"dlq": stock.dlq.name, "arrived": 120, "drained": 0, "seconds": 3_600, "messages": 220}
+    assert [times for _, times, _ in told("dlq_growing")] == [1]
+    noted(stock, *[220] * 12, 200)
+    look()
+    assert is_open("dlq_growing") == {}
+
+
+def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(clock: Clock) -> None:
+    stock = Stock()
+    stock.more_letters(4)
+    for _ in range(3):
+        look()
+        look()
+        clock.advance(5 * MINUTE)
+    assert list(DlqNote.objects.values_list("uncaptured", "captured", "unfinished")) == [(0, 5, 5)] * 3
+    clock.advance(3 * HOUR)
+    look()
+    assert DlqNote.objects.count() == 1
+
+
+# Standing still
+
+
+@pytest.fixture
+def stands(clock: Clock) -> Stock:
+    """A run whose only message could have gone hours ago; beat and workers have been back for long."""
+    stock = Stock()
+    past = ago(hours=2)
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(captured_at=past)
+    Lane.objects.filter(pk=stock.lane.pk).update(phase="ready", due_at=past)
+    for _ in range(6):
+        look()
+        clock.advance(MINUTE)
+    return stock
+
+
+def why(stock: Stock) -> str | None:
+    look()
+    facts = is_open("run_stalled").get(f"run:{stock.run.pk}")
+    return None if facts is None else facts["why"].replace(f"{stock.dlq.name}-origin", "orders")
+
+
+def test_a_run_whose_messages_no_worker_takes_is_told_of_once_and_over_when_one_goes(stands: Stock) -> None:
+    assert why(stands) == "No worker takes messages that may be sent to orders."
+    together([look] * 3)
+    assert told("run_stalled") == [(f"run:{stands.run.pk}", 1, True)]
+    breaker = Breaker.objects.get(target=stands.target)
+    Attempt.objects.create(letter=stands.letter, lane=stands.lane, target=stands.target, no=1, epoch=0, fence=1,
+                           opened_at=lanes.clock(), holds_lane=False, breaker=breaker)  # fmt: skip
+    assert why(stands) is None
+
+
+def test_a_run_whose_target_is_not_known_to_be_healthy_is_told_of(stands: Stock) -> None:
+    HealthCheck.objects.create(target=stands.target, kind="depth", ceiling=1, every=30, max_age=60)
+    assert why(stands) == "The health checks of orders do not say that it is healthy."
+
+
+def test_a_run_that_waits_for_redis_is_told_of(stands: Stock) -> None:
+    Lane.objects.update(due_at=lanes.clock(), why="Redis does not tell its target's rate")
+    assert why(stands) == "Redis does not answer, so the rate of orders is not known."
+
+
+def test_a_run_whose_source_queue_nobody_consumes_is_told_of_that_first(stands: Stock) -> None:
+    other = stands.another_letter(state="awaiting")
+    past = ago(hours=2)
+    lane = Lane.objects.create(dlq=stands.dlq, origin=stands.origin, key_hash=b"l" * 32, run=stands.run)
+    DeadLetter.objects.filter(pk=other.pk).update(lane=lane)
+    Target.objects.filter(pk=stands.target.pk).update(proof="absence", watched_by=stands.dlq, window=60)
+    Attempt.objects.create(letter=other, lane=lane, target=stands.target, no=1, epoch=0, fence=1, opened_at=past,
+                           taken_at=past, deadline=past, holds_lane=True)  # fmt: skip
+    assert why(stands) == "Nobody seems to consume orders: it has not been seen empty, so no outcome is known."
+
+
+@pytest.mark.parametrize("by", ["a stop", "a pause", "a halt", "the breaker", "a rest", "a late capture"])
+def test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still(stands: Stock, by: str) -> None:
+    match by:
+        case "a stop":
+            stops.stop(stands.dlq.pk, **WHO)
+        case "a halt":
+            stops.stop(None, **WHO)
+        case "a pause":
+            operations.pause(stands.run.pk, **WHO)
+        case "the breaker":
+            Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(minutes=5))
+        case "a rest":
+            Lane.objects.update(due_at=lanes.clock() + timedelta(hours=1))
+        case _:
+            DeadLetter.objects.update(captured_at=ago(minutes=29))
+    look()
+    assert is_open("run_stalled") == {}
+
+
+def test_a_run_does_not_stand_still_because_all_workers_were_away(stands: Stock, clock: Clock) -> None:
+    clock.advance(HOUR)
+    assert why(stands) is None
+    clock.advance(MINUTE)
+    assert why(stands) is None
+
+
+# What was left open
+
+
+def test_incidents_of_what_is_gone_or_was_moved_by_hand_are_concluded() -> None:
+    stock = Stock()
+    run = {"run": "r", "dlq": "d", "why": "w"}
+    announce([
+        Event(EventKind.BREAKER_OPEN, "breaker:999999", {"target": "t", "breaker_id": 999_999, "why": "w"}),
+        Event(EventKind.RUN_STOPPED, f"run:{stock.run.pk}", {**run, "run_id": stock.run.pk}),
+        Event(EventKind.RESTORE_DETECTED, "restore", {}),
+    ])  # fmt: skip
+    look()
+    assert [told(kind)[0][2] for kind in ("breaker_open", "run_stopped", "restore_detected")] == [False] * 3
+    Run.objects.filter(pk=stock.run.pk).update(state="paused", stopped_by="the service", why="w")
+    announce([Event(EventKind.RUN_STOPPED, f"run:{stock.run.pk}", {**run, "run_id": stock.run.pk})])
+    look()
+    assert list(is_open("run_stopped")) == [f"run:{stock.run.pk}"]

@@ -1,0 +1,134 @@
+"""A breaker that opens or closes says so in the transaction that moves it, once, whoever looked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reprocessing.models import Incident, breakers, resets, rows
+from reprocessing.store.notifications import breaker_events
+from tests.race.abreast import together
+from tests.reprocessing.incidents import is_open, statements, told
+from tests.reprocessing.models.test_breakers import Bench
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WHO: dict[str, Any] = {"by": "ann", "reason": "s3cret words"}
+
+
+def opened(bench: Bench) -> Bench:
+    bench.send("xxxxx")
+    bench.look()
+    return bench
+
+
+def subject(bench: Bench) -> str:
+    return f"breaker:{bench.breaker.pk}"
+
+
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_many_failures_open_one_incident(letters: int) -> None:
+    bench = Bench()
+    bench.send("x" * letters)
+    for _ in range(3):
+        bench.look()
+    assert is_open("breaker_open") == {
+        subject(bench): {
+            "target": f"{bench.dlq.name}-origin", "breaker_id": bench.breaker.pk, "dlq": bench.dlq.name,
+            "why": f"{min(letters, 100)} letters in a row failed", "seconds": 30.0,
+        }
+    }  # fmt: skip
+    assert Incident.objects.get().dlq == bench.dlq
+
+
+def test_a_target_of_two_dlqs_is_told_of_for_neither_of_them() -> None:
+    bench, other = Bench(), Bench()
+    other.origin.target = bench.target
+    other.origin.save()
+    opened(bench)
+    assert "dlq" not in is_open("breaker_open")[subject(bench)]
+    assert Incident.objects.get().dlq is None
+
+
+def test_a_breaker_that_closes_concludes_it_and_one_that_opens_again_is_the_same_incident() -> None:
+    bench = opened(Bench(closes_after=1))
+    bench.half_open()
+    bench.send("x")
+    bench.look()
+    assert told("breaker_open") == [(subject(bench), 2, True)]
+    bench.half_open()
+    bench.send("v")
+    bench.look()
+    assert told("breaker_open") == [(subject(bench), 2, False)]
+
+
+def test_a_canary_that_does_not_close_it_yet_concludes_nothing() -> None:
+    bench = opened(Bench(closes_after=2))
+    bench.half_open()
+    bench.send("v")
+    bench.look()
+    assert told("breaker_open") == [(subject(bench), 1, True)]
+
+
+def test_of_four_who_look_at_once_one_announces_it() -> None:
+    bench = Bench()
+    bench.send("xxxxx")
+    breaker = bench.breaker.pk
+    together([lambda: breakers.look([breaker])] * 4)
+    assert told("breaker_open") == [(f"breaker:{breaker}", 1, True)]
+
+
+def test_an_opening_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_rolled_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench()
+    bench.send("xxxxx")
+
+    def breaks(_: object) -> None:
+        raise ZeroDivisionError
+
+    def look_and_fail() -> None:
+        bench.look()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        rows.whole(look_and_fail)
+    assert (bench.breaker.state, told("breaker_open")) == ("closed", [])
+    monkeypatch.setattr(breaker_events, "announce", breaks)
+    with pytest.raises(ZeroDivisionError):
+        bench.look()
+    assert bench.breaker.state == "closed"
+
+
+def test_a_wave_that_failed_opens_it_with_its_own_words() -> None:
+    bench = Bench()
+    breakers.open_after({(bench.breaker.pk, bench.breaker.epoch)}, why="3 waves failed")
+    assert is_open("breaker_open")[subject(bench)]["why"] == "3 waves failed"
+
+
+def test_a_person_s_move_is_told_without_their_reason() -> None:
+    bench = Bench()
+    resets.reset([bench.target.pk], to="open", seconds=60, **WHO)
+    facts = is_open("breaker_open")[subject(bench)]
+    assert (facts["why"], facts["seconds"]) == ("a person opened it: ann", 60.0)
+    resets.reset([bench.target.pk], to="closed", **WHO)
+    assert told("breaker_open") == [(subject(bench), 1, False)]
+
+
+def test_a_look_after_which_no_breaker_moves_asks_two_statements_as_before() -> None:
+    bench = Bench()
+    bench.send("vvvx")
+    with statements() as asked:
+        bench.look()
+    assert len(asked) == 2
+
+
+def test_three_breakers_that_open_together_are_announced_with_one_statement() -> None:
+    benches = [Bench() for _ in range(3)]
+    for bench in benches:
+        bench.send("xxxxx")
+    with statements() as asked:
+        breakers.look([bench.breaker.pk for bench in benches])
+    assert len([statement for statement in asked if "INSERT INTO redrive_incident" in statement]) == 1
+    assert len(is_open("breaker_open")) == 3

@@ -1,0 +1,73 @@
+"""A failure group that is new, or opens again, is announced by whoever sorts, once, without a word of its messages."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import transaction
+
+from reprocessing.models import GroupStatus, LetterGroup, Payload, groups
+from reprocessing.pipeline import sort
+from tests.race.abreast import together
+from tests.reprocessing.incidents import statements, told
+from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.models.test_groups import cause, parked, put, settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_many_letters_of_one_cause_are_one_new_group(letters: int) -> None:
+    Stock().more_letters(letters)
+    Payload.objects.all().delete()  # of the first one alone is one kept: all letters say as little
+    while sort.letters(batches=1):
+        pass
+    group = LetterGroup.objects.get()
+    assert told("failure_group_new") == [(f"group:{group.pk}", 1, True)]
+
+
+def test_a_batch_of_many_new_groups_is_announced_with_one_statement() -> None:
+    stock = Stock()
+    stock.more_letters(29)
+    with statements() as asked:
+        put(*(f"{number}" for number in range(30)))
+    assert len([statement for statement in asked if "INSERT INTO redrive_incident" in statement]) == 1
+    assert len(told("failure_group_new")) == 30
+
+
+def test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before() -> None:
+    stock = Stock()
+    put("a")
+    stock.another_letter()
+    with statements() as asked:
+        put("a")
+    assert len(asked) == 5  # what is unsorted, the lock, the group, the letters, what recurs
+
+
+def test_two_who_sort_at_once_announce_a_group_once() -> None:
+    Stock().more_letters(50)
+    Payload.objects.all().delete()
+    together([lambda: sort.letters(batches=3)] * 3)
+    assert [times for _, times, _ in told("failure_group_new")] == [1]
+
+
+def test_a_resolved_group_that_recurs_is_announced_and_one_that_is_ignored_is_not() -> None:
+    stock = Stock()
+    put("a")
+    settle(LetterGroup.objects.get(), GroupStatus.RESOLVED)
+    parked(stock)
+    put("a")
+    group = LetterGroup.objects.get()
+    assert told("failure_group_reopened") == [(f"group:{group.pk}", 1, True)]
+    settle(group, GroupStatus.IGNORED)
+    parked(stock)
+    put("a")
+    assert [times for _, times, _ in told("failure_group_reopened")] == [1]
+
+
+def test_sorting_that_is_rolled_back_announces_nothing() -> None:
+    Stock()
+    found = groups.unsorted(limit=10)
+    with transaction.atomic():
+        groups.put(found, {one.id: cause() for one in found})
+        transaction.set_rollback(True)
+    assert told("failure_group_new") == []

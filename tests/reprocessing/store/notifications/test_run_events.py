@@ -1,0 +1,154 @@
+"""A run that stops itself, or is finished, says so in the transaction that moves it, and quotes no message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+
+from reprocessing.domain.verdict import Refused
+from reprocessing.models import DeadLetter, Run, operations, progress, rows, tallies, waves
+from reprocessing.models.intent import Intended
+from reprocessing.pipeline import deliver, recover
+from reprocessing.store.notifications import run_events
+from reprocessing.store.safety.paused_runs import pause_run
+from tests.race.abreast import together
+from tests.reprocessing.incidents import is_open, statements, told
+from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
+from tests.reprocessing.pipeline.test_automatic_redrive_heals import automatic, failing, live_through
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WHO = {"by": "ann", "reason": "mended"}
+CANARY = "c4n4ry-of-a-customer"
+
+
+def test_a_run_that_pauses_itself_is_told_once_and_concluded_when_it_is_resumed() -> None:
+    run = Stock().run
+    assert together([partial(rows.whole, partial(pause_run, run.pk, "why", told="told"))] * 4).count(None) == 3
+    assert told("run_stopped") == [(f"run:{run.pk}", 1, True)]
+    assert is_open("run_stopped")[f"run:{run.pk}"] == {
+        "run": run.name, "run_id": run.pk, "dlq": run.dlq.name, "why": "told",
+    }  # fmt: skip
+    operations.resume(run.pk, **WHO)
+    assert told("run_stopped") == [(f"run:{run.pk}", 1, False)]
+
+
+def test_a_run_that_is_aborted_stands_in_nobody_s_way_any_more() -> None:
+    run = Stock().run
+    rows.whole(partial(pause_run, run.pk, "why"))
+    operations.abort(run, stop_dlq=False, **WHO)
+    assert told("run_stopped") == [(f"run:{run.pk}", 1, False)]
+
+
+def test_a_pause_by_a_person_is_no_incident_and_ends_none() -> None:
+    run = Stock().run
+    operations.pause(run.pk, **WHO)
+    assert told("run_stopped") == []
+
+
+def test_a_pause_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_rolled_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Stock().run
+
+    def pause_and_fail() -> None:
+        pause_run(run.pk, "why")
+        raise ZeroDivisionError
+
+    def breaks(_: object) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        rows.whole(pause_and_fail)
+    assert told("run_stopped") == []
+    monkeypatch.setattr(run_events, "announce", breaks)
+    with pytest.raises(ZeroDivisionError):
+        rows.whole(partial(pause_run, run.pk, "why"))
+    assert Run.objects.get().state == "running"
+
+
+def test_a_manual_run_whose_wave_failed_is_told_of(clock: Clock) -> None:
+    bench = Workbench(fields={"waves": True})
+    for number in range(20):
+        bench.bury(f"{number}")
+    run = bench.ready()
+    Run.objects.filter(pk=run.pk).update(waves=True)
+    waves.begin(run.pk)
+    with failing(lambda _: True):
+        for _ in range(6):
+            live_through(bench, clock, 30)
+    assert Run.objects.get().state == "paused"
+    assert is_open("run_stopped")[f"run:{run.pk}"]["why"].startswith("It stopped itself: ")
+
+
+def test_a_run_that_gives_a_target_up_quotes_nothing_of_its_answers(clock: Clock) -> None:
+    bench = automatic(20, give_up_after=600)
+
+    def refuse(intended: Sequence[Intended], *_: object, **__: object) -> Outcomes:
+        return {one.attempt_id: Refused("503", CANARY) for one in intended}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deliver, "letters", refuse)
+        live_through(bench, clock, 1_500)
+    run = Run.objects.get()
+    assert (run.state, CANARY in run.why) == ("paused", True)
+    (facts,) = is_open("run_stopped").values()
+    assert facts["why"].startswith(f"Nothing sent to {bench.target} went well: ")
+    assert CANARY not in str(facts)
+    assert [times for _, times, _ in told("run_stopped")] == [1]
+
+
+def test_a_loop_is_told_of_beside_the_run_that_it_paused_and_both_are_concluded(clock: Clock) -> None:
+    bench = automatic(12, waves=False)
+    for _ in range(5):
+        bench.replay()
+        for one in bench.delivered():
+            bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=one["Body"])  # a copy without its marks
+        bench.capture()
+        bench.capture()
+        tallies.fold()
+        recover.fleet()
+    run = Run.objects.get()
+    (facts,) = is_open("redrive_loop").values()
+    assert (facts["run_id"], facts["dlq"], facts["messages"] >= 40) == (run.pk, bench.dlq.name, True)
+    assert list(is_open("run_stopped")) == [f"run:{run.pk}"]
+    operations.resume(run.pk, **WHO)
+    assert (is_open("redrive_loop"), is_open("run_stopped")) == ({}, {})
+
+
+@pytest.mark.parametrize("letters", [50, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_letters_that_came_to_their_end_finish_one_run_with_its_counts(letters: int) -> None:
+    stock = Stock()
+    stock.letter.state, stock.letter.finished_at = "delivered", stock.letter.captured_at
+    stock.letter.save()
+    others = stock.more_letters(letters - 1)
+    for number, letter in enumerate(others):
+        letter.state = "delivered" if number >= 3 else "parked"
+        letter.reason = "" if number >= 3 else "stale"
+        letter.finished_at = stock.letter.captured_at
+    DeadLetter.objects.bulk_update(others, ["state", "reason", "finished_at"], batch_size=1_000)
+    together([progress.finish_runs] * 3)
+    (incident,) = told("run_finished")
+    assert incident[:2] == (f"run:{stock.run.pk}", 1)
+    facts = is_open("run_finished")[f"run:{stock.run.pk}"]
+    assert {name: facts[name] for name in ("run", "dlq", "delivered", "parked", "duplicates", "discarded")} == {
+        "run": stock.run.name, "dlq": stock.dlq.name, "delivered": letters - 3, "parked": 3, "duplicates": 0,
+        "discarded": 0,
+    }  # fmt: skip
+
+
+def test_a_run_that_has_nothing_left_to_do_is_announced_as_finished() -> None:
+    stock = Stock()
+    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
+    progress.finish_runs()
+    assert is_open("run_finished")[f"run:{stock.run.pk}"]["delivered"] == 1
+
+
+def test_a_sweep_that_finishes_no_run_asks_two_statements_as_before() -> None:
+    Stock()
+    with statements() as asked:
+        assert progress.finish_runs() == 0
+    assert len(asked) == 2
