@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, healing, incidents, doors."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, healing, doors, edits."""
 
 from __future__ import annotations
 

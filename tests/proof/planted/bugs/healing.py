@@ -39,8 +39,8 @@ BUGS: Final = (
         name="the-run-up-to-an-opening-counts",
         breaks="An outage uses up no attempt: what failed before the breaker opened counts.",
         file=_BREAKERS,
-        old="        spare_epochs({(breaker_id, epoch) for breaker_id, epoch in opened if breaker_id in moved})\n",
-        new="        spare_epochs(())\n",
+        old="    spare_epochs({(one.row.id, one.row.epoch) for one in opened})\n",
+        new="    spare_epochs(())\n",
         caught_by=f"{_HEALS}::test_messages_whose_attempts_ran_out_with_nothing_going_well_open_the_breaker",
     ),
     Bug(
