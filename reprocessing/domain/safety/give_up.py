@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+#: Attempts without which a target is not given up: one failure proves nothing, however long ago it was.
+FEWEST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ GiveUp = KeepTrying | ParkMessage | PauseRun
 def give_up(target: FailingTarget) -> GiveUp:
     """Return what follows for a run from a target that keeps failing."""
     if target.give_up_after is None or target.seconds < target.give_up_after or target.has_other_targets:
+        return KeepTrying()
+    if target.attempts < FEWEST:
         return KeepTrying()
     tried = f"{target.attempts} attempts in {duration(target.seconds)} failed"
     last = f"; the last one: {target.last_failure}" if target.last_failure else ""

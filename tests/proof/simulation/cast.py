@@ -27,6 +27,7 @@ class Cast:
 
     Attributes:
         healing: nothing goes wrong any more.
+        pace: how many times longer everybody rests; above 1 while a long outage lasts, which takes too many steps else.
         ended: the world is over: whoever is killed now does not come back.
         at_work: the consumer has received what it has not written down yet.
         consumed: the consumer's log, for the judge.
@@ -41,6 +42,7 @@ class Cast:
     dlq_url: str
     origin_url: str
     healing: bool = False
+    pace: float = 1.0
     ended: bool = False
     at_work: bool = False
     buried: int = 0
@@ -79,7 +81,7 @@ class Cast:
         except (DatabaseError, QueueIsOutOfReach):
             self.stage.bury()
             least, most = 0.1, 1.0
-        self.stage.sleep(self.stage.dice.uniform(least, most))
+        self.stage.sleep(self.stage.dice.uniform(least, most) * self.pace)
 
     def _bury_the_process(self) -> None:
         self.stage.bury()
@@ -122,7 +124,7 @@ class Cast:
                 self.at_work = True  # what is deleted is not yet written down
                 self._process(one)
             self.at_work = False
-            self.stage.sleep(self.stage.dice.uniform(0.05, 0.5 if got else 4.0))
+            self.stage.sleep(self.stage.dice.uniform(0.05, 0.5 if got else 4.0) * (1.0 if got else self.pace))
 
     def _process(self, one: dict[str, Any]) -> None:
         name = str(one["MessageAttributes"]["event"]["StringValue"])
@@ -138,10 +140,9 @@ class Cast:
         })  # fmt: skip
 
     def _fails(self, name: str) -> bool:
-        since, until = self.plot.outage
-        if not self.healing and since <= self.stage.now - BEGIN < until:
+        event = next(event for event in self.plot.events if event.name == name)
+        if self.plot.outage.fails(event.key, self.stage.now - BEGIN):
             return True
-        event = next(one for one in self.plot.events if one.name == name)
         often = {"well": 0, "fails once": 1, "fails twice": 2, "poison": 1_000_000}[event.temper]
         return self._failures[name] < often
 

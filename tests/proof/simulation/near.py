@@ -106,7 +106,8 @@ class Near:
                 return {}, self._note(action, request, 200, None, Record())
             case "early expiry":
                 request = {**request, "VisibilityTimeout": 0}
-        self._count()
+        if self.lag:
+            self._count()
         struck = self._strike(request) if fault == "partial" else []
         try:
             answer: dict[str, Any] = self.core.handle(
@@ -139,10 +140,12 @@ class Near:
 
     def _lagging(self, request: Mapping[str, Any]) -> dict[str, str]:
         """The counts that were asked for, each as it was at some moment of late."""
+        if not self.lag:
+            return {}
         told = self._counted[queue_name(str(request["QueueUrl"]))]
         asked = set(request.get("AttributeNames", ()))
         wanted = [name for name in _COUNTS if name in asked or "All" in asked]
-        return {name: self.stage.dice.choice(told)[1][name] for name in wanted} if self.lag else {}
+        return {name: self.stage.dice.choice(told)[1][name] for name in wanted}
 
     def _strike(self, request: Mapping[str, Any]) -> list[str]:
         """Ids of the entries that fail: some, never all."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 from typing import Final, Literal
 
 from reprocessing.conf import Conf
+from tests.proof.simulation.outage import Kind, Outage, outage
 from tests.proof.simulation.stage import Odds
 
 Temper = Literal["well", "fails once", "fails twice", "poison"]
 #: When worlds begin, in seconds since 1970; Postgres's own clock plays no part in them.
 BEGIN: Final = 1_800_000_000.0
+#: The share of worlds in which the first event of every key is poison.
+POISON_HEADS: Final = 0.05
+#: Of the worlds without poison, the share whose run gives up after a day; the others, after a minute.
+PATIENT: Final = 0.5
+MINUTE, DAY = 60.0, 86_400.0
 VISIBILITY: Final = 2  # seconds that the origin's consumer has for a message
 
 
@@ -46,7 +52,7 @@ class Plot:
         breaker: fields of its breaker.
         rule: fields of one rule; none: no rule.
         trouble: seconds for which things go wrong.
-        outage: from when to when the consumer fails whatever it gets.
+        outage: when the consumer fails what it gets.
         workers: replayers, capturers.
         meddles: a person releases, pauses, resumes and stops meanwhile.
         receives: how often the consumer gets a message before it is dead; of a FIFO queue once, since it goes on with
@@ -64,28 +70,59 @@ class Plot:
     breaker: dict[str, object]
     rule: dict[str, object] = field(default_factory=dict)
     trouble: float = 90.0
-    outage: tuple[float, float] = (0.0, 0.0)
+    outage: Outage = field(default_factory=Outage)
     workers: tuple[int, int] = (2, 1)
     meddles: bool = False
     receives: int = 1
 
 
-def plot(seed: int, *, odds: Odds | None = None) -> Plot:
-    """The world of a seed; the same one whenever it is asked for. `odds` in the place of its own."""
+def plot(seed: int, *, odds: Odds | None = None, kind: Kind | None = None) -> Plot:
+    """Return the world of a seed, always the same one.
+
+    Args:
+        seed: of all that the world is made of.
+        odds: of faults, in the place of the seed's.
+        kind: of outage, in the place of the seed's.
+    """
     dice, others = Random(seed), Random(f"counts {seed}")
     fifo, keyed = dice.random() < 0.3, dice.random() < 0.8
     proof, receives = dice.choice(("accepted", "absence")), 1 if fifo else others.choice((1, 1, 2, 3))
     trouble = dice.choice((10.0, 20.0, 40.0))
     begins = dice.uniform(0, trouble)
-    return Plot(
+    world = Plot(
         seed=seed, fifo=fifo, keyed=keyed or fifo, trouble=trouble,
         conf=_conf(dice, others), dlq=_policy(dice, fifo=fifo, keyed=keyed),
         target=_target(dice, fifo=fifo, proof=proof, window=(receives + 1.0) * VISIBILITY),
         breaker=_breaker(dice), rule=_rule(dice), events=tuple(_events(dice, trouble, keyed=keyed or fifo)),
         odds=odds or _odds(dice), workers=(dice.choice((1, 2, 2, 3)), dice.choice((1, 1, 2))),
-        outage=(begins, begins + dice.uniform(5, 20)) if dice.random() < 0.3 else (0.0, 0.0),
+        outage=Outage(((begins, begins + dice.uniform(5, 20)),)) if dice.random() < 0.3 else Outage(),
         meddles=dice.random() < 0.4, receives=receives,
     )  # fmt: skip
+    return _with_outages(world, Random(f"outages {seed}"), kind)
+
+
+def _with_outages(world: Plot, dice: Random, kind: Kind | None) -> Plot:
+    """Return the world with an outage of some kind, and in some worlds with poison at the head of every lane.
+
+    These dice are thrown apart from the others: what a seed had before outages had kinds, it still has.
+    """
+    keys = {event.key for event in world.events}
+    world = replace(world, outage=outage(dice, world.outage, trouble=world.trouble, keys=keys, kind=kind))
+    world = _with_poison_heads(world) if dice.random() < POISON_HEADS else world
+    return _patient(world) if dice.random() < PATIENT else world
+
+
+def _with_poison_heads(world: Plot) -> Plot:
+    """Return the world with the first event of every key failing for ever."""
+    heads = {event.key: event.name for event in reversed(world.events)}
+    events = (replace(event, temper="poison") if heads[event.key] == event.name else event for event in world.events)
+    return replace(world, events=tuple(events))
+
+
+def _patient(world: Plot) -> Plot:
+    """Return the world with a run that gives up after a day, unless an event fails for ever: then a day would pass."""
+    has_poison = any(event.temper == "poison" for event in world.events)
+    return world if has_poison else replace(world, dlq={**world.dlq, "give_up_after": DAY})
 
 
 def _conf(dice: Random, others: Random) -> Conf:
@@ -107,7 +144,7 @@ def _policy(dice: Random, *, fifo: bool, keyed: bool) -> dict[str, object]:
         "max_attempts": dice.choice((1, 2, 3)),
         "backoff_base": dice.choice((0, 1, 2)), "backoff_cap": 5, "backoff_jitter": dice.choice(("full", "none")),
         "parked_head": dice.choice(("aside", "aside", "hold")), "stale": dice.choice(("park", "park", "deliver")),
-        "waves": dice.random() < 0.3, "wave_success": 0.5, "give_up_after": 60,
+        "waves": dice.random() < 0.3, "wave_success": 0.5, "give_up_after": MINUTE,
         "idempotency_key": dice.choice(("message-id", "attribute:event")),
     }  # fmt: skip
 

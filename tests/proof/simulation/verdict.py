@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Count
 
 from redrive_service.sandbox.judge import Books, Experiment, Finding, Offence, judge
-from reprocessing.models import Attempt, DeadLetter
+from reprocessing.models import Attempt, DeadLetter, Review
+from reprocessing.store.safety.paused_runs import THE_SERVICE
 from tests.proof.simulation.cast import Cast
-from tests.proof.simulation.plot import Plot
+from tests.proof.simulation.plot import BEGIN, Plot
 
+#: Of the world's seconds.
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: States of letters that are not finished.
 UNFINISHED: Final = ("captured", "waiting", "sending", "awaiting")
+#: Attempts that count though their target was down: when it went down, and when it came back.
+_AT_THE_EDGES: Final = 2
+#: Seconds between a sweep's look at the outcomes and its pause of a run, with workers that freeze meanwhile.
+_SWEEP_LASTS: Final = 30.0
+#: What an automatic run may pause itself for.
+_REASONS_TO_PAUSE: Final = ("Nothing sent to ", "The DLQ refills with what is redriven: ")
 _KNOWN_BACK = """
 SELECT FROM redrive_attempt back, redrive_attempt sent JOIN redrive_letter l ON l.id = sent.letter_id
  WHERE back.sent_message_id = %s AND back.outcome = 'returned'
@@ -79,6 +89,8 @@ def judged(cast: Cast, ask: Ask) -> Verdict:
     broken += [str(text) for (text,) in ask(_AMISS)]
     broken += _too_many_unknown(cast, ask)
     broken += _too_often(cast)
+    broken += _paused_too_soon(cast)
+    broken += _spent_by_an_outage(cast)
     return Verdict(tuple(broken), len(excused), len(duplicates))
 
 
@@ -145,6 +157,40 @@ def _too_often(cast: Cast) -> Iterator[str]:
             yield f"Letter {public} was taken {often} x; {most} may be."
 
 
+def _paused_too_soon(cast: Cast) -> Iterator[str]:
+    """Return pauses of the automatic run for another reason than its two, or while its target still took messages."""
+    patience = timedelta(seconds=float(str(cast.plot.dlq["give_up_after"])))
+    for review in Review.objects.filter(act="paused", by=THE_SERVICE):
+        if not review.reason.startswith(_REASONS_TO_PAUSE):
+            yield f"The automatic run paused itself: {review.reason}"
+        known = {"closed_at__lt": review.at - timedelta(seconds=_SWEEP_LASTS), "ill": False, "returned_at": None}
+        if Attempt.objects.filter(opened_at__gt=review.at - patience, **known).exists():
+            yield f"The run gave up {patience} after its target took messages: {review.reason}"
+
+
+def _spent_by_an_outage(cast: Cast) -> Iterator[str]:
+    """Return messages with more than two counted attempts whose failures one outage explains.
+
+    The two: one failed while those before the outage were still known to go well, one failed as those after it began to
+    go well. Whatever a person does with runs and messages, and a success that is known before it comes back, counts
+    differently: worlds with those are left out.
+    """
+    plot = cast.plot
+    if plot.meddles or not plot.outage.is_single or plot.target["proof"] != "absence":
+        return
+    begins, ends = (EPOCH + timedelta(seconds=BEGIN + at) for at in (plot.outage.begins, plot.outage.ends))
+    well = [f"body of {event.name}".encode() for event in plot.events if event.temper == "well"]
+    failed = Attempt.objects.filter(
+        letter__payload__body__in=well, spared=False, outcome="returned", opened_at__gt=begins, returned_at__lt=ends
+    )
+    for message_id, often in failed.values_list("letter__message_id").annotate(n=Count("pk")):
+        if often > _AT_THE_EDGES:
+            yield f"An outage used up {often} attempts of letter {message_id}."
+    if not cast.stage.struck and int(str(plot.dlq["max_attempts"])) > _AT_THE_EDGES:
+        parked = DeadLetter.objects.filter(state="parked", reason="attempts_spent", payload__body__in=well)
+        yield from (f"An outage parked letter {letter.message_id}." for letter in parked)
+
+
 def _experiment(plot: Plot) -> Experiment:
     end = ".fifo" if plot.fifo else ""
     rate: Any = plot.target["rate"]
@@ -183,5 +229,8 @@ def _duplicates_allowed(cast: Cast) -> int:
     often = int(str(plot.dlq["max_attempts"])) * (1 + max(cast.released.values(), default=0))
     twins = 0
     if plot.dlq["idempotency_key"] == "message-id":
-        twins = sum(one.copies * often - 1 for one in plot.events if one.copies > 1)
+        events = [event for event in plot.events if event.copies > 1]
+        bodies = [f"body of {event.name}".encode() for event in events]
+        twins = sum(event.copies * often - 1 for event in events)
+        twins += Attempt.objects.filter(letter__payload__body__in=bodies, spared=True).count()
     return twins if plot.fifo else _lost(struck) * plot.conf.intent_size + struck["SQS unanswered"] * 10 + twins

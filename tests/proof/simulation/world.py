@@ -22,6 +22,10 @@ from tests.proof.simulation.wire import Wire
 #: Seconds, of the world's own, within which everything is finished once nothing goes wrong any more.
 BOUND: Final = 1_800.0
 _LOOKS_EVERY = 5.0
+#: Seconds of an outage that pass at the usual pace; a longer one takes about as many steps, each longer.
+_PACED: Final = 600.0
+#: Seconds after such an outage within which everybody moves again.
+_UP_AGAIN: Final = 10.0
 _LEFT = """
 SELECT (SELECT count(*) FROM redrive_letter), (SELECT count(*) FROM redrive_letter WHERE state = ANY(%s)),
        (SELECT count(*) FROM redrive_lane WHERE phase = 'leased')  -- until its lease is over, where its owner died
@@ -98,7 +102,8 @@ class Theatre:
         try:
             self._engage(cast)
             self.stage.run(lambda: self.stage.now > BEGIN + plot.trouble)
-            self.stage.odds, cast.healing = Odds(), True
+            self._outlast(cast)
+            cast.healing = True
             last = self.stage.now
             self.stage.run(_Looks(self, cast, last + BOUND))
             healed = self.stage.now - last
@@ -112,6 +117,16 @@ class Theatre:
         ending = self._judged(cast, broken, healed)
         empty()
         return ending
+
+    def _outlast(self, cast: Cast) -> None:
+        """Let the rest of the outage pass without other faults, at a slower pace where it is long."""
+        self.stage.odds, until = Odds(), BEGIN + cast.plot.outage.ends
+        cast.pace = max(1.0, (until - self.stage.now) / _PACED)
+        self.stage.run(lambda: self.stage.now > until)
+        if cast.pace > 1:
+            cast.pace = 1.0
+            for actor in self.stage.actors:
+                actor.wake = min(actor.wake, self.stage.now + _UP_AGAIN)
 
     def seen(self) -> list[str]:
         """What SQS saw of letters in the latest world, a line a call."""

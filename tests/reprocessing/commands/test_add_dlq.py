@@ -181,6 +181,7 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
         "--outcome", "absence", "--advance", "accepted", "--rate", "off", "--burst", "3", "--window", "12.5",
         "--breaker-threshold", "7", "--breaker-ratio", "0.25", "--breaker-cooldown", "1.5", "--ramp-from", "0.02",
         "--breaker-closes-after", "2", "--ramp-every", "0.5", "--no-waves", "--wave-success", "0.9",
+        "--give-up-after", "7200",
     )  # fmt: skip
     assert {name: getattr(row, name) for name in ("ordering_key", "sequence", "idempotency_key", "missing_key")} == {
         "ordering_key": "body:order.account",
@@ -204,7 +205,19 @@ def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue)
     breaker = target.breakers.get()
     assert (breaker.threshold, breaker.ratio, breaker.cooldown, breaker.cooldown_cap) == (7, 0.25, 1.5, 600)
     assert (breaker.ramp_from, breaker.ramp, breaker.ramp_every, breaker.closes_after) == (0.02, 0.02, 0.5, 2)
-    assert (row.waves, row.wave_success) == (False, 0.9)
+    assert (row.waves, row.wave_success, row.give_up_after) == (False, 0.9, 7_200)
+
+
+def test_automatic_redrive_gives_up_after_a_day_unless_it_is_told_another_time_or_never_to(
+    ask: Ask, shop: Shop
+) -> None:
+    row = add(ask, shop.dlq)
+    assert row.give_up_after == 24 * 3_600
+    ask("add_dlq", "orders", "--give-up-after", "off", "--confirm")
+    row.refresh_from_db()
+    assert row.give_up_after is None
+    with pytest.raises(CommandError, match="--give-up-after"):
+        ask("add_dlq", "orders", "--give-up-after", "0", "--confirm")
 
 
 def test_where_letters_carry_type_and_tenant_is_remembered_and_has_the_rules_asked_anew(ask: Ask, shop: Shop) -> None:

@@ -36,7 +36,9 @@ def test_the_only_message_of_a_run_is_parked_so_that_the_run_goes_on() -> None:
     assert give_up(replace(alone, attempts=2)) == KeepTrying()
 
 
-@pytest.mark.parametrize("spared", [{"seconds": DAY - 1}, {"give_up_after": None}, {"has_other_targets": True}])
+@pytest.mark.parametrize(
+    "spared", [{"seconds": DAY - 1}, {"give_up_after": None}, {"has_other_targets": True}, {"attempts": 1}]
+)
 def test_a_target_is_tried_on(spared: dict[str, object]) -> None:
     assert give_up(replace(DEAD, **spared)) == KeepTrying()  # type: ignore[arg-type]  # one field each, by its name
 
