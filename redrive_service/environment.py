@@ -237,7 +237,7 @@ class _Reader:
 
     def destinations(self, secrets: Mapping[str, str]) -> dict[str, str]:
         """Where notifications go, by name; of a URL that cannot be used nothing is told."""
-        listed = allow_list(self.words("REDRIVE_HEALTH_HOSTS"))
+        listed = allow_list(self.words("REDRIVE_OUTBOUND_HOSTS"))
         found = read_destinations(self.variables, secrets, AllowList() if isinstance(listed, Denied) else listed)
         self.problems += found.problems
         return found.urls

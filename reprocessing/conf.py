@@ -267,7 +267,7 @@ def _problems_of_destinations(name: str, value: object) -> Iterator[str]:
 
 def _destinations(conf: Conf, urls: Mapping[str, str]) -> dict[str, Destination | Unusable]:
     keys = {name: key for name, secret in conf.secrets.items() if (key := key_of_secret(secret))}
-    return {name: read_destination(url, keys, conf.health_hosts) for name, url in urls.items()}
+    return {name: read_destination(url, keys, conf.outbound_hosts) for name, url in urls.items()}
 
 
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as its default

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reprocessing", "0005_looks_at_moves_by_aws"),
+        ("reprocessing", "0010_an_origin_can_be_taken_away"),
     ]
 
     operations = [

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reprocessing", "0008_dlqs_are_noted")]
+    dependencies = [("reprocessing", "0005_looks_at_moves_by_aws")]
     operations = [
         migrations.AddField(
             model_name="deadletterqueue", name="swept_through", field=models.DateTimeField(blank=True, null=True)
