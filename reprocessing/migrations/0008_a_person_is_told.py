@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reprocessing", "0010_an_origin_can_be_taken_away"),
+        ("reprocessing", "0007_an_origin_can_be_taken_away"),
     ]
 
     operations = [

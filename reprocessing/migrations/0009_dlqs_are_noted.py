@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reprocessing", "0006_a_person_is_told"),
+        ("reprocessing", "0008_a_person_is_told"),
     ]
 
     operations = [
