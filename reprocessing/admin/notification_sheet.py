@@ -1,4 +1,4 @@
-"""Saying which events, of which DLQs, a destination is told of; what set_notification does, on a page."""
+"""Saying which events, of which dlqs, a destination is told of; what set_notification does, on a page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class NotificationSheet(Sheet):
         help_text="None selected: every event.",
     )  # fmt: skip
     dlqs = forms.MultipleChoiceField(
-        required=False, label="DLQs", help_text="None selected: every DLQ, and what is about none of them."
+        required=False,
+        label="Dead-letter queues",
+        help_text="None selected: every dlq, and what is about none of them.",
     )
 
     def __init__(self, data: QueryDict | None, row: NotificationRoute | None) -> None:

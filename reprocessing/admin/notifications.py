@@ -34,10 +34,10 @@ class NotificationRoutes(History):
         """What it is told."""
         return ", ".join(row.kinds) or "every event"
 
-    @admin.display(description="DLQs")
+    @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
-        """Of which DLQs."""
-        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "every DLQ, and the service as a whole"
+        """Of which dlqs."""
+        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "every dlq, and the service as a whole"
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Who may add one."""
