@@ -93,7 +93,7 @@ class Receiver:
             f"REDRIVE_NOTIFY_{kind.upper()}": f"webhook+http://{self.address}/{kind}#secret=people" for kind in KINDS
         }
         return {
-            "REDRIVE_HEALTH_HOSTS": self.address, "REDRIVE_SECRETS": f"people={secret}",
+            "REDRIVE_OUTBOUND_HOSTS": self.address, "REDRIVE_SECRETS": f"people={secret}",
             "REDRIVE_ALERT_SILENT_FOR": "30", "REDRIVE_DOCTOR_EVERY": "0", **urls,
         }  # fmt: skip
 
