@@ -57,8 +57,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Reason: {why}.", "Messages that wait: {messages}."),
         service="It sends nothing to this target. After each cooldown it sends one message as a canary, and goes on"
         " when the canary goes well.",
-        person="Check the target and its consumer. To close the breaker now: manage.py reset_breaker --target"
-        ' "{target}" --reason WHY --confirm',
+        person="Check the target and its consumer. To close the breaker by hand, open its page in the admin.",
         page=Page("breaker", "breaker_id"),
     ),
     EventKind.RUN_STOPPED: Wording(
@@ -120,7 +119,8 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Threshold: {threshold}.", "The oldest has waited for {seconds}."),
         service="It keeps parked messages until a person decides. They block no other message, unless the DLQ is set to"
         " hold a key behind a parked message.",
-        person="Review them in the parking lot of the admin, or run: manage.py release_parked {dlq} --reason WHY",
+        person="Review them in the parking lot of the admin, or see what a release would do: manage.py"
+        " release_parked {dlq} --reason WHY, a dry run.",
         page=_PARKED,
     ),
     EventKind.PARKED_OLD: Wording(
@@ -139,7 +139,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=(),
         service="SQS deletes a message when its retention period ends. The service saves those that it has captured. It"
         " cannot save those that it has not received.",
-        person="Capture the DLQ now: manage.py drain_dlq {dlq} (without --confirm it captures, and sends nothing)",
+        person="Capture the DLQ now: manage.py drain_dlq {dlq}, a dry run, which captures and sends nothing.",
         page=DASHBOARD,
     ),
     EventKind.DLQ_GROWING: Wording(

@@ -56,7 +56,11 @@ def find_route(destination: str) -> Route:
     found = route(destination)
     if found is None:
         known = ", ".join(NotificationRoute.objects.order_by("destination").values_list("destination", flat=True))
-        there_are = f"There are: {known}." if known else "Nothing is sent to any destination yet: see set_notification."
+        there_are = (
+            f"There are: {known}."
+            if known
+            else "Nothing is sent to any destination yet. Set one: manage.py set_notification NAME --confirm."
+        )
         raise NotificationIsUnclear(f'Nothing is sent to a destination named "{destination}". {there_are}')
     return found
 

@@ -50,8 +50,8 @@ def test_the_text_of_a_breaker_that_opened() -> None:
         "Messages that wait: 1,200.\n"
         "What the service does: It sends nothing to this target. After each cooldown it sends one message as a canary, "
         "and goes on when the canary goes well.\n"
-        "What you can do: Check the target and its consumer. To close the breaker now: manage.py reset_breaker "
-        '--target "orders" --reason WHY --confirm\n'
+        "What you can do: Check the target and its consumer. To close the breaker by hand, open its page in the "
+        "admin.\n"
         "https://redrive.example.com/breaker/1234",
         Tone.WARNING,
         "https://redrive.example.com/breaker/1234",
