@@ -102,7 +102,7 @@ def worker_and_beat(folder: Path, *shops: Shop) -> Iterator[None]:
     """Run a Celery worker with two processes, and beat; both may reach these endpoints."""
     more = {"REDRIVE_HEALTH_HOSTS": ",".join(shop.host for shop in shops)}
     with ExitStack() as stack:
-        stack.enter_context(Worker(folder, "worker", **more))
+        stack.enter_context(Worker(folder, "worker", concurrency=2, **more))
         beat = RunningServer(Server(
             name="beat", log=folder / "beat.log", environment={**environment(), **more},
             command=[sys.executable, "-m", "celery", "-A", "redrive_service", "beat", "--loglevel", "INFO"],
