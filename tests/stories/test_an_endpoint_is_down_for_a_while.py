@@ -143,7 +143,7 @@ def test_an_endpoint_that_never_comes_back_pauses_its_run_once_after_the_configu
     with Shop(0, down_for=3_600).open() as shop:
         bench = automatic(shop, give_up_after=GIVE_UP_AFTER)
         with worker_and_beat(tmp_path, shop):
-            run = eventually(lambda: Run.objects.filter(state="paused").first(), within=WITHIN)
+            (run,) = eventually(lambda: list(Run.objects.filter(state="paused")), within=WITHIN)
             asked = shop.answers.total()
             began = time.monotonic()
             eventually(lambda: time.monotonic() > began + 2 * CAP, within=60)  # nothing more is sent, or told
