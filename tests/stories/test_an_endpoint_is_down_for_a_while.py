@@ -148,7 +148,7 @@ def test_an_endpoint_that_never_comes_back_pauses_its_run_once_after_the_configu
             (run,) = eventually(lambda: list(Run.objects.filter(state="paused")), within=WITHIN)
             began = time.monotonic()
             eventually(lambda: time.monotonic() > began + 2 * CAP, within=60)  # two canaries would go, in vain
-    assert not Attempt.objects.filter(opened_at__gt=run.changed_at + IN_FLIGHT).exists()
+    assert not Attempt.objects.filter(opened_at__gt=Review.objects.get().at + IN_FLIGHT).exists()
     assert run.why.startswith(f"Nothing sent to {shop.url} went well: ")
     assert "; the last one: 503" in run.why
     assert list(Review.objects.values_list("act", "by", "run_id")) == [("paused", "the service", run.pk)]
