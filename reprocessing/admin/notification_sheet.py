@@ -36,7 +36,9 @@ class NotificationSheet(Sheet):
         help_text="None selected: all events.",
     )  # fmt: skip
     dlqs = forms.MultipleChoiceField(
-        required=False, label="DLQs", help_text="None selected: all DLQs, and the service itself."
+        required=False,
+        label="Dead-letter queues",
+        help_text="None selected: all dlqs, and the service itself.",
     )
 
     def __init__(self, data: QueryDict | None, row: NotificationRoute | None) -> None:

@@ -34,10 +34,10 @@ class NotificationRoutes(History):
         """Return the events of a route."""
         return ", ".join(row.kinds) or "all events"
 
-    @admin.display(description="DLQs")
+    @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
         """Return the DLQs of a route."""
-        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all DLQs and the service itself"
+        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all dlqs and the service itself"
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Who may add one."""

@@ -1,7 +1,12 @@
+from importlib import import_module
+
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
+
+# Keys are made at once, and not after the migration was recorded: see there.
+keys_at_once = import_module("reprocessing.migrations.0001_the_tables").KeysAtOnce
 
 
 class Migration(migrations.Migration):
@@ -229,4 +234,5 @@ class Migration(migrations.Migration):
                 name="what_was_sent_is_not_given_up",
             ),
         ),
+        keys_at_once(migrations.RunSQL.noop, migrations.RunSQL.noop),
     ]
