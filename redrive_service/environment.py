@@ -147,7 +147,7 @@ class _Reader:
         return int(value)
 
     def proxy_count(self, *, required: bool) -> int:
-        """How many proxies add to X-Forwarded-For. Behind a proxy it has to be said: a guess could be false."""
+        """Return how many proxies add to X-Forwarded-For. Required behind a proxy: a wrong guess is unsafe."""
         if required and not self.variables.get("REDRIVE_PROXY_COUNT", "").strip():
             self.problems.append(
                 "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes. Set it to the number of proxies that add "
@@ -210,10 +210,10 @@ class _Reader:
         return hosts
 
     def refuse_the_old_name(self, old: str, new: str) -> None:
-        """Say what to type instead; a value is repeated only if it is a list of hosts, and so no secret."""
+        """Report an old name, with the line to set instead. Its value is shown only if it is a list of hosts."""
         if hosts := self.words(old):
             value = "HOST,HOST:PORT" if isinstance(allow_list(hosts), Denied) else ",".join(hosts)
-            self.problems.append(f"{old} is called {new} now, since targets need it, too. Set instead: {new}={value}")
+            self.problems.append(f"{old} is now called {new}, because targets use it too. Set instead: {new}={value}")
 
     def place(self) -> str:
         value = self.variables.get("REDRIVE_PLACE", "").strip() or self.variables.get("REDRIVE_MODE", "").strip()
@@ -236,28 +236,28 @@ class _Reader:
         return value
 
     def destinations(self, secrets: Mapping[str, str]) -> dict[str, str]:
-        """Where notifications go, by name; of a URL that cannot be used nothing is told."""
+        """Return the URL of each notification destination. A problem shows nothing of its URL, which holds a secret."""
         listed = allow_list(self.words("REDRIVE_OUTBOUND_HOSTS"))
         found = read_destinations(self.variables, secrets, AllowList() if isinstance(listed, Denied) else listed)
         self.problems += found.problems
         return found.urls
 
     def alerts(self) -> dict[str, float]:
-        """From when on a person is told, where it is not the default."""
+        """Return the thresholds of notifications that are set."""
         found, problems = read_alerts(self.variables)
         self.problems += problems
         return found
 
     def public_url(self, *, needed: bool) -> str:
-        """Where people reach the admin: without it, a text at night has no links."""
+        """Return the URL of the admin's host, for the links in notifications."""
         value = self.variables.get("REDRIVE_PUBLIC_URL", "").strip().rstrip("/")
-        cure = "Set it to where people reach the admin: https://redrive.example.com"
+        cure = "Set it to the URL of the admin's host: https://redrive.example.com"
         in_production = self.variables.get("REDRIVE_MODE", "").strip() != "sandbox"
         found = parts(value, ("https",) if in_production else ("https", "http")) if value else None
         if not value and needed and in_production:
-            self.problems.append(f"REDRIVE_PUBLIC_URL is not set, and notifications have destinations. {cure}")
+            self.problems.append(f"REDRIVE_PUBLIC_URL is not set, but a notification destination is. {cure}")
         elif value and not (found and is_visible(value) and found.netloc == value.partition("://")[2]):
-            self.problems.append(f"REDRIVE_PUBLIC_URL is no URL of a host alone. {cure}")
+            self.problems.append(f"REDRIVE_PUBLIC_URL must be a URL without a path. {cure}")
         return value
 
     def metrics_token(self) -> str:

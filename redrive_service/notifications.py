@@ -17,14 +17,14 @@ _CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be
 
 @dataclass(slots=True)
 class Destinations:
-    """The URLs that can be used, by name; and what is wrong with the others, which shows nothing of them."""
+    """The usable URLs by name, and the problems of the others. A problem shows nothing of its URL."""
 
     urls: dict[str, str] = field(default_factory=dict, repr=False)
     problems: list[str] = field(default_factory=list)
 
 
 def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList) -> Destinations:
-    """Every destination of the environment; an empty variable is none."""
+    """Return the destinations in the environment. An empty variable is ignored."""
     keys = {name: key for name, text in secrets.items() if (key := secret.key(text))}
     read = Destinations()
     for variable, value in sorted(variables.items()):
@@ -34,7 +34,7 @@ def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], 
         name = variable.removeprefix(PREFIX).lower().replace("_", "-")
         found = read_destination(url, keys, inside)
         if not is_name(name):
-            read.problems.append(f"{variable} names no destination. Write letters, digits and _: {PREFIX}TEAM_A")
+            read.problems.append(f"{variable} names no destination. Use letters, digits and _: {PREFIX}TEAM_A")
         elif name in read.urls:
             read.problems.append(f"{variable} names the destination {name} a second time. Unset one of the two.")
         elif isinstance(found, Unusable):
@@ -45,7 +45,7 @@ def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], 
 
 
 def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """The thresholds that are set, by their names in settings.REDRIVE; and what is wrong with others."""
+    """Return the thresholds that are set, by their names in settings.REDRIVE, and the problems of others."""
     found: dict[str, float] = {}
     problems: list[str] = []
     for name, (least, most) in ALERT_LIMITS.items():

@@ -1,7 +1,7 @@
-"""The web server: it reads requests without holding a thread, and answers health checks on a second listener.
+"""The web server: serves pages on one listener, and health checks on a second one.
 
-waitress reads headers and bodies in one loop and hands a thread nothing but whole requests (docs/adr/0033). So clients
-that send half a request cost a file descriptor each, and no thread.
+waitress reads headers and bodies in one loop, and gives a thread only complete requests (docs/adr/0033). So a client
+that sends half a request costs a file descriptor, and no thread.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ logger = logging.getLogger("redrive.web")
 Connections: TypeAlias = dict[int, Any]
 """waitress's sockets by their numbers."""
 
-MOST_CONNECTIONS: Final = 2_000  #: that a listener has open at once; further ones wait until one is closed
+MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further ones wait until another one is closed
 _FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
-_IDLE: Final = 30  # seconds
-_TO_ARRIVE: Final = 60.0  # seconds that a request may take to arrive whole
+_IDLE: Final = 30  # seconds after which an idle connection is closed
+_TO_ARRIVE: Final = 60.0  # seconds in which a request must arrive completely
 _LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form, and /reports 1 MiB
 _IN_MEMORY: Final = 64 * 1024  # bytes of a body, or of an answer that its client takes slowly
-_TO_FINISH: Final = 25.0  # seconds that requests have left when the server is told to end; Docker's own 10 or more
+_TO_FINISH: Final = 25.0  # seconds that running requests get after SIGTERM; `docker stop` kills after 10 by default
 _HEALTH_THREADS: Final = 4
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress is untyped
-    """A request that knows when its first byte came."""
+    """Records when the first byte of a request came."""
 
     def __init__(self, adj: Adjustments) -> None:
         super().__init__(adj)
@@ -55,17 +55,17 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # as above
     parser_class = _Parser
 
     def is_busy(self) -> bool:
-        """Whether a request of it is being answered, or its answer is still being sent."""
+        """Whether a request of this connection is being answered, or an answer is still being sent."""
         return bool(self.requests or self.total_outbufs_len)
 
 
 class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
-    """waitress's listener, which also closes connections whose request does not become whole."""
+    """waitress's listener, which also closes a connection whose request does not arrive completely in time."""
 
     channel_class = _Channel
 
     def maintenance(self, now: float) -> None:
-        """Close idle connections, and those whose client sends a request byte by byte."""
+        """Close idle connections, and those whose request takes too long to arrive."""
         super().maintenance(now)
         latest = time.monotonic() - _TO_ARRIVE
         for channel in self.active_channels.values():
@@ -76,7 +76,7 @@ class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a listener listens."""
+    """Host and port of a listener."""
 
     host: str
     port: int
@@ -91,10 +91,10 @@ class Server:
     def __init__(
         self, application: WSGIHandler, address: Address, *, threads: int, keeps_proxy_headers: bool = False
     ) -> None:
-        """Listen, and answer nothing before `run`.
+        """Open the socket. Nothing is answered before `run`.
 
         Raises:
-            OSError: the address cannot be listened at.
+            OSError: the address cannot be bound.
         """
         self._adjustments = Adjustments(
             threads=threads,
@@ -123,7 +123,7 @@ class Server:
 
     @property
     def address(self) -> Address:
-        """Where it listens, with the port that it was given."""
+        """Host and port of the socket; if port 0 was asked for, the port that the system chose."""
         host, port = self._listener.socket.getsockname()[:2]
         return Address(host, port)
 
@@ -140,7 +140,7 @@ class Server:
         wasyncore.close_all(self._connections)
 
     def end(self) -> None:
-        """Have `run` return. Safe in a signal handler."""
+        """Make `run` return. Safe in a signal handler."""
         self._is_ending = True
         self._listener.pull_trigger()
 
@@ -152,7 +152,7 @@ class Server:
         self._listener.socket.close()
 
     def _close_idle(self) -> bool:
-        """Whether requests are still being answered. All other connections are closed."""
+        """Close connections without a request; return whether requests are still being answered."""
         channels = list(self._listener.active_channels.values())
         busy = [channel for channel in channels if channel.is_busy()]
         for channel in channels:
@@ -165,11 +165,11 @@ class HealthApplication(WSGIHandler):
     """Answers /health/… and /metrics, and nothing else."""
 
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  Django's own
-        """Nothing but what answers: no session, no page."""
+        """Load only the middleware that answers health checks: no sessions, no pages."""
         self._answer: Any = convert_exception_to_response(HealthMiddleware(_nothing_else))
 
     def get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """The answer of the health check."""
+        """Return the answer of the health check."""
         answer: HttpResponseBase = self._answer(request)
         return answer
 

@@ -1,6 +1,6 @@
-"""Signing in: whose address counts, and what a person is told who is locked out after wrong passwords.
+"""Sign-in: the client's address, and the message after too many wrong passwords.
 
-django-axes counts wrong passwords by user name and address, and refuses both together for a while.
+django-axes counts wrong passwords by user name and address, and locks that pair for a while.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ TOO_MANY_REQUESTS = 429
 
 
 class SignInForm(AdminAuthenticationForm):
-    """Django's form; it says so when no password is looked at."""
+    """Django's form, with a message that says when a user name is locked."""
 
     def get_invalid_login_error(self) -> ValidationError:
-        """What was wrong: the password, or that there were too many wrong ones before."""
+        """Return the error: a wrong password, or a locked user name."""
         if self.request is None or not getattr(self.request, "axes_locked_out", False):
             return super().get_invalid_login_error()
         return ValidationError(lock_message(self.request, self.cleaned_data["username"]), code="locked")
 
 
 def lock_message(request: HttpRequest, username: str) -> str:
-    """Why no password is looked at, until when, and how an administrator ends it sooner."""
+    """Return why the user name is locked, until when, and the command that ends the lock."""
     address = client_address(request)
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
     failed = AccessAttempt.objects.filter(username=username, ip_address=address)
@@ -52,16 +52,16 @@ def lock_message(request: HttpRequest, username: str) -> str:
 def locked_out(
     _request: HttpRequest, response: HttpResponse, _credentials: Mapping[str, Any] | None = None
 ) -> HttpResponse:
-    """The log-in page as it is, under the status that programs understand."""
+    """Return the log-in page with status 429, for clients that are programs."""
     response.status_code = TOO_MANY_REQUESTS
     return response
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the address that wrong passwords are counted for: the client's; of IPv6 its network of 64 bits.
+    """Return the client's address, for which wrong passwords are counted; of an IPv6 address, its /64 network.
 
-    Each of the REDRIVE_PROXY_COUNT proxies adds whom it was asked by to the end of X-Forwarded-For. What stands before
-    that, the client itself may have written, so it is not read.
+    Each of the REDRIVE_PROXY_COUNT proxies appends the address of its client to X-Forwarded-For. Earlier entries may be
+    forged by the client, so they are not read.
     """
     peer = request.META.get("REMOTE_ADDR", "")
     told = [word.strip() for word in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")]

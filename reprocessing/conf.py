@@ -46,7 +46,7 @@ class Conf:
         receivers: threads that receive from one dlq at the same time.
         hints_per_slot: untaken hints for each slot of a worker.
         hint_life: how long a hint waits for a worker; doubled up to `hint_life_cap` while nobody takes any.
-        doctor_every: how often the doctor looks by itself; 0: never.
+        doctor_every: how often the service runs the checks of redrive_doctor by itself; 0: never.
         history: how long finished letters and their attempts are kept.
         outbound_hosts: what health checks may ask, and letters may be sent to: host names, addresses and networks, each
             perhaps with a port; see `domain.endpoint`. No other endpoint is reached.
@@ -54,9 +54,9 @@ class Conf:
         place: the name of the environment that this service is for, shown on every page; `colour` is one of `COLOURS`.
         own_queues: the URLs of the queues that the service's own tasks travel in, each of which has a dlq.
         cloudwatch: the namespace under which CloudWatch is told the metrics, every minute; empty: it is not.
-        destinations: where notifications go, by the names that people use; see `domain.notifications.destination`.
+        destinations: destinations of notifications, by name; see `domain.notifications.destination`.
             Their URLs hold secrets, and are never shown.
-        public_url: where people reach the admin, such as https://redrive.example.com; empty: texts have no links.
+        public_url: URL of the admin's host, such as https://redrive.example.com; empty: notifications have no links.
         alert_...: see `domain.notifications.thresholds`.
         marks: the names of the attributes that are added on replay: redrive, idempotency_key, message_id and
             reprocessed_from; None switches one off.
@@ -99,7 +99,7 @@ class Conf:
 
     @property
     def thresholds(self) -> Thresholds:
-        """From when on a person is told."""
+        """The thresholds of notifications."""
         return Thresholds(
             parked_count=self.alert_parked_count,
             parked_age=self.alert_parked_age,

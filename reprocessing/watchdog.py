@@ -1,6 +1,6 @@
-"""A watchdog thread: each worker and each beat watches whether the others live, and tells a person where they do not.
+"""A watchdog thread: each worker and each beat watches whether the others live, and notifies people if they do not.
 
-Whoever finds the others silent sends the notifications itself: the task that does so needs both beat and a worker.
+A process that finds the others silent sends the notifications itself: the task for that needs beat and a worker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reprocessing.store.notifications import heartbeats
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks, at the most; and the looks within the time after which somebody counts as silent.
+#: Most seconds between two looks, and the number of looks within `silent_for`.
 _EVERY, _LOOKS = 15.0, 8
 
 
@@ -35,22 +35,22 @@ class Watchdog(threading.Thread):
         self._looked = 0.0
 
     def run(self) -> None:
-        """Look again and again."""
+        """Look until `stop` is called."""
         every = min(_EVERY, conf.current().thresholds.silent_for.total_seconds() / _LOOKS)
         while not self._over.is_set():
             self.look(every=every, now=time.monotonic())
             self._over.wait(every)
 
     def stop(self) -> None:
-        """End with the look that is under way."""
+        """End after the current look."""
         self._over.set()
 
     def look(self, *, every: float, now: float) -> None:
         """Look once; `now` in seconds, by any clock that only rises, `every` the seconds from one look to the next."""
         try:
             self._look(every, now)
-        except Exception as error:  # noqa: BLE001  # PostgreSQL may be away: then nobody can be told, and it is told elsewhere
-            logger.warning("Whether beat and workers live is not known: %s.", type(error).__name__)
+        except Exception as error:  # noqa: BLE001  # PostgreSQL may be down; other checks report that
+            logger.warning("It is not known whether beat and workers live: %s.", type(error).__name__)
         finally:
             connection.close()
 

@@ -107,7 +107,7 @@ class DlqSheet(Pace, Sheet):
     wave_success = number("Share of a wave that has to go well", least=0, most=1)
     give_up_after = number(
         "Give up after (s)",
-        "In mode automatic: the run pauses, and a person is called, when nothing went well at a target for so long. "
+        "Mode automatic: the run pauses, and people are notified, when no message to a target succeeded for so long. "
         "Empty: never.",
         least=1, most=FORTNIGHT,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Saying which events, of which dlqs, a destination is told of; what set_notification does, on a page."""
+"""The admin form that sets which events a destination gets, as the command set_notification does."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notific
 
 
 class NotificationSheet(Sheet):
-    """What a destination is told."""
+    """Which events a destination gets, and for which DLQs."""
 
-    sections = (("Destination", ("destination",)), ("What it is told", ("events", "dlqs")))
+    sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
 
     destination = forms.CharField(
         max_length=100, label="Destination",
-        help_text="Its name: the variable REDRIVE_NOTIFY_OPS is the destination ops. URLs are never shown here.",
+        help_text="Its name, such as ops for the variable REDRIVE_NOTIFY_OPS. URLs are never shown here.",
     )  # fmt: skip
     events = forms.MultipleChoiceField(
         required=False, label="Events", choices=[(kind.value, kind.value.replace("_", " ")) for kind in EventKind],
-        help_text="None selected: every event.",
+        help_text="None selected: all events.",
     )  # fmt: skip
     dlqs = forms.MultipleChoiceField(
         required=False,
         label="Dead-letter queues",
-        help_text="None selected: every dlq, and what is about none of them.",
+        help_text="None selected: all dlqs, and the service itself.",
     )
 
     def __init__(self, data: QueryDict | None, row: NotificationRoute | None) -> None:
@@ -52,7 +52,7 @@ class NotificationSheet(Sheet):
             del self.fields["destination"]
 
     def clean(self) -> dict[str, Any]:
-        """Refused when somebody changed it since its sheet was opened."""
+        """Refuse the form if somebody changed the route since the form was opened."""
         given = super().clean() or self.cleaned_data
         if self.row and given.get("opened") != self.stands:
             raise forms.ValidationError(f"Somebody else changed {self.row} since you opened this page. Open it again.")
@@ -60,7 +60,7 @@ class NotificationSheet(Sheet):
 
 
 def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
-    """The sheet of a new destination, or of one that is told something already."""
+    """Show the form for a new destination, or for one that has events already."""
     row = NotificationRoute.objects.filter(pk=route).first() if route else None
     if route and row is None:
         raise Http404
@@ -68,8 +68,8 @@ def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
     known = ", ".join(sorted(conf.current().destinations)) or "none"
     asked = Asked(
         permission=CHANGE if row else ADD,
-        title=f"Change what {row} is told" if row else "Notify a destination",
-        intro=f"Destinations with a URL in this process: {known}. Nothing is sent by this page.",
+        title=f"Change notifications to {row}" if row else "Add a destination",
+        intro=f"Destinations with a URL in this process: {known}. This page sends nothing.",
         button="Change it" if row else "Add it",
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Notifications",
@@ -89,7 +89,7 @@ def _look(form: NotificationSheet) -> Look:
     now = before.told() if before else {}
     findings = []
     if before and not form.row:
-        what = f"{destination} is told something already."
+        what = f"{destination} has notifications already."
         findings.append(Finding(Severity.REFUSE, what, "Change it on its own page."))
     if destination not in conf.current().destinations:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
@@ -102,7 +102,7 @@ def _write(look: Look, by: str, reason: str) -> Done:
     routes.set_route(wanted, by=by, reason=reason)
     row = NotificationRoute.objects.get(destination=wanted.destination)
     there = reverse("admin:reprocessing_notificationroute_change", args=[row.pk])
-    return Done(there, f"It is set. Try it: manage.py test_notification {row}")
+    return Done(there, f"Saved. Test it: manage.py test_notification {row}")
 
 
 def _stands(row: NotificationRoute | None) -> dict[str, Any]:

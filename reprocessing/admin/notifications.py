@@ -1,4 +1,4 @@
-"""Who is told of what, what happened, and what of it was told."""
+"""Admin pages of notification routes, incidents and notifications."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMOVE = "reprocessing.delete_notificationroute"
 
 @admin.register(NotificationRoute)
 class NotificationRoutes(History):
-    """Destinations, and what each is told."""
+    """Destinations, and the events of each."""
 
     change_form_template = "reprocessing/admin/notification_route.html"
     list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "trouble", "next_at")
@@ -31,13 +31,13 @@ class NotificationRoutes(History):
 
     @admin.display(description="events")
     def events(self, row: NotificationRoute) -> str:
-        """What it is told."""
-        return ", ".join(row.kinds) or "every event"
+        """Return the events of a route."""
+        return ", ".join(row.kinds) or "all events"
 
     @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
-        """Of which dlqs."""
-        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "every dlq, and the service as a whole"
+        """Return the DLQs of a route."""
+        return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all dlqs and the service itself"
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Who may add one."""
@@ -60,13 +60,13 @@ class NotificationRoutes(History):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Where one is added."""
+        """Show the form for a new destination."""
         return notification_sheet.page(request)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Its page, and what can be done to it."""
+        """Show the page of a route with its buttons."""
         user = request.user
         more = {"may_change": user.has_perm(notification_sheet.CHANGE), "may_remove": user.has_perm(REMOVE)}
         return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
@@ -85,7 +85,7 @@ class Incidents(History):
 
 @admin.register(Notification)
 class Notifications(History):
-    """What was told, is owed, or was given up."""
+    """Notifications that were sent, wait to be sent, or were given up."""
 
     list_display = ("incident", "route", "phase", "filed_at", "sent_at", "given_up_at")
     list_filter = ("route", "phase")
@@ -102,7 +102,7 @@ def _remove(request: HttpRequest, route: int) -> HttpResponse:
 
     def question() -> Question:
         there = reverse("admin:reprocessing_notificationroute_change", args=[route])
-        says = (f"{destination} is told nothing more.", "What it is still owed is not sent.")
+        says = (f"Nothing more is sent to {destination}.", "Notifications that wait to be sent there are deleted.")
         return Question(f"Remove {destination}", "Remove it", says, seen=destination, back=there, about=destination)
 
     def act(given: Mapping[str, Any], by: str) -> Answer:
@@ -110,6 +110,7 @@ def _remove(request: HttpRequest, route: int) -> HttpResponse:
             routes.remove_route(destination, by=by, reason=str(given["reason"]))
         except NotificationIsUnclear as error:
             return NotDone(str(error))
-        return Done(reverse("admin:reprocessing_notificationroute_changelist"), f"{destination} is told nothing more.")
+        there = reverse("admin:reprocessing_notificationroute_changelist")
+        return Done(there, f"Nothing more is sent to {destination}.")
 
     return deeds.page(request, permission=REMOVE, question=question, act=act)

@@ -12,7 +12,7 @@ class QueueIsOutOfReach(RedriveError):
 
 
 class QueueRefuses(QueueIsOutOfReach):
-    """SQS answered, and refused: it says the same until somebody changes the queue, or a right."""
+    """SQS answered and refused. A retry does not help until somebody changes the queue or a permission."""
 
 
 class CloudWatchIsOutOfReach(RedriveError):
@@ -64,7 +64,7 @@ class DlqIsTaken(RedriveError):
 
 
 class OriginIsNeeded(RedriveError):
-    """What letters of a dlq died in was to be taken away, and is not known, or letters depend on it."""
+    """An origin cannot be removed from a DLQ: it is not known, or letters depend on it."""
 
 
 class DlqIsNotToBeRead(RedriveError):
@@ -76,7 +76,7 @@ class ReporterIsUnclear(RedriveError):
 
 
 class NotificationIsUnclear(RedriveError):
-    """Who is to be told of what was said in a way that nobody can act on."""
+    """A notification route is not valid: an unknown event, DLQ or destination."""
 
 
 class FilterIsUnclear(RedriveError):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: Of a longest lane that takes so many times what the rate asks for it is told what would be faster.
+#: If the longest lane takes so many times as long as the rate allows, the plan says what would be faster.
 _FAR_LONGER: Final = 10
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
@@ -107,7 +107,7 @@ class Forecast:
 
     @property
     def is_held_up(self) -> bool:
-        """Whether the longest lane takes more than ten times what the rate asks for, and more than ten seconds."""
+        """Whether the longest lane takes more than ten times as long as the rate allows, and more than ten seconds."""
         return self.by_lane > _FAR_LONGER * max(self.by_rate, 1.0)
 
     def __str__(self) -> str:

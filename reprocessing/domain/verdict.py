@@ -38,7 +38,7 @@ class Park:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """It has no attempts left, and nothing else goes well at its target: the attempts do not count, and it waits."""
+    """Open the breaker: the message has no attempts left, and nothing else succeeds at its target. It waits."""
 
     why: str
 

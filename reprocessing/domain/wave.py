@@ -68,7 +68,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The breakers of the letters that failed open, and the waves begin anew with one letter; `why` as above."""
+    """Open the breakers of the failed letters, and begin the waves again with one letter; `why` as above."""
 
     why: str
 
@@ -82,7 +82,7 @@ def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
     Args:
         count: of its letters.
         success: the share of them, 0 to 1, that has to go well.
-        heals: nobody watches the run: where it would stop itself, or send the next wave of one at once, it rests.
+        heals: the run is automatic. Where it would pause, or send another wave of one letter at once, it rests.
     """
     verdict = _judge(count, success)
     if not heals:

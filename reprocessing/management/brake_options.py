@@ -30,12 +30,12 @@ def _add_waves(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--wave-success", type=number(0, 1), metavar="SHARE",
-        help="the share of a wave that has to go well, or the run stops itself (in mode automatic it rests, and begins "
-        "again with one message); default: 0.8",
+        help="the share of a wave that has to go well, or the run stops itself (in mode automatic the breaker opens "
+        "instead, and the waves begin again with one message); default: 0.8",
     )  # fmt: skip
     parser.add_argument(
         "--give-up-after", type=or_off(number(1, FORTNIGHT)), metavar="SECONDS",
-        help="mode automatic: pause the run and call a person when nothing went well at a target for so long; "
+        help="mode automatic: pause the run and notify people when no message to a target succeeded for so long; "
         'default: 86400 (24 hours); "off": never',
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""How notifications are told on a console."""
+"""Texts of the notification commands."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from reprocessing.store.notifications.routes import Route
 
 
 def variable(destination: str) -> str:
-    """The variable of the environment that has a destination's URL."""
+    """Return the name of the environment variable that holds a destination's URL."""
     return f"REDRIVE_NOTIFY_{destination.upper().replace('-', '_')}"
 
 
 def told(route: Route) -> str:
-    """What goes to a destination, in one line."""
-    events = ", ".join(kind.value for kind in route.kinds) or "every event"
-    dlqs = f"of {', '.join(route.dlqs)}" if route.dlqs else "of every DLQ, and of the service as a whole"
+    """Return which events go to a destination, in one line."""
+    events = ", ".join(kind.value for kind in route.kinds) or "all events"
+    dlqs = f"for DLQ {', '.join(route.dlqs)}" if route.dlqs else "for all DLQs and the service itself"
     return f"{route.destination}: {events}, {dlqs}"
 
 
 def as_json(route: Route) -> dict[str, Any]:
-    """A route for a program; no event, or no DLQ, is every one."""
+    """Return a route as JSON values; an empty list means all events, or all DLQs."""
     return {"destination": route.destination, "events": [kind.value for kind in route.kinds], "dlqs": list(route.dlqs)}
 
 
 def without_url(destination: str, known: Mapping[str, Destination]) -> str:
-    """That this process has no URL for a destination; empty where it has one."""
+    """Return a warning if this process has no URL for a destination, else an empty text."""
     if destination in known:
         return ""
     there_are = f"It has: {', '.join(sorted(known))}." if known else "It has none."
@@ -39,9 +39,9 @@ def without_url(destination: str, known: Mapping[str, Destination]) -> str:
 
 
 def unheard(kinds: Collection[EventKind]) -> str:
-    """Which events reach nobody, or not from everywhere."""
+    """Return a warning that names the events which no destination gets for all DLQs, else an empty text."""
     if not kinds:
         return ""
     if len(kinds) == len(EventKind):
-        return "No destination takes the events of every DLQ and of the service as a whole."
-    return f"No destination takes these events from everywhere: {', '.join(kind.value for kind in kinds)}."
+        return "No destination gets the events of all DLQs and of the service itself."
+    return f"No destination gets these events for all DLQs: {', '.join(kind.value for kind in kinds)}."

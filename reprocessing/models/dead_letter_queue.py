@@ -228,8 +228,8 @@ class NamedOrigins(models.Manager["Origin"]):
 class Origin(models.Model):
     """What letters of a dlq died in, a queue or what else did not take them, and where they go back to.
 
-    `removed_at`: a person took it away; its row stays for the history of its letters. `objects`, and a dlq's `origins`,
-    are the others alone; `every` has all.
+    `removed_at`: when a person removed it; its row stays for the history of its letters. `objects`, and a dlq's
+    `origins`, leave out removed rows; `every` has all.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="origins")

@@ -77,7 +77,7 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
                  || coalesce('; it died in ' || nullif(p.system ->> 'DeadLetterQueueSourceArn', ''),
                              '; ' || nullif(l.detail, ''), '')
             WHEN t.id IS NULL AND o.removed_at IS NOT NULL AND %(need_lane)b::bool
-            THEN 'what it died in was taken away; name it again: manage.py add_dlq ' || d.name || ' --origin '
+            THEN 'its origin was removed; add it again: manage.py add_dlq ' || d.name || ' --origin '
                  || o.arn || ' --confirm'
             WHEN t.fifo AND NOT coalesce(p.system ? 'MessageGroupId', false)
             THEN 'the other target is FIFO, and the letter has no message group to be ordered by there'

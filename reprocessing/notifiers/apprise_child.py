@@ -1,7 +1,7 @@
-"""The program of the process that Apprise runs in: one request on standard input, one answer on standard output.
+"""The child process that runs Apprise: reads one request on standard input, writes one answer to standard output.
 
-It knows nothing of the service: its environment has neither the database's password nor AWS's keys. What Apprise logs
-holds URLs and answers, so that of all of it a status or an error's number is kept, and nothing else.
+Its environment holds neither the database's password nor AWS's keys. Apprise's log holds URLs and answers, so only an
+HTTP status or an error number is kept from it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-_STARTING: Final = 10  #: seconds beside its time, after which the process ends itself, should its parent be gone
+_STARTING: Final = 10  #: further seconds, after which the process ends itself if its parent is gone
 _STATUS: Final = re.compile(r"(?:\berror=|Exception: \()([1-5][0-9]{2})\b")
 _ERRNO: Final = re.compile(r"\[Errno (-?[0-9]{1,3})\]")
 _TOO_LATE: Final = re.compile(r"(?i)timed out|did not finish within")
@@ -26,17 +26,17 @@ def main() -> None:
     """Answer the request."""
     answers = os.fdopen(os.dup(1), "w")
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # whatever a plugin prints
+    os.dup2(nowhere, 1)  # discards what a plugin prints
     os.dup2(nowhere, 2)
     asked = json.loads(sys.stdin.read())
     signal.alarm(int(asked["seconds"]) + _STARTING)
     try:
         answer = {"why": _check(asked) if asked["check"] else _send(asked)}
-    except Exception as error:  # noqa: BLE001  a plugin's fault is told by its name, and no traceback
+    except Exception as error:  # noqa: BLE001  only the name of a plugin's error is reported
         answer = {"why": f"Apprise failed: {type(error).__name__}"}
     answers.write(json.dumps(answer))
     answers.flush()
-    os._exit(0)  # a thread of Apprise that still waits keeps nobody
+    os._exit(0)  # does not wait for threads of Apprise
 
 
 def _service(asked: dict[str, Any]) -> Any:  # noqa: ANN401  # a plugin of Apprise, which has no stubs
@@ -57,15 +57,15 @@ def _check(asked: dict[str, Any]) -> str:
 
 
 def _send(asked: dict[str, Any]) -> str:
-    """Why it was not sent; empty where it was."""
+    """Send the text; return why it was not sent, empty if it was."""
     import apprise  # noqa: PLC0415  # as above
 
     service = _service(asked)
     if service is None:
         return "Apprise cannot read its URL"
     if "overflow=" not in asked["url"]:
-        service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service that takes less refuses all of it
-    logging.getLogger("apprise").setLevel(logging.DEBUG)  # what failed is not in the warnings
+        service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service with a lower limit refuses the text
+    logging.getLogger("apprise").setLevel(logging.DEBUG)  # reasons of failures are not logged as warnings
     everything = apprise.Apprise()
     everything.add(service)
     result = everything.notify(
@@ -80,12 +80,12 @@ def _send(asked: dict[str, Any]) -> str:
 
 
 def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # as above
-    """Not what was sent: that is logged, too."""
+    """Return whether a log entry is about a failure; other entries may hold the text."""
     return entry.level in {"WARNING", "ERROR"} or entry.message.startswith(("Socket Exception", "SMTP"))
 
 
 def _why(messages: Iterable[str]) -> str:
-    """What went wrong, by a number that was logged; the messages themselves may hold secrets and are dropped."""
+    """Return the reason, from a number in the log. The log entries themselves may hold secrets, and are dropped."""
     said = "\n".join(messages)
     if found := _STATUS.search(said):
         return f"it answered {found[1]}"

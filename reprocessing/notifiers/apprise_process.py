@@ -1,7 +1,7 @@
-"""Have Apprise send a text, in a process that is killed when its time is over.
+"""Send a text with Apprise, in a child process that is killed after a timeout.
 
-Apprise loads two hundred modules, logs what it sends, and bounds its waits service by service. In a process of its own
-it costs no worker memory, writes to no log, and hangs nobody (docs/adr/0034).
+Apprise loads two hundred modules, logs what it sends, and has a different time limit for each service. In a process of
+its own it costs a worker no memory, writes no logs, and blocks no task (docs/adr/0034).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from reprocessing.domain.notifications.destination import AppriseService
 from reprocessing.domain.notifications.text import Text
 
 _PROGRAM: Final = Path(__file__).with_name("apprise_child.py")
-#: Seconds beside those of the sending, in which Python and Apprise start.
+#: Further seconds, in which Python and Apprise start.
 _STARTING: Final = 10.0
-#: What of the environment the process gets: proxies, certificates and places of programs. No secret of the service.
+#: Environment variables that the process gets: proxies, certificates, PATH and locale. No secret of the service.
 _PASSED_ON: Final = (
     "PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -28,12 +28,12 @@ _PASSED_ON: Final = (
 
 
 def send(service: AppriseService, text: Text, *, seconds: float) -> Delivery:
-    """Send a text; never raises for what the destination, or Apprise, does.
+    """Send a text. Failures of the destination, or of Apprise, are returned, not raised.
 
     Args:
-        service: where to.
-        text: what.
-        seconds: how long the service may take.
+        service: the destination.
+        text: the text.
+        seconds: how long the destination may take.
     """
     why = _ask(
         {"url": service.url, "title": text.title, "body": text.body, "tone": text.tone.value, "check": False}, seconds
@@ -42,12 +42,12 @@ def send(service: AppriseService, text: Text, *, seconds: float) -> Delivery:
 
 
 def problem(service: AppriseService, *, seconds: float) -> str:
-    """What is wrong with the URL, as far as Apprise sees without sending; empty where it can read it."""
+    """Return what Apprise finds wrong with the URL, without sending; empty if it can read it."""
     return _ask({"url": service.url, "check": True}, seconds)
 
 
 def _ask(request: dict[str, Any], seconds: float) -> str:
-    """The answer's reason; empty where all is well."""
+    """Run the child process; return why it failed, empty if it succeeded."""
     asked = json.dumps(request | {"seconds": seconds})
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     try:

@@ -1,1 +1,1 @@
-"""The SQL that decides: named statements, each a set of rows at a time."""
+"""SQL statements and the functions that run them, by subject. Each statement handles a set of rows."""

@@ -334,7 +334,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(name: str, value: str) -> N
 )
 def test_the_old_name_of_the_outbound_hosts_is_refused_with_the_line_to_set(hosts: str, line: str) -> None:
     assert problems({**COMPLETE, "REDRIVE_HEALTH_HOSTS": hosts}) == [
-        f"REDRIVE_HEALTH_HOSTS is called REDRIVE_OUTBOUND_HOSTS now, since targets need it, too. Set instead: {line}"
+        f"REDRIVE_HEALTH_HOSTS is now called REDRIVE_OUTBOUND_HOSTS, because targets use it too. Set instead: {line}"
     ]
 
 

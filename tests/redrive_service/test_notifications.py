@@ -38,8 +38,8 @@ def test_each_variable_is_a_destination_by_its_name() -> None:
         ({"REDRIVE_NOTIFY_": URL}, "REDRIVE_NOTIFY_ names no destination"),
         ({"REDRIVE_ALERT_PARKED_COUNT": "many"}, "REDRIVE_ALERT_PARKED_COUNT must be a whole number from 1 to"),
         ({"REDRIVE_ALERT_PARKED_AGE": "1"}, "REDRIVE_ALERT_PARKED_AGE must be a whole number of seconds from 60 to"),
-        ({"REDRIVE_PUBLIC_URL": "redrive.example.com"}, "REDRIVE_PUBLIC_URL is no URL of a host alone"),
-        ({"REDRIVE_PUBLIC_URL": "https://redrive.example.com/admin"}, "REDRIVE_PUBLIC_URL is no URL of a host alone"),
+        ({"REDRIVE_PUBLIC_URL": "redrive.example.com"}, "REDRIVE_PUBLIC_URL must be a URL without a path"),
+        ({"REDRIVE_PUBLIC_URL": "https://redrive.example.com/admin"}, "REDRIVE_PUBLIC_URL must be a URL without a"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_cure(variables: dict[str, str], why: str) -> None:
@@ -47,7 +47,7 @@ def test_what_cannot_be_used_is_named_with_its_cure(variables: dict[str, str], w
 
 
 def test_a_destination_takes_the_address_of_the_admin() -> None:
-    assert "REDRIVE_PUBLIC_URL is not set, and notifications have destinations" in refusal(REDRIVE_NOTIFY_OPS=URL)
+    assert "REDRIVE_PUBLIC_URL is not set, but a notification destination is." in refusal(REDRIVE_NOTIFY_OPS=URL)
 
 
 def test_thresholds_are_read() -> None:

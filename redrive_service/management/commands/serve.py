@@ -1,4 +1,4 @@
-"""`manage.py serve`: the web server of production."""
+"""`manage.py serve`: run the web server for production."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_THREADS = 128
 
 
 class Command(BaseCommand):
-    """Serves the admin and `/reports`, and health checks on an address of their own."""
+    """Serves the admin and `/reports`, and health checks on a second address."""
 
-    help = "Serves the admin and /reports, and answers health checks at a second address, until SIGTERM or Ctrl-C."
+    help = "Serves the admin and /reports, and health checks on a second address, until SIGTERM or Ctrl-C."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -28,12 +28,12 @@ class Command(BaseCommand):
         )  # fmt: skip
         parser.add_argument(
             "--health", type=address, default="127.0.0.1:8001", metavar="HOST:PORT",
-            help="where /healthz, /readyz, /health/work and /metrics are answered, with threads of their own "
+            help="where /healthz, /readyz, /health/work and /metrics are answered, by separate threads "
             "(default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
             "--threads", type=threads, default=8, metavar="N",
-            help="requests for pages that are answered at the same time; each has a connection to PostgreSQL "
+            help="how many page requests are answered at the same time; each uses a connection to PostgreSQL "
             "(default: %(default)s)",
         )  # fmt: skip
 
@@ -53,28 +53,28 @@ def _listen(at: Address, *, option: str, **how: Any) -> Server:
     except OSError as error:
         raise CommandError(
             f"Nothing can listen at {at}: {error.strerror or error}. "
-            f"End the process that listens there, or name another address: {option} HOST:PORT."
+            f"Stop the process that listens there, or choose another address: {option} HOST:PORT."
         ) from error
 
 
 def address(text: str) -> Address:
-    """The address that was typed.
+    """Return the address that was typed.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the text is not an address.
     """
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or int(port) > _HIGHEST_PORT:
-        raise ArgumentTypeError(f"{text} is no address. Type HOST:PORT, for instance 0.0.0.0:8000 or [::]:8000.")
+        raise ArgumentTypeError(f"{text} is not an address. Type HOST:PORT, such as 0.0.0.0:8000 or [::]:8000.")
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
 def threads(text: str) -> int:
-    """The number of threads that was typed.
+    """Return the number of threads that was typed.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the text is not such a number.
     """
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
-        raise ArgumentTypeError(f"{text} is no number of threads: type one from 1 to {_MOST_THREADS}.")
+        raise ArgumentTypeError(f"{text} is not a number of threads. Type a number from 1 to {_MOST_THREADS}.")
     return int(text)

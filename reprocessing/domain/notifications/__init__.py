@@ -1,1 +1,1 @@
-"""What a person is told of: events, thresholds, destinations, limits and texts."""
+"""Notifications: events, thresholds, destinations, limits and texts."""

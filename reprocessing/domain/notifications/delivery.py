@@ -1,4 +1,4 @@
-"""What became of one text to one destination."""
+"""The result of sending one text to one destination."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The destination took it."""
+    """The destination accepted the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It was not taken, or nobody knows. `why`: in words that show nothing of the URL or the answer."""
+    """The text was not accepted, or the result is not known. `why` shows nothing of the URL or the answer."""
 
     why: str
 

@@ -1,4 +1,4 @@
-"""Where notifications go: what a URL of the environment says, and refusals that show nothing of it."""
+"""Destinations of notifications: read a URL of the environment, and refuse it without showing any of it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _WEBHOOK: Final = "webhook+"
 _SECRET: Final = "secret="  # noqa: S105 - what is before a secret's name
 _SNS: Final = "sns:"
 
-#: What Apprise is asked to do: services that people are reached by, over the network. None of those that run a
-#: program, speak to the desktop or to syslog, read or write files, or post to a URL without a signature
-#: (json://, xml://, form://: `webhook+https://` does that, signed).
+#: Allowed schemas of Apprise: services that reach people over the network. Not allowed: schemas that run a program, use
+#: the desktop or syslog, read or write files, or post without a signature (json://, xml://, form://; use
+#: `webhook+https://`, which signs).
 SCHEMAS: Final = frozenset((
     "apprise", "apprises", "azure", "bark", "barks", "betterstack", "brevo", "discord", "feishu", "firehydrant",
     "flock", "gchat", "goalert", "goalerts", "gotify", "gotifys", "guilded", "ilert", "incidentio", "jira", "join",
@@ -44,25 +44,25 @@ class AppriseService:
 
     @property
     def kind(self) -> str:
-        """What people may be told of it."""
+        """Return a description that may be shown: it holds no secret."""
         return f"{self.schema}://, by Apprise"
 
 
 @dataclass(frozen=True, slots=True)
 class SnsTopic:
-    """An SNS topic; its subscribers are AWS's business."""
+    """An SNS topic. Its subscribers are configured in AWS."""
 
     arn: str = field(repr=False)
 
     @property
     def kind(self) -> str:
-        """What people may be told of it."""
+        """Return a description that may be shown: it holds no secret."""
         return "an SNS topic"
 
 
 @dataclass(frozen=True, slots=True)
 class SignedWebhook:
-    """An HTTP endpoint that is sent signed JSON. `secret`: the name of the secret that signs; `key`: its bytes."""
+    """An HTTP endpoint that gets signed JSON. `secret`: the name of the secret that signs; `key`: its bytes."""
 
     url: str = field(repr=False)
     secret: str
@@ -71,7 +71,7 @@ class SignedWebhook:
 
     @property
     def kind(self) -> str:
-        """What people may be told of it."""
+        """Return a description that may be shown: it holds no secret."""
         return "a signed webhook"
 
 
@@ -80,23 +80,23 @@ Destination = AppriseService | SnsTopic | SignedWebhook
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A destination that cannot be used, in words that show nothing of its URL."""
+    """Why a destination cannot be used. `why` shows nothing of its URL."""
 
     why: str
 
 
 def is_name(name: str) -> bool:
-    """Whether a destination can have this name: lower case, digits and hyphens, as in team-a."""
+    """Return whether a destination can have this name: lower case, digits and hyphens, as in team-a."""
     return len(name) <= LONGEST_NAME and bool(_NAME.fullmatch(name))
 
 
 def read_destination(url: str, keys: Mapping[str, bytes], inside: AllowList) -> Destination | Unusable:
-    """What a URL says.
+    """Return the destination that a URL describes, or why it cannot be used.
 
     Args:
         url: sns:ARN, webhook+https://HOST/PATH#secret=NAME, or a URL of Apprise: mailto://…, slack://…
-        keys: the bytes of each secret that there is, by its name.
-        inside: what webhooks may be posted to beside their own host, where that has no public address.
+        keys: the bytes of each secret, by its name.
+        inside: listed hosts and networks, for webhooks whose host has no public address.
     """
     if not url.isprintable() or " " in url or len(url) > _LONGEST_URL:
         return Unusable(f"it holds a blank or an invisible character, or is longer than {_LONGEST_URL:,} characters")
@@ -126,7 +126,7 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
     url, _, fragment = text.partition("#")
     secret = fragment.removeprefix(_SECRET)
     if not fragment.startswith(_SECRET) or not secret:
-        return Unusable("it does not say what signs it; end it with #secret=NAME, a name of REDRIVE_SECRETS")
+        return Unusable("it names no secret that signs it; end it with #secret=NAME, a name of REDRIVE_SECRETS")
     if secret not in keys:
         return Unusable("the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there")
     allowed = _allowed(url, inside)
@@ -139,7 +139,7 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
 
 
 def _allowed(url: str, inside: AllowList) -> AllowList | Denied:
-    """Its own host, because the environment names it; and the networks that the service may reach inside."""
+    """Allow the webhook's own host, because the environment names it, and the listed hosts and networks."""
     authority = re.sub(r"(?i)^https?://", "", url).partition("/")[0].partition("?")[0]
     found = endpoint.allow_list([authority])
     if isinstance(found, Denied):

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: Notes that are taken within the time over which growth is looked for.
+#: How many notes are taken within the time for which a DLQ has to grow.
 NOTES: Final = 12
-#: Messages, and the share of what was there before, by which a DLQ has to grow to be called growing.
+#: A DLQ is growing if it grew by so many messages, and by this share of its first backlog.
 LEAST, SHARE = 10, 0.1
-#: Of all steps that go up or down, the share that has to go up: a DLQ that fills and is emptied is not growing.
+#: The share of changes between two notes that has to be upward: a DLQ that fills and is emptied again is not growing.
 UPWARD: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class DlqNote:
-    """What a DLQ was at one moment.
+    """The counts of a DLQ at one moment.
 
     Attributes:
-        seconds_ago: when that was.
-        uncaptured: messages that lay in SQS alone.
-        captured: messages that were ever captured.
-        unfinished: captured messages that had not come to an end.
+        seconds_ago: how long ago that was.
+        uncaptured: messages that were only in SQS.
+        captured: messages that were captured until then.
+        unfinished: captured messages that were not finished.
     """
 
     seconds_ago: float
@@ -33,7 +33,7 @@ class DlqNote:
 
     @property
     def backlog(self) -> int:
-        """Messages that had not come to an end."""
+        """Messages that were not finished."""
         return self.uncaptured + self.unfinished
 
 
@@ -48,12 +48,12 @@ class Growth:
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | None:
-    """Return by how much a DLQ grew; None: it did not, or the notes do not reach back so far.
+    """Return by how much a DLQ grew; None: it did not grow, or the notes do not reach back far enough.
 
     Args:
         notes: of one DLQ, the oldest first; older ones than `within` are not looked at.
         within: seconds over which it has to have grown.
-        is_open: it was growing before: then it is growing until its backlog is no larger than half of that time ago.
+        is_open: it was growing before. Then it is growing while its backlog is larger than `within / 2` seconds ago.
     """
     seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
     if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):

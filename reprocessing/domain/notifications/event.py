@@ -1,4 +1,4 @@
-"""Events that a person is told of, and which facts each of them carries: ids, counts, names and times, no payload."""
+"""Events that people are notified of, and the facts of each: ids, counts, names and times, no payload."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 from reprocessing.domain.glyphs import visible
 
-#: Characters of a fact that is a text; what is longer is cut.
+#: Most characters of a text fact; a longer one is cut.
 LONGEST_FACT: Final = 300
 _LONGEST_SUBJECT: Final = 200
 
 
 class EventKind(StrEnum):
-    """What happened. A condition lasts until it is concluded; a moment is over when it is told."""
+    """What happened. A condition lasts until it is concluded. A moment is over as soon as it is announced."""
 
     BREAKER_OPEN = "breaker_open"
     RUN_STOPPED = "run_stopped"
@@ -35,7 +35,7 @@ class EventKind(StrEnum):
 
     @property
     def is_moment(self) -> bool:
-        """It is over when it is told: nobody concludes it."""
+        """Whether the event has no duration, and so is never concluded."""
         return self in _MOMENTS
 
 
@@ -43,7 +43,7 @@ _MOMENTS: Final = frozenset(
     {EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED},
 )
 
-#: The facts that the text of each kind needs, and those that it can use where they are known.
+#: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
 #: duration. `why`, `finding`: a sentence of the service's own. `..._id`: what the admin's page has in its address.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
@@ -74,9 +74,10 @@ class Event:
 
     Attributes:
         kind: what happened.
-        subject: of what, such as "breaker:12", "dlq:3" or "run:7". One incident is open for each kind and subject.
-        facts: what the text says; see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text
-            that may hold one of these.
+        subject: what it is about, such as "breaker:12", "dlq:3" or "run:7". At most one incident is open for each kind
+            and subject.
+        facts: the values in the text; see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error
+            text that may hold one of these.
         dlq_id: the DLQ that it is about; None: it is about a target, or about the whole service.
 
     Raises:
@@ -99,7 +100,7 @@ class Event:
 
     @property
     def shown_facts(self) -> dict[str, str | int | float]:
-        """The facts as they are kept: texts in one line, without characters that deceive, and cut."""
+        """The facts as they are stored: each text on one line, cut, and with invisible characters made visible."""
         return {name: _line(fact) if isinstance(fact, str) else fact for name, fact in self.facts.items()}
 
 

@@ -7,10 +7,10 @@ def seconds_left(*, waited: float, retention: float, within: float) -> float | N
     """Return the most seconds until SQS deletes the first message; None: there is more time than `within`.
 
     Args:
-        waited: for how long messages have lain in the DLQ without a moment in which there was none. The oldest may be
-            older: in a standard queue its time began when it was first sent.
+        waited: seconds for which there have always been uncaptured messages in the DLQ. The oldest may be older: in a
+            standard queue its retention began when it was first sent to the source queue.
         retention: seconds for which the DLQ keeps a message.
-        within: seconds before that a person is told.
+        within: people are notified when fewer seconds than this are left.
     """
     left = retention - waited
     return max(left, 0.0) if left <= within else None

@@ -1,8 +1,8 @@
-"""Decide whether beat, or the workers, are silent: from signs that change while they live, and no clock but one's own.
+"""Decide whether beat, or the workers, are silent, without comparing clocks of different hosts.
 
-Beat counts its ticks in PostgreSQL, and a worker notes there that it consumed one. Whoever watches asks for both now
-and then, and adds up the time in which a sign did not change. A process that has only just begun to watch knows
-nothing yet, so that a restart of the whole service alarms nobody.
+Beat counts its ticks in PostgreSQL, and a worker notes there that it consumed a tick. Each watcher reads both signs
+every few seconds, and adds up the time in which a sign did not change. A watcher that has just started does not know
+yet, so a restart of the whole service raises no alarm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """How many ticks beat has counted, and when a worker consumed one last; None: never."""
+    """How many ticks beat has counted, and when a worker last consumed a tick; None: never."""
 
     ticks: int | None
     consumed_at: datetime | None
@@ -25,9 +25,9 @@ class Watched:
 
     Attributes:
         signs: as they were last seen.
-        beat_silent: seconds for which beat has counted no tick; None: its sign has not changed since the watch began.
-        workers_silent: the same of workers.
-        watched: seconds for which has been watched without a gap.
+        beat_silent: seconds since beat last counted a tick; None: no tick has been seen since the watch began.
+        workers_silent: the same for workers.
+        watched: seconds since the watch began, without gaps.
     """
 
     signs: Signs
@@ -51,7 +51,7 @@ def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: floa
         before: what was known after the last look; None: this is the first.
         signs: as they are now.
         elapsed: seconds since the last look.
-        longest: seconds that count at the most: a machine that was suspended has watched nothing meanwhile.
+        longest: most seconds that count for one look: a host that was suspended watched nothing meanwhile.
     """
     if before is None:
         return Watched(signs)
@@ -67,7 +67,7 @@ def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: floa
 
 
 def silence(watched: Watched, *, silent_for: float) -> Silence:
-    """Return who is silent for so many seconds. Where beat is silent nobody knows of the workers."""
+    """Return who has been silent for `silent_for` seconds. While beat is silent, nothing is known about the workers."""
     beat = _is_silent(watched.beat_silent, watched.watched, silent_for)
     workers = None if beat else _is_silent(watched.workers_silent, watched.watched, silent_for)
     return Silence(beat, workers if workers is False or beat is False else None)
@@ -78,7 +78,7 @@ def _longer(silent: float | None, step: float) -> float | None:
 
 
 def _is_silent(silent: float | None, watched: float, silent_for: float) -> bool | None:
-    """A sign that has not changed since the watch began is as old as the watch, at the least."""
+    """A sign that has not changed since the watch began is at least as old as the watch."""
     if silent is None:
         return True if watched >= silent_for else None
     return silent >= silent_for

@@ -1,13 +1,13 @@
-"""Decide whether a condition holds, so that a value near its threshold does not open and close it again and again."""
+"""Decide whether a condition holds. A value near its threshold does not open and close it again and again."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: The share of its threshold below which a value has to fall before an open condition is over.
+#: An open condition ends when its value falls below this share of the threshold.
 BACK: Final = 0.75
 
 
 def holds(value: float, threshold: float, *, is_open: bool) -> bool:
-    """Return whether a condition holds: from its threshold on, and once it is open, down to a share of it."""
+    """Return whether a condition holds: at `threshold` or above, or once it is open, at `BACK` of it or above."""
     return value >= (threshold * BACK if is_open else threshold)

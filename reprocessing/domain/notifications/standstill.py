@@ -1,4 +1,4 @@
-"""Say why a run stands still, in a sentence that quotes no message."""
+"""Return why a run does not progress, in a sentence that quotes no message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Standstill(StrEnum):
-    """What a run waits for though nobody stopped it."""
+    """Why a run that nobody stopped does not progress."""
 
     NOT_CONSUMED = "not_consumed"
     UNHEALTHY = "unhealthy"
@@ -16,13 +16,13 @@ class Standstill(StrEnum):
 
 
 _WHY: Final = {
-    Standstill.NOT_CONSUMED: "Nobody seems to consume {target}: it has not been seen empty, so no outcome is known.",
-    Standstill.UNHEALTHY: "The health checks of {target} do not say that it is healthy.",
-    Standstill.RATE_UNKNOWN: "Redis does not answer, so the rate of {target} is not known.",
-    Standstill.NOT_TAKEN: "No worker takes messages that may be sent to {target}.",
+    Standstill.NOT_CONSUMED: "The consumer of {target} may be stopped: the queue was never seen empty.",
+    Standstill.UNHEALTHY: "A health check of {target} is not healthy, or its result is not known.",
+    Standstill.RATE_UNKNOWN: "Redis does not answer, so the rate limit of {target} cannot be checked.",
+    Standstill.NOT_TAKEN: "No worker sends the messages that are due for {target}.",
 }
 
 
 def why(standstill: Standstill, target: str) -> str:
-    """Return the sentence; `target` is a name."""
+    """Return the sentence for a target of this name."""
     return _WHY[standstill].format(target=target)

@@ -1,4 +1,4 @@
-"""What an incident is about: one is open for each kind of event and subject."""
+"""Subjects of incidents. At most one incident is open for each kind of event and subject."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def of_workers(queue: str) -> str:
 
 
 def of_finding(part: str) -> str:
-    """Return the subject of what the doctor finds at one part of the service: a server's name, or a DLQ's."""
+    """Return the subject of findings of redrive_doctor about one part: a server's name, or a DLQ's."""
     return f"doctor:{part}"

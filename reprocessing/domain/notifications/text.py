@@ -1,4 +1,4 @@
-"""The text of one notification: everything that is owed to a destination, grouped, in few lines, without a payload."""
+"""Write the text of one notification: all pending incidents of a destination, grouped, without a payload."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Final
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.wording import DASHBOARD, WORDING, Page, Wording
 
-#: Characters of a text: the smallest service of the usual kind takes 2,000 at a time.
+#: Most characters of a text: some chats accept only 2,000 at a time.
 LONGEST_BODY: Final = 1_900
 LONGEST_TITLE: Final = 100
-#: Incidents of one kind that are told one by one; the rest is counted.
+#: Incidents of one kind that are listed; the rest is counted.
 EXAMPLES: Final = 3
 
 Facts = Mapping[str, str | int | float]
-#: The address of a page of the admin, with the id of a row where it is one row's; empty where none can be given.
+#: Takes a page's model and the id of a row (empty: the list of all rows); returns the address, empty if none is known.
 Link = Callable[[str, str], str]
 
 
 class Stage(StrEnum):
-    """Which part of an incident is told. In this order of urgency."""
+    """Which part of an incident a notification is about, the most urgent first."""
 
     OPENED = "opened"
     REMINDED = "reminded"
@@ -32,7 +32,7 @@ class Stage(StrEnum):
 
 
 class Tone(StrEnum):
-    """How bad it is; Apprise's words."""
+    """How bad it is, as Apprise's notify types."""
 
     FAILURE = "failure"
     WARNING = "warning"
@@ -86,7 +86,7 @@ _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 
 
 def compose(sections: Sequence[Section], *, place: str, link: Link) -> Text:
-    """One text of all sections, the worst first.
+    """Return one text for all sections, the worst first.
 
     Args:
         sections: at least one, each with at least one example.
@@ -108,11 +108,11 @@ def compose(sections: Sequence[Section], *, place: str, link: Link) -> Text:
 
 
 def trial_text(place: str, destination: str, link: Link) -> Text:
-    """What `test_notification` sends."""
+    """Return the text that `test_notification` sends."""
     address = link("", "")
     body = (
         f"This is a test of the destination {destination}. Nothing has happened.\n"
-        "What the service does: it has sent this text because a person asked for it.\n"
+        "What the service does: it has sent this test because a person ran test_notification.\n"
         "What you can do: nothing. Notifications of this service arrive here."
     )
     title = f"[{place}] Test notification" if place else "Test notification"
@@ -120,7 +120,7 @@ def trial_text(place: str, destination: str, link: Link) -> Text:
 
 
 def duration(seconds: float) -> str:
-    """A duration in the unit that fits: 40 s, 12 min, 5 h, 3 days."""
+    """Return a duration in a suitable unit: 40 s, 12 min, 5 h, 3 days."""
     for limit, unit, name in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
         if seconds < limit:
             return f"{seconds / unit:.0f} {name}"
@@ -132,7 +132,7 @@ def _section(section: Section, link: Link) -> str:
     first = section.examples[0]
     lines: list[str] = []
     if section.many > len(section.examples) or section.many > 1:
-        lines.append(f"{section.many:,} {wording.many}" + (", over now:" if section.stage is Stage.ENDED else ":"))
+        lines.append(f"{section.many:,} {wording.many}" + (", ended:" if section.stage is Stage.ENDED else ":"))
     for told in section.examples[:EXAMPLES]:
         lines += _incident(section, told, wording)
     if section.many > EXAMPLES:
@@ -188,7 +188,7 @@ def _names(sentence: str) -> set[str]:
 
 
 def _filled(sentence: str, facts: Facts) -> str:
-    """The sentence with its facts; the values are not read as sentences themselves."""
+    """Return the sentence with its facts filled in. Braces in a fact are left as they are."""
     return sentence.format_map({name: _shown(name, fact) for name, fact in facts.items()})
 
 

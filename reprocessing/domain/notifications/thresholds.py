@@ -1,4 +1,4 @@
-"""From when on a condition that is looked for is told; they hold for every DLQ and every destination."""
+"""Thresholds from which people are notified of a condition; the same for every DLQ and destination."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """When a person is told.
+    """When people are notified.
 
     Attributes:
         parked_count: parked messages of one DLQ.
         parked_age: how long the oldest parked message of a DLQ has waited.
-        expires_within: how soon the first message that still lies in SQS alone is deleted by SQS.
+        expires_within: how soon SQS deletes the first message that is not captured.
         growing_for: for how long more messages arrived in a DLQ than left it.
         silent_for: how long beat, or the workers of one of the service's queues, gave no sign of life.
-        stalled_for: how long nothing of a running run moved.
+        stalled_for: how long a running run did not progress.
     """
 
     parked_count: int = 100

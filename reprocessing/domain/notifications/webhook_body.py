@@ -1,4 +1,4 @@
-"""The JSON that a signed webhook is sent: the text, and the incidents as values."""
+"""The JSON body of a signed webhook: the text, and the incidents as values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 
 def webhook_body(text: Text, sections: Sequence[Section], *, place: str, destination: str) -> bytes:
-    """The body; of each section `count` says how many incidents there are, and `incidents` has the newest of them."""
+    """Return the body. In each section `count` is the number of incidents, and `incidents` has the newest of them."""
     said = {
         "version": VERSION,
         "place": place,

@@ -1,6 +1,6 @@
-"""What is said of each kind of event: what happened, what the service does about it, and what a person can do.
+"""The texts of each kind of event: what happened, what the service does about it, and what a person can do.
 
-Names in braces are facts (`event.FACTS`). A sentence of `more` is said where all of its facts are known.
+Names in braces are facts (`event.FACTS`). A sentence of `more` is left out unless all of its facts are known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reprocessing.domain.notifications.event import EventKind
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the admin: of the row whose id is the fact `row`, or the list of all of them where there is no fact."""
+    """A page of the admin: the page of the row whose id is the fact `row`, or without `row` the list of all rows."""
 
     model: str
     row: str = ""
@@ -26,12 +26,13 @@ DASHBOARD: Final = Page("")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What is said of one kind of event.
+    """The texts of one kind of event.
 
     Attributes:
         opened: what happened.
-        many: the same of several, in a few words.
-        over: what is so when it is over; empty for moments.
+        many: a plural noun for several incidents, in a few words.
+        over: the headline when the condition has ended; empty for moments.
+        more: sentences with further facts.
         service: what the service does about it.
         person: what a person can do, with the command.
         page: where the admin shows it.
@@ -54,19 +55,20 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         opened="Circuit breaker open: {target}",
         many="circuit breakers open",
         over="Circuit breaker closed: {target}",
-        more=("Reason: {why}.", "Messages that wait: {messages}."),
-        service="It sends nothing to this target. After each cooldown it sends one message as a canary, and goes on"
-        " when the canary goes well.",
-        person="Check the target and its consumer. To close the breaker by hand, open its page in the admin.",
+        more=("Reason: {why}.", "Waiting messages: {messages}."),
+        service="It sends nothing to this target. After each cooldown it sends one message as a canary, and closes"
+        " the breaker when canaries succeed.",
+        person="Check the target and its consumer. To close the breaker now: manage.py reset_breaker DLQ"
+        ' --target "{target}" --reason WHY --confirm',
         page=Page("breaker", "breaker_id"),
     ),
     EventKind.RUN_STOPPED: Wording(
         opened="Run paused: {run}, DLQ {dlq}",
         many="runs paused",
-        over="Run goes on or has ended: {run}, DLQ {dlq}",
-        more=("Reason: {why}.", "By: {by}.", "Messages that wait: {messages}."),
+        over="Run resumed or ended: {run}, DLQ {dlq}",
+        more=("Reason: {why}.", "By: {by}.", "Waiting messages: {messages}."),
         service="It sends nothing more of this run until a person resumes the run.",
-        person="Mend the cause, then run: manage.py resume_run {run} --reason WHY --confirm",
+        person="Fix the cause, then run: manage.py resume_run {run} --reason WHY --confirm",
         page=_RUN,
     ),
     EventKind.RUN_FINISHED: Wording(
@@ -88,9 +90,9 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     EventKind.RUN_STALLED: Wording(
         opened="Run does not progress: {run}, DLQ {dlq}",
         many="runs that do not progress",
-        over="Run progresses again: {run}, DLQ {dlq}",
-        more=("Reason: {why}.", "For: {seconds}.", "Messages that wait: {messages}."),
-        service="It keeps trying. The run goes on by itself when the cause is gone.",
+        over="Run progresses again, or has ended: {run}, DLQ {dlq}",
+        more=("Reason: {why}.", "For: {seconds}.", "Waiting messages: {messages}."),
+        service="It keeps trying. The run goes on by itself after the cause is gone.",
         person="Run: manage.py redrive_status {dlq}",
         page=_RUN,
     ),
@@ -100,7 +102,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         over="",
         more=("Messages: {messages}.",),
         service="It groups messages that failed for the same reason, and goes on with the others.",
-        person="Look at the group in the admin. Mend the consumer, then redrive the group's messages.",
+        person="Look at the group in the admin. Fix the consumer, then redrive the group's messages.",
         page=Page("lettergroup", "group_id"),
     ),
     EventKind.FAILURE_GROUP_REOPENED: Wording(
@@ -115,7 +117,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     EventKind.PARKED_MANY: Wording(
         opened="Many parked messages: {messages} in DLQ {dlq}",
         many="DLQs with many parked messages",
-        over="Few parked messages again: DLQ {dlq}",
+        over="Fewer parked messages again: DLQ {dlq}",
         more=("Threshold: {threshold}.", "The oldest has waited for {seconds}."),
         service="It keeps parked messages until a person decides. They block no other message, unless the DLQ is set to"
         " hold a key behind a parked message.",
@@ -124,40 +126,40 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         page=_PARKED,
     ),
     EventKind.PARKED_OLD: Wording(
-        opened="Parked messages wait for long: DLQ {dlq}, the oldest for {seconds}",
-        many="DLQs whose parked messages wait for long",
-        over="No parked message waits for long any more: DLQ {dlq}",
+        opened="Old parked messages: DLQ {dlq}, the oldest waits for {seconds}",
+        many="DLQs with old parked messages",
+        over="No old parked messages any more: DLQ {dlq}",
         more=("Parked messages: {messages}.",),
         service="It keeps parked messages until a person decides.",
         person="Review them in the parking lot of the admin.",
         page=_PARKED,
     ),
     EventKind.MESSAGES_EXPIRING: Wording(
-        opened="Messages are about to expire in SQS: {messages} in DLQ {dlq}, the first in {seconds}",
-        many="DLQs with messages about to expire in SQS",
-        over="No message is about to expire in SQS any more: DLQ {dlq}",
+        opened="Messages expire soon in SQS: {messages} in DLQ {dlq}, the first in {seconds}",
+        many="DLQs with messages that expire soon in SQS",
+        over="No message expires soon in SQS any more: DLQ {dlq}",
         more=(),
-        service="SQS deletes a message when its retention period ends. The service saves those that it has captured. It"
-        " cannot save those that it has not received.",
+        service="SQS deletes a message when its retention period ends. Captured messages are kept in PostgreSQL. The"
+        " service cannot save a message that is not captured.",
         person="Capture the DLQ now: manage.py drain_dlq {dlq}, a dry run, which captures and sends nothing.",
         page=DASHBOARD,
     ),
     EventKind.DLQ_GROWING: Wording(
         opened="DLQ grows faster than it drains: {dlq}",
         many="DLQs that grow faster than they drain",
-        over="DLQ does not grow any more: {dlq}",
+        over="DLQ no longer grows: {dlq}",
         more=("Within {seconds}: {arrived} arrived, {drained} left.", "Messages in it: {messages}."),
         service="It goes on at the configured rate.",
         person="Check the consumer of the source queue. Then run: manage.py redrive_status {dlq}",
         page=DASHBOARD,
     ),
     EventKind.REDRIVE_LOOP: Wording(
-        opened="Redrive loop: the same messages come back to DLQ {dlq}, run {run}",
+        opened="Redrive loop: redriven messages come back to DLQ {dlq}, run {run}",
         many="redrive loops",
         over="Redrive loop is over: DLQ {dlq}, run {run}",
         more=("Messages that came back again: {messages}.", "Reason: {why}."),
         service="It has paused the run, because redriving these messages does not help.",
-        person="Mend the consumer, then run: manage.py resume_run {run} --reason WHY --confirm",
+        person="Fix the consumer, then run: manage.py resume_run {run} --reason WHY --confirm",
         page=_RUN,
     ),
     EventKind.BEAT_SILENT: Wording(
@@ -165,7 +167,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         many="beats silent",
         over="Beat works again",
         more=(),
-        service="Nothing is captured, and nothing that waits is sent, until beat runs. Nothing is lost.",
+        service="It captures and sends nothing by itself until beat runs. Nothing is lost.",
         person="Start beat: celery -A redrive_service beat. Then run: manage.py redrive_doctor",
         page=DASHBOARD,
     ),
@@ -173,8 +175,8 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         opened="Workers are silent: queue {queue}, for {seconds}",
         many="queues without workers",
         over="Workers consume again: queue {queue}",
-        more=("Tasks that wait: {messages}.",),
-        service="Nothing of this queue is worked on until a worker consumes it. Nothing is lost.",
+        more=("Waiting tasks: {messages}.",),
+        service="The tasks of this queue wait until a worker consumes them. Nothing is lost.",
         person="Start workers: celery -A redrive_service worker. Then run: manage.py check_pulse",
         page=DASHBOARD,
     ),
@@ -182,15 +184,15 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         opened="The database was restored from a backup: sending is on hold",
         many="restores",
         over="The hold after the restore has ended: sending goes on",
-        more=("The backup's time: {backup_time}.", "Messages to decide on: {messages}."),
-        service="It sends nothing, because messages of the lost hours may have been delivered.",
+        more=("Time of the backup: {backup_time}.", "Messages to decide about: {messages}."),
+        service="It sends nothing, because messages may have been delivered after the backup was made.",
         person="Run: manage.py after_restore report",
         page=DASHBOARD,
     ),
     EventKind.DOCTOR_WORSE: Wording(
-        opened="redrive_doctor finds more wrong: {errors} errors, {warnings} warnings",
-        many="verdicts of redrive_doctor got worse",
-        over="redrive_doctor finds no more wrong than before",
+        opened="redrive_doctor reports new errors: {errors} (warnings: {warnings})",
+        many="new findings of redrive_doctor",
+        over="redrive_doctor no longer reports these errors",
         more=("First: {finding}",),
         service="It goes on as far as it can.",
         person="Run: manage.py redrive_doctor",

@@ -1,1 +1,1 @@
-"""Decide when sending slows down, pauses, or goes on: whose fault a failure is, and when a person is needed."""
+"""Decisions about failures: whether the message or its target is at fault, and when a run pauses for a person."""

@@ -1,7 +1,7 @@
 """Decide whether a message that has used up its attempts is at fault, or its target.
 
-A message that failed while others of its target went well is at fault. Where nothing else went well since, the target
-may be down: the attempts do not count, and the circuit breaker decides when the next one goes.
+The message is at fault if other messages to its target succeeded meanwhile. If no other message succeeded, the target
+may be down: the attempts do not count, and the circuit breaker decides when the next attempt is made.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Seconds after a message's last failure for which the outcomes of others are waited for.
+#: Seconds after a message's last failure in which the outcomes of other messages are waited for.
 PATIENCE: Final = 60.0
 
 
@@ -19,8 +19,8 @@ class LastFailures:
 
     Attributes:
         seconds_ago: seconds since the newest of them failed.
-        success_since_first: another message, sent to the same target after the first of them, went well.
-        success_since_last: another message, sent after the newest of them, went well.
+        success_since_first: another message, sent to the same target after the first of them, succeeded.
+        success_since_last: another message, sent to the same target after the newest of them, succeeded.
     """
 
     seconds_ago: float
@@ -35,7 +35,7 @@ class MessageFails:
 
 @dataclass(frozen=True, slots=True)
 class TargetFails:
-    """Nothing went well since the message failed first: the target may be down."""
+    """Nothing succeeded since the message first failed: the target may be down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ FailureCause = MessageFails | TargetFails | NotKnownYet
 
 
 def failure_cause(failures: LastFailures | None) -> FailureCause:
-    """Return whose fault it is that a message has no attempts left; `None`: no attempt of this service failed."""
+    """Return why a message has no attempts left. `failures` is None: no attempt of this service failed."""
     if failures is None or failures.success_since_last:
         return MessageFails()
     if failures.seconds_ago < PATIENCE:

@@ -1,11 +1,11 @@
-"""Decide when automatic redrive stops trying a target that keeps failing, and calls a person."""
+"""Decide when automatic redrive gives up a target that keeps failing, and pauses for a person."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-#: Attempts without which a target is not given up: one failure proves nothing, however long ago it was.
+#: Fewest attempts before a target is given up: a single failure proves nothing, however long ago it was.
 FEWEST: Final = 2
 
 
@@ -15,14 +15,14 @@ class FailingTarget:
 
     Attributes:
         name: the target's.
-        seconds: for how long nothing has gone well there.
-        give_up_after: seconds after which a person is called; None: never.
-        attempts: messages sent there in that time, each time counted.
+        seconds: for how long no message to it has succeeded.
+        give_up_after: seconds after which the target is given up; None: never.
+        attempts: failed attempts in that time.
         keys: ordering keys that these messages belong to; a message without a key counts as one.
         max_attempts: what the DLQ allows a message.
         has_others: the run has other messages to send there than the one that failed.
         has_other_targets: the run has messages that may go to a target that is not failing.
-        last_failure: what the newest of the attempts came to.
+        last_failure: how the newest of these attempts failed.
     """
 
     name: str
@@ -38,23 +38,23 @@ class FailingTarget:
 
 @dataclass(frozen=True, slots=True)
 class KeepTrying:
-    """The next canary goes when the circuit breaker's cooldown is over."""
+    """Send the next canary after the circuit breaker's cooldown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParkMessage:
-    """Only one message is there to try the target with: it is parked, and the run goes on."""
+    """Park the message, because the run has no other message for the target; the run goes on."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class PauseRun:
-    """Messages of different keys fail: the run pauses until a person has looked.
+    """Pause the run until a person resumes it.
 
     Attributes:
         why: what happened, with the last failure, which may quote what the target answered.
-        told: the same without that failure.
+        told: the same without the last failure, for notifications.
     """
 
     why: str
@@ -65,7 +65,7 @@ GiveUp = KeepTrying | ParkMessage | PauseRun
 
 
 def give_up(target: FailingTarget) -> GiveUp:
-    """Return what follows for a run from a target that keeps failing."""
+    """Return what a run does about a target that keeps failing."""
     if target.give_up_after is None or target.seconds < target.give_up_after or target.has_other_targets:
         return KeepTrying()
     if target.attempts < FEWEST:

@@ -1,8 +1,9 @@
-"""Tell a redrive loop: a DLQ that refills with the messages that were just redriven out of it.
+"""Detect a redrive loop: a DLQ that refills with the messages that were just redriven from it.
 
-A message that fails again comes back under the mark it carries, and uses up its attempts. A consumer that copies what
-it cannot process into the DLQ, or publishes it anew, takes the mark off: each copy is a new message. Equal bodies alone
-prove nothing (heartbeats are equal), so a loop takes several different bodies, each of which went round more than once.
+A message that fails again is recognised by its `RedriveId` attribute, and uses up its attempts. But a consumer may copy
+a message that it cannot process to the DLQ, or publish it again, without that attribute. Then each copy is a new
+message. Equal bodies alone prove nothing (heartbeats are equal). So a loop needs several different bodies, each of
+which came back more than once.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from typing import Final
 
 #: The newest messages of a DLQ that are looked at.
 SAMPLE: Final = 50
-#: Different bodies that have to go round.
+#: How many different bodies have to come back.
 DIFFERENT: Final = 10
-#: How often each was delivered before it came again.
+#: How often each body was delivered before it came back.
 ROUNDS: Final = 2
-#: The share of the sample that has to go round.
+#: The share of the sample that has to consist of such bodies.
 SHARE: Final = 0.8
-#: Seconds back in which the rounds are counted.
+#: Seconds in which these deliveries are counted.
 WITHIN: Final = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
 class NewestMessages:
-    """What the newest messages of a DLQ are.
+    """Counts over the newest messages of a DLQ.
 
     Attributes:
         seen: how many were looked at, up to `SAMPLE`.
         again: of these, how many have a body that was delivered `ROUNDS` times within `WITHIN` seconds before.
-        different: bodies among those.
+        different: how many different bodies those have.
     """
 
     seen: int

@@ -127,7 +127,7 @@ class Holder:
         self._urls |= {one.arn: one.url for one in holdings.targets_of(self._dlqs) if one.kind in QUEUES}
 
     def _topics(self) -> Iterator[Use]:
-        """Topics that people are told by."""
+        """SNS topics that notifications are sent to."""
         for destination in conf.current().destinations.values():
             if isinstance(destination, SnsTopic):
                 yield Use(Purpose.PUBLISH, destination.arn)

@@ -1,4 +1,4 @@
-"""`manage.py list_notifications`: who is told of what, and whether it arrives."""
+"""`manage.py list_notifications`: destinations, their events, and failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.store.notifications import routes
 class Command(Console):
     """Lists destinations."""
 
-    help = "Lists destinations: what each is told, when it was told last, and what went wrong. URLs are not shown."
+    help = "Lists destinations: the events of each, when it last got a notification, and failures. URLs are not shown."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_json(parser)
@@ -38,13 +38,14 @@ class Command(Console):
             return
         for row, route in found:
             self.say(told(route))
-            self.say(f"  {_kind(row.destination, known)}last text: {when(row.sent_at)}")
+            self.say(f"  {_kind(row.destination, known)}last sent: {when(row.sent_at)}")
             if lacks := without_url(row.destination, known):
                 self.say(f"  {lacks}")
             if row.failures:
-                self.say(f"  The last {row.failures:,} tries failed: {row.trouble}. Next try: {when(row.next_at)}.")
+                self.say(f"  Failed attempts in a row: {row.failures:,}. Reason: {row.trouble}.")
+                self.say(f"  Next attempt: {when(row.next_at)}.")
         for name in unused:
-            self.say(f"{name}: has a URL, and is told nothing: manage.py set_notification {name} --confirm")
+            self.say(f"{name}: has a URL, but gets no events. To add them: manage.py set_notification {name} --confirm")
         if silence := unheard(routes.events_without_route([route for _, route in found])):
             self.say(silence)
 

@@ -1,4 +1,4 @@
-"""`manage.py remove_notification`: a destination is told nothing more."""
+"""`manage.py remove_notification`: stop sending notifications to a destination."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store.notifications import routes
 class Command(Console):
     """Removes what was set for a destination."""
 
-    help = "Tells a destination nothing more. What it was still owed is not sent."
+    help = "Stops sending notifications to a destination. Those that wait to be sent there are deleted."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("destination", metavar="NAME", help="the destination")
@@ -29,6 +29,6 @@ class Command(Console):
         if options["json"]:
             self.report({**as_json(route), "dry_run": not options["confirm"]})
         elif options["confirm"]:
-            self.say(f"{route.destination} is told nothing more.")
+            self.say(f"Nothing more is sent to {route.destination}.")
         else:
-            self.say(f"{told(route)}\nThis was a dry run: it is removed with --confirm.")
+            self.say(f"{told(route)}\nThis was a dry run. To remove it, add --confirm.")

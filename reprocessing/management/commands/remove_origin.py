@@ -1,4 +1,4 @@
-"""`manage.py remove_origin`: a source queue is taken away from a dlq that its messages die into no more."""
+"""`manage.py remove_origin`: remove a source queue that no longer uses a DLQ."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reprocessing.store.dlqs import origins
 
 
 class Command(Console):
-    """Takes an origin away, unless letters depend on it, or SQS still has its messages die into the dlq."""
+    """Removes an origin, unless letters depend on it, or its redrive policy still names the DLQ."""
 
     help = (
-        "Takes away what messages of a dlq died in: a source queue, or what add_dlq --origin named. Refused while "
-        "letters that died in it are unfinished or parked, and while its redrive policy names the dlq. History stays; "
-        "add_dlq --origin names it again."
+        "Removes a source queue, or what add_dlq --origin named, from a DLQ. Refused while messages from it are "
+        "unfinished or parked, and while its redrive policy names the DLQ. The history of its messages is kept. "
+        "add_dlq --origin adds it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,19 +41,25 @@ class Command(Console):
             self.report(told)
             return
         if silence:
-            self.say(f"Whether SQS still sends messages of {origin} to {dlq.name} is not known: {silence}")
-        follows = f"What dies in it from now on is parked, until somebody names it again: add_dlq {dlq.name} --origin."
+            self.say(f"It is not known whether the redrive policy of {origin} still names {dlq.name}: {silence}")
+        follows = (
+            "Later messages from it are parked. To add it again: "
+            f"manage.py add_dlq {dlq.name} --origin {origin.arn} --confirm"
+        )
         if options["confirm"]:
-            self.say(f"{origin} is taken away from {dlq.name}. {follows}")
+            self.say(f"{origin} is removed from {dlq.name}. {follows}")
         else:
-            self.say(f"This was a dry run: {origin} is taken away from {dlq.name} with --confirm. {follows}")
+            self.say(f"This was a dry run: with --confirm, {origin} is removed from {dlq.name}. {follows}")
 
 
 def refuse_what_sqs_names(dlq: DeadLetterQueue, origin: Origin) -> str:
-    """Refuse a queue whose redrive policy names the dlq; return why that is not known, empty where it is.
+    """Refuse a queue whose redrive policy names the DLQ.
+
+    Returns:
+        Why the redrive policy is not known; empty if it is known.
 
     Raises:
-        CommandError: its messages still die into the dlq.
+        CommandError: the redrive policy still names the DLQ.
     """
     try:
         urls = origins_of(QueueAddress(dlq.url, dlq.region, dlq.role_arn))

@@ -1,4 +1,4 @@
-"""`manage.py set_notification`: which events, of which DLQs, a destination is told of."""
+"""`manage.py set_notification`: choose which events are sent to a destination."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from reprocessing.store.notifications.routes import Route
 
 
 class Command(Console):
-    """Sets what a destination is told."""
+    """Sets which events a destination gets."""
 
     help = (
-        "Sets which events, of which DLQs, a destination is told of. Its URL is a variable of the environment: "
-        "REDRIVE_NOTIFY_OPS for the destination ops. What was set before is replaced."
+        "Sets which events are sent to a destination, and for which DLQs. This replaces what was set before. The URL "
+        "of the destination is an environment variable: REDRIVE_NOTIFY_OPS for the destination ops."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -30,8 +30,8 @@ class Command(Console):
         )
         parser.add_argument(
             "--dlq", action="append", default=[], metavar="NAME",
-            help="only what is about this DLQ; may be given several times. Without it: every DLQ, and what is about "
-            "none, such as a silent beat",
+            help="only events of this DLQ; may be given several times. Default: all DLQs, and events of the service "
+            "itself, such as beat_silent",
         )  # fmt: skip
         add_person(parser, reason="set_notification")
         add_confirm(parser)
@@ -57,8 +57,8 @@ class Command(Console):
         if lacks:
             self.say(lacks)
         if before == wanted:
-            self.say("It is set so already: nothing to change.")
+            self.say("This is set already: nothing to change.")
         elif options["confirm"]:
-            self.say(f"It is set. Try it: manage.py test_notification {wanted.destination}")
+            self.say(f"Saved. Test it: manage.py test_notification {wanted.destination}")
         else:
-            self.say("This was a dry run: it is set with --confirm.")
+            self.say("This was a dry run. To save it, add --confirm.")

@@ -1,4 +1,4 @@
-"""`manage.py test_notification`: send one text to a destination now, and say what came of it."""
+"""`manage.py test_notification`: send a test to a destination now, and show the result."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from reprocessing.pipeline.notifications.deliver import SEND_SECONDS
 
 
 class Command(Console):
-    """Sends a test text."""
+    """Sends a test notification."""
 
-    help = "Sends one real text to a destination, from this process, and says whether it was taken. Nothing is kept."
+    help = "Sends a test notification from this process, and says whether the destination accepted it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("destination", metavar="NAME", help="the destination, such as ops")
         parser.add_argument(
             "--timeout", type=number(1, 60), default=SEND_SECONDS, metavar="SECONDS",
-            help="how long it may take (%(default)g)",
+            help="how long the destination may take (default: %(default)g)",
         )  # fmt: skip
         add_json(parser)
 
@@ -33,12 +33,12 @@ class Command(Console):
             raise CommandError(f"Nothing was sent. {lacks}")
         kind = view.destinations[name].kind
         if not options["json"]:
-            self.say(f"Sending a text to {name} ({kind}); it may take {options['timeout']:g} s …")
+            self.say(f"Sending a test to {name} ({kind}); it may take {options['timeout']:g} s …")
         came = notifications.send_trial(view, name, seconds=options["timeout"])
         why = came.why if isinstance(came, Failed) else ""
         if options["json"]:
             self.report({"destination": name, "kind": kind, "sent": not why, "why": why})
         if why:
-            raise CommandError(f"{name} was not told: {why}. Check its URL in the environment, and that it is well.")
+            raise CommandError(f"The test could not be sent to {name}: {why}. Check the destination, and its URL.")
         if not options["json"]:
-            self.say(f"{name} took it. See that it has arrived.")
+            self.say(f"{name} accepted it. Check that it has arrived.")

@@ -1,4 +1,4 @@
-"""Notifications: whether somebody is told, and whether it arrives."""
+"""Check notifications: whether destinations are set, and whether sending to them works."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READING: Final = 5.0  #: seconds in which Apprise reads a URL
 
 
 def remarks(conf: Conf) -> Iterator[Remark]:
-    """What is to be said of destinations, and of what they are told.
+    """Yield the findings about destinations and their events.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.
@@ -26,19 +26,18 @@ def remarks(conf: Conf) -> Iterator[Remark]:
     rows = list(NotificationRoute.objects.order_by("destination").prefetch_related("dlqs"))
     if not rows:
         cure = "Set REDRIVE_NOTIFY_OPS, then: manage.py set_notification ops --confirm (docs/notifications.md)"
-        yield warn(
-            _WHERE, "Nobody is told anything.", "The service may stop, and wait for a person who is not called.", cure
-        )
+        why = "A run may pause and wait for a person, and nobody is notified."
+        yield warn(_WHERE, "No destination gets notifications.", why, cure)
         return
     for row in rows:
         yield from _of_destination(row, conf)
     if unheard := routes.events_without_route([routes.read_route(row) for row in rows]):
-        yield note(_WHERE, f"These events do not reach anybody from everywhere: {_listed(unheard)}.",
+        yield note(_WHERE, f"No destination gets these events for all DLQs: {_listed(unheard)}.",
                    "manage.py set_notification NAME --confirm, without --events and --dlq")  # fmt: skip
     if lost := sending.given_up_lately():
-        why = "People were not told of it, and will not be."
+        why = "They are not sent any more."
         yield warn(
-            _WHERE, f"Notifications that were given up within a day: {lost:,}.", why, "manage.py list_notifications"
+            _WHERE, f"Notifications given up in the last 24 hours: {lost:,}.", why, "manage.py list_notifications"
         )
 
 
@@ -48,16 +47,15 @@ def _of_destination(row: NotificationRoute, conf: Conf) -> Iterator[Remark]:
     if destination is None:
         variable = f"REDRIVE_NOTIFY_{name.upper().replace('-', '_')}"
         what = "This process has no URL for it, so nothing can be sent there."
-        yield ill(
-            name, what, "If workers have none either, nobody is told.", f"Set {variable} for workers and commands."
-        )
+        why = "If the workers have none either, nobody is notified there."
+        yield ill(name, what, why, f"Set {variable} for workers and commands.")
     elif isinstance(destination, AppriseService) and (why := apprise_process.problem(destination, seconds=_READING)):
         yield ill(
             name, f"{why}.", "Nothing can be sent there.", f"Correct the URL (docs/notifications.md). Then: {test}"
         )
     elif row.failures:
-        what = f"The last {row.failures:,} texts could not be sent: {row.trouble}."
-        yield warn(name, what, "It is tried again for a day, and then given up.", test)
+        what = f"Failed attempts in a row: {row.failures:,}. Reason: {row.trouble}."
+        yield warn(name, what, "Sending is retried for a day, and then given up.", test)
     else:
         yield well(name, f"{destination.kind}.")
 

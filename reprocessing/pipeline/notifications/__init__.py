@@ -1,4 +1,4 @@
-"""Tell people what happened: write down who is to be told, and send what is owed, beside all other work."""
+"""Send notifications: file those that are due, and send them in a thread beside a worker's tasks."""
 
 from reprocessing.pipeline.notifications.background import start_delivery, wait_for_delivery
 from reprocessing.pipeline.notifications.deliver import deliver, is_due, send_trial

@@ -1,4 +1,4 @@
-"""Deliver notifications in a thread beside a worker's tasks: a destination that hangs takes no slot of the worker."""
+"""Send notifications in a thread beside a worker's tasks, so that a hanging destination takes no slot of the worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Delivery:
-    """The thread of this process, while there is one."""
+    """The sending thread of this process, if one runs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,12 +41,12 @@ _delivery = _Delivery()
 
 
 def start_delivery(conf: Conf) -> bool:
-    """Begin a turn in this process's thread; False where the last one is still under way."""
+    """Start sending in a thread; return False if the last one still runs."""
     return _delivery.start(conf)
 
 
 def wait_for_delivery(seconds: float) -> bool:
-    """Wait for the turn that is under way, if any; whether it has ended."""
+    """Wait for the running thread, if any; return whether it has ended."""
     return _delivery.wait(seconds)
 
 
@@ -60,7 +60,7 @@ def _run(conf: Conf) -> None:
 
 
 def _begin_anew() -> None:
-    """In a forked child, the parent's thread is not there."""
+    """Forget the parent's thread in a forked child, where it does not run."""
     global _delivery  # noqa: PLW0603  one a process is what it is for
     _delivery = _Delivery()
 

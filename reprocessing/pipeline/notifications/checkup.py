@@ -1,4 +1,4 @@
-"""Have the doctor look by itself now and then, and tell a person of errors that are new."""
+"""Run the checks of redrive_doctor regularly, and announce errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from reprocessing.pipeline.diagnose import Look, Patient
 from reprocessing.store.notifications import doctor_rounds
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: DLQs that one checkup looks at; they take turns, so that its calls to AWS do not grow with their number.
+#: Most DLQs that one checkup examines, in turn, so that its calls to AWS do not grow with the number of DLQs.
 DLQS: Final = 5
 
 
 def checkup(of: Patient) -> None:
-    """Look at the service, and at the next DLQs; announce each part that has an error, conclude those that have none.
+    """Check the service and the next DLQs; announce each part that has an error, conclude parts that have none.
 
-    The last verdict is the incidents that are open. A part that could not be looked at keeps the verdict it had.
+    The open incidents are the last result. A part that could not be checked keeps its incident.
     Commits by itself.
     """
     found: list[Event] = []
@@ -53,7 +53,7 @@ def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:
 
 
 def _event(look: Look, dlq: int | None) -> Event:
-    """Which part, and how many errors: what the doctor says of them in full may quote what AWS answered."""
+    """Return an event with the part and the number of errors. Findings are left out: they may quote AWS's answers."""
     facts: dict[str, str | int | float] = {
         "errors": sum(remark.grade is Grade.ILL for remark in look.remarks),
         "warnings": sum(remark.grade is Grade.WARN for remark in look.remarks),

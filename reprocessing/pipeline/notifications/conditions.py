@@ -1,4 +1,4 @@
-"""Look for conditions that no single event tells of: much or old in the parking lot, growth, expiry, standstill."""
+"""Check conditions that last: many or old parked messages, DLQ growth, expiring messages, stalled runs."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _POLLED: Final = (
     EventKind.DLQ_GROWING,
     EventKind.RUN_STALLED,
 )
-#: Seconds without a look after which workers and beat are taken to have been away.
+#: After so many seconds without a check, workers and beat are assumed to have been down.
 GAP: Final = 120.0
-#: Seconds for which they have to be back before what did not move meanwhile counts as standing still.
+#: Seconds for which they have to run again before a run counts as stalled.
 _BACK_FOR: Final = 300.0
-#: Seconds are told in steps of so many, so that an incident is not written anew with every look.
+#: Seconds are rounded down to this, so that an incident is not written again with every check.
 _STEP: Final = 600
 
 
 def look(conf: Conf) -> None:
-    """Announce the conditions that hold, and conclude those that do not any more.
+    """Announce the conditions that hold, and conclude those that no longer hold.
 
-    A dozen statements, each of which reads kept counts, rows of DLQs, some hundred lanes of each running run, and the
-    sent messages of each target: their cost does not depend on how many messages there are. Called outside
+    A dozen statements, each of which reads maintained counts, rows of DLQs, some hundred lanes of each running run, and
+    the sent messages of each target: their cost does not depend on how many messages there are. Called outside
     transactions; commits by itself.
     """
     back_for = heartbeats.looked(gap=GAP)
@@ -84,7 +84,7 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 
 
 def _uncaptured(watches: Collection[Watch], conf: Conf) -> dict[int, int]:
-    """Messages of each DLQ that lie in SQS alone: where a capture is to come by itself, only while captures fail."""
+    """Return the uncaptured messages of each DLQ. A DLQ in mode automatic counts only while its captures fail."""
     ours = standing.in_sight(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     return {watch.id: _left_out(watch, ours.get(watch.id, 0)) for watch in watches}
 
@@ -130,7 +130,7 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float) -> Iterator[Event]:
-    """A run is told of once, and of what its sent messages wait for first."""
+    """Yield at most one event for each run; why sent messages wait comes before why others are not sent."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         return

@@ -1,4 +1,4 @@
-"""One turn of the outbox: write down who is owed what, then send one text to each destination that is owed one."""
+"""One turn of the outbox: file due notifications, then send one text to each destination with pending ones."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from reprocessing.store.notifications.sending import Claimed, Owed
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a destination may take for one text, and all of them together with what starts beside them.
+#: Seconds that a destination may take for one text, and seconds for the whole turn, with the start of processes.
 SEND_SECONDS, TURN_SECONDS = 15.0, 30.0
-#: Destinations of one turn, each in a thread of its own.
+#: Most destinations of one turn, each in its own thread.
 _AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A claimed destination, and what it is owed."""
+    """A leased destination, and its pending notifications."""
 
     claimed: Claimed
     owed: Owed
 
 
 def is_due(conf: Conf) -> bool:
-    """Whether a turn has anything to do."""
+    """Return whether a turn has anything to do."""
     return sending.is_due(conf.destinations)
 
 
 def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
-    """Take one turn; how many texts were sent. Outside transactions; another process may take one at the same time.
+    """Take one turn; return how many texts were sent. Call it outside transactions; turns may run concurrently.
 
-    At-least-once: a process that dies between sending and recording leaves its destination to the next one, which
-    sends the text again when the lease has ended.
+    At-least-once: if a process dies between sending and recording, the next turn sends the text again after the lease
+    has ended.
     """
     filing.file_notifications()
     if given_up := sending.give_up():
@@ -60,7 +60,7 @@ def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
 
 
 def send_trial(conf: Conf, name: str, *, seconds: float = SEND_SECONDS) -> Delivery:
-    """Send a test text to a destination of this environment, now; it counts for no limit, and nothing is written."""
+    """Send a test text to a destination now. It counts towards no limit, and nothing is stored."""
     text = trial_text(conf.place, name, links(conf.public_url))
     now = lanes.clock()
     head = Letterhead(conf.place, name, f"test-{name}-{now.timestamp():.0f}", now)
@@ -81,7 +81,7 @@ def _claimed(conf: Conf) -> Sequence[_Turn]:
 def _send(
     conf: Conf, turn: _Turn, now: datetime, seconds: float, done: queue.SimpleQueue[tuple[_Turn, Delivery]]
 ) -> None:
-    """In a thread of its own, without the database."""
+    """Send one text, in a separate thread without a database connection."""
     name = turn.claimed.destination
     destination: Destination = conf.destinations[name]
     head = Letterhead(conf.place, name, f"{turn.claimed.route_id}-{turn.owed.upto}", now)
@@ -94,7 +94,7 @@ def _send(
 
 
 def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Delivery]], *, within: float) -> int:
-    """Record each as it ends; one that does not end is left to its thread, and has failed."""
+    """Record each result as it arrives. A send that does not end in time counts as failed; its thread is left alone."""
     left = {turn.claimed.route_id: turn for turn in turns}
     until = time.monotonic() + within
     sent = 0
@@ -114,4 +114,4 @@ def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Deliver
 def _write(turn: _Turn, came: Delivery) -> None:
     sending.record(turn.claimed, turn.owed.upto, came, lanes.clock())
     if isinstance(came, Failed):
-        logger.warning("The destination %s was not told: %s. It is tried again.", turn.claimed.destination, came.why)
+        logger.warning("Sending to the destination %s failed: %s. It is retried.", turn.claimed.destination, came.why)

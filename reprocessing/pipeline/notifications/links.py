@@ -1,4 +1,4 @@
-"""Addresses of the admin's pages, as people outside reach them."""
+"""Public addresses of the admin's pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import NoReverseMatch, reverse
 
 
 def links(public_url: str) -> Callable[[str, str], str]:
-    """A function from a page's model and the id of a row to its address; without a public URL there is none."""
+    """Return a function from a page's model and a row's id to an address; without a public URL, to an empty text."""
 
     def link(model: str, row: str) -> str:
         if not public_url:

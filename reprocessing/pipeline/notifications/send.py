@@ -1,4 +1,4 @@
-"""Send one text to one destination, whatever kind it is, within bounded time. No failure of a destination is raised."""
+"""Send one text to one destination of any kind, in bounded time. A failure is returned, not raised."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from reprocessing.web.posts import Posts
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after its time in which libcurl still says how a post ended.
+#: Seconds after the timeout in which libcurl still reports how a post ended.
 _AFTER: Final = 1.0
-#: Characters of SNS's subject, which is ASCII: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
+#: Most characters of SNS's subject, which is ASCII: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 _LONGEST_SUBJECT: Final = 99
 
 
 @dataclass(frozen=True, slots=True)
 class Letterhead:
-    """What is said beside the text. `message_id`: the same whenever the same text is sent again."""
+    """What is sent beside the text. `message_id` stays the same when the same text is sent again."""
 
     place: str
     name: str
@@ -44,7 +44,7 @@ class Letterhead:
 def send(
     destination: Destination, text: Text, sections: Sequence[Section], head: Letterhead, *, seconds: float
 ) -> Delivery:
-    """Send it; what came of it, in words that show neither the URL nor what was answered."""
+    """Send a text; return the result, which shows neither the URL nor the answer."""
     try:
         match destination:
             case AppriseService():

@@ -1,4 +1,4 @@
-"""Write down whether beat, or the workers, give no sign of life."""
+"""Announce that beat, or the workers, are silent, and conclude it when they are back."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def note(silence: Silence, *, control: str, silent_for: float) -> None:
-    """Announce who is silent, and conclude that of who is not; what is not known changes nothing.
+    """Announce who is silent, and conclude the incident of who is not. What is not known changes nothing.
 
-    However many watch: one incident is open for beat, and one for the workers. Commits by itself.
+    However many processes watch, at most one incident is open for beat, and one for the workers. Commits by itself.
 
     Args:
-        silence: as this watcher sees it.
+        silence: what this watcher found.
         control: the name of the queue that beat's tick travels in.
-        silent_for: seconds after which this is told.
+        silent_for: seconds after which beat or workers count as silent.
     """
     seen = (
         (silence.beat, Event(EventKind.BEAT_SILENT, BEAT, {"seconds": round(silent_for)})),

@@ -1,1 +1,1 @@
-"""What AWS does by itself to messages of ours, and when it was asked about that."""
+"""AWS's own redrive of our DLQs, and when AWS was last asked about it."""

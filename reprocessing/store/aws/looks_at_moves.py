@@ -1,4 +1,4 @@
-"""When AWS was asked last whether its own redrive moved messages of a DLQ, and which DLQs are to be asked about now."""
+"""Record when AWS last answered `ListMessageMoveTasks` for a DLQ, and find the DLQs for which it must be called now."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final, LiteralString
 
 from reprocessing.models import rows
 
-#: Seconds for which an answer holds. A worker asks anew a little sooner, so that lanes need not wait for it.
+#: Seconds for which an answer is valid. A worker asks again a little earlier, so that lanes do not wait.
 HOLDS: Final = 60
 _ASK_AFTER: Final = 45
-#: Seconds after which a question without an answer is somebody else's to ask: no call takes longer.
+#: Seconds after which another worker may ask, if there is no answer: no call takes longer.
 _ANSWERED_WITHIN: Final = 20
 #: DLQs that one worker asks about at a time.
 _MOST: Final = 32
@@ -22,16 +22,16 @@ EXISTS (SELECT FROM redrive_custody c
          WHERE c.dlq_id = d.id AND c.state = 'held' AND c.visible_until <= (SELECT redrive_now()))
 """
 
-#: Of a DLQ d: copies of its messages are in sight, and AWS has not said for a minute whether it moved them. None of its
-#: lanes is leased until it has: a message that AWS moved would be sent a second time (docs/adr/0032).
+#: Of a DLQ d: copies of its messages are visible, and AWS has not answered for a minute whether it moved them. None of
+#: its lanes is leased until AWS answers: a message that AWS moved would be sent a second time (docs/adr/0032).
 MOVES_UNKNOWN: Final[LiteralString] = f"""
 (coalesce(d.native_known_at <= redrive_now() - make_interval(secs => {HOLDS}), true) AND {_IN_SIGHT})
 """
 
-#: Of a DLQ d: it is so, and AWS was asked and did not answer. Its lanes wait for that, and for no worker.
+#: Of a DLQ d: the same, and AWS was asked and did not answer. So its lanes wait for AWS, not for a worker.
 WAITS_FOR_AWS: Final[LiteralString] = f"(d.native_unknown <> '' AND {MOVES_UNKNOWN})"
 
-# Of runs that have a lane to lease now. Whoever gets a DLQ's id asks; a row that somebody has locked is not waited for.
+# DLQs of runs that have a lane to lease now. The caller that gets a DLQ's id asks AWS. Locked rows are skipped.
 _TO_ASK: Final[LiteralString] = f"""
 UPDATE redrive_dlq SET native_asked_at = redrive_now()
  WHERE id IN (
@@ -59,18 +59,21 @@ UPDATE redrive_dlq SET native_unknown = %(why)b::text WHERE id = %(dlq)b AND nat
 
 
 def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
-    """Return DLQs with lanes to lease about which AWS was not asked lately; the caller is the one to ask, at once.
+    """Claim and return DLQs with lanes to lease whose answer from AWS is old. The caller must ask AWS at once.
 
-    `runs`: lanes of these runs alone; None: of any.
+    `runs`: only lanes of these runs; None: of all runs.
     """
     return rows.column(int, _TO_ASK, {"runs": None if runs is None else list(runs)})
 
 
 def answered(dlq: int, *, at: datetime) -> None:
-    """Note that AWS has answered a question of this moment, by PostgreSQL's clock; what it said is committed before."""
+    """Record an answer of AWS. Call it after the consequences are committed.
+
+    `at`: when the question was asked, by PostgreSQL's clock.
+    """
     rows.execute(_ANSWERED, {"dlq": dlq, "at": at})
 
 
 def unanswered(dlq: int, why: str) -> None:
-    """Note why AWS did not answer."""
+    """Record why AWS did not answer."""
     rows.execute(_UNANSWERED, {"dlq": dlq, "why": why})

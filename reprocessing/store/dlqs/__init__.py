@@ -1,1 +1,1 @@
-"""What is remembered of dlqs, and taken out of it again."""
+"""The rows of DLQs and their origins."""

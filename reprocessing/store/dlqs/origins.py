@@ -1,4 +1,4 @@
-"""Take a source queue away from its dlq: nothing unfinished may depend on it, and what is finished keeps its name."""
+"""Remove a source queue from its DLQ, unless unfinished letters depend on it. Finished letters keep its name."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def find(dlq: DeadLetterQueue, text: str) -> Origin:
         OriginIsNeeded: there is none; the message names those there are.
     """
     known = list(dlq.origins.select_related("target").order_by("arn"))
-    found = [one for one in known if text in {one.arn, str(one), one.target.url}]
+    found = [origin for origin in known if text in {origin.arn, str(origin), origin.target.url}]
     if len(found) != 1:
-        there_are = f"It has: {', '.join(one.arn for one in known)}." if known else "It has none."
-        raise OriginIsNeeded(f'{dlq.name} has no origin that "{text}" means. {there_are}')
+        there_are = f"It has: {', '.join(origin.arn for origin in known)}." if known else "It has none."
+        raise OriginIsNeeded(f'{dlq.name} has no origin "{text}". {there_are}')
     return found[0]
 
 
@@ -44,16 +44,16 @@ def refuse_needed(origin: Origin) -> None:
         letters = ", ".join(f"{n:,} {state}" for state, n in needed.items())
         name = origin.dlq.name
         raise OriginIsNeeded(
-            f"Nothing was done: letters of {name} that died in {origin} are not finished: {letters}. Finish the run "
-            f"(manage.py redrive_status {name} shows it), and release or discard what is parked; or have them go "
+            f"Nothing was done: messages of {name} from {origin} are not finished: {letters}. Finish the run "
+            f"(manage.py redrive_status {name} shows it), and release or discard what is parked; or send them "
             f"elsewhere: manage.py add_dlq {name} --origin {origin.arn} --to TARGET --confirm"
         )
 
 
 def remove(origin: Origin, *, by: str, reason: str) -> None:
-    """Take it away, and from being the default; letters that die in it from now on are parked as of unknown origin.
+    """Remove an origin, also as the default origin; later letters from it are parked as of unknown origin.
 
-    Its row stays for the history of its letters, and for what its lanes have passed. Naming it again brings it back.
+    Its row stays for the history of its letters and the positions of its lanes. `add_dlq --origin` restores it.
 
     Raises:
         OriginIsNeeded: unfinished letters depend on it.
@@ -62,7 +62,7 @@ def remove(origin: Origin, *, by: str, reason: str) -> None:
         dlq = DeadLetterQueue.objects.select_for_update().get(pk=origin.dlq_id)
         locked = Origin.objects.select_for_update().filter(pk=origin.pk).select_related("dlq").first()
         if locked is None:
-            raise OriginIsNeeded(f"{origin} was taken away from {dlq.name} before: nothing to change.")
+            raise OriginIsNeeded(f"{origin} was removed from {dlq.name} before: nothing to change.")
         refuse_needed(locked)
         locked.removed_at = lanes.clock()
         locked.save(update_fields=["removed_at"])

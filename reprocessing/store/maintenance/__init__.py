@@ -1,1 +1,1 @@
-"""What keeps the database whole: what it has to hold, compared with what it holds."""
+"""Checks of the database's schema."""

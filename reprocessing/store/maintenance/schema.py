@@ -1,4 +1,4 @@
-"""Compare the schema with what models and migrations make: what a migration made may have been undone by hand."""
+"""Find parts of the schema that models and migrations created, and that somebody dropped or disabled by hand."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ SELECT 'function ' || p.proname FROM pg_proc p WHERE pg_function_is_visible(p.oi
 
 
 def missing() -> list[str]:
-    """Return what is not there of the tables, columns, constraints, indexes, triggers and functions of this version.
+    """Return the missing tables, columns, constraints, indexes, triggers and functions of this version.
 
-    A constraint or index that is not valid, and a trigger that is switched off, count as missing. Of a table that is
-    missing, nothing else is named.
+    An invalid constraint or index and a disabled trigger count as missing. The parts of a missing table are not listed.
 
     Raises:
         django.db.Error: the database does not answer.
@@ -62,7 +61,7 @@ def _not_modelled(present: set[str]) -> Iterator[str]:
 
 
 def _parts(model: type[models.Model], table: str) -> Iterator[str]:
-    """A unique constraint with a condition is an index to PostgreSQL; either will do."""
+    """Yield the parts of a table. A unique constraint with a condition may be an index in PostgreSQL."""
     meta = model._meta  # noqa: SLF001  as above
     yield from (f"column {table}.{field.column}" for field in meta.local_concrete_fields)
     yield from (f"constraint {one.name} or index {one.name}" for one in meta.constraints)
@@ -70,7 +69,7 @@ def _parts(model: type[models.Model], table: str) -> Iterator[str]:
 
 
 def _by_hand() -> set[str]:
-    """What the SQL of migrations makes."""
+    """Return what the SQL of migrations creates."""
     found = MigrationLoader(connection).disk_migrations
     texts = [
         str(operation.sql)

@@ -1,1 +1,1 @@
-"""The outbox of notifications: incidents, what is owed to whom, and who sends it."""
+"""The outbox of notifications: incidents, routes, pending notifications, and sending."""

@@ -1,4 +1,4 @@
-"""Announce circuit breakers that opened, and conclude those that closed, in the transaction that moves them."""
+"""Announce circuit breakers that opened, and conclude those that closed, in the transaction that changes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.domain.notifications.subjects import of_breaker
 from reprocessing.models import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-# Of a target that messages of one DLQ go to, that DLQ: who is told of that DLQ alone is told of its breaker.
+# The DLQ of a target that only one DLQ sends to: a route for that DLQ gets the events of this breaker.
 _DLQS: Final[LiteralString] = """
 SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
   FROM redrive_breaker b

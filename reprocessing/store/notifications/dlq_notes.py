@@ -1,4 +1,4 @@
-"""Note what DLQs hold, and for how long messages have lain there that nobody has captured."""
+"""Record the counts of each DLQ, and for how long it has held messages that are not captured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.notifications.dlq_growth import DlqNote
 from reprocessing.models import metrics, rows
 
-# Kept counts alone: their cost does not depend on how many messages there are.
+# Reads only maintained counts, so the cost does not depend on the number of messages.
 _NOTE: Final[LiteralString] = """
 WITH kept AS (
     SELECT dlq_id, sum(n) FILTER (WHERE state IN ('captured', 'waiting', 'sending', 'awaiting')) AS unfinished
@@ -36,7 +36,7 @@ SELECT dlq_id, extract(epoch FROM redrive_now() - taken_at)::float8 AS seconds_a
  ORDER BY dlq_id, taken_at, id
 """
 
-# A row is written when messages come that nobody captures, and when there are none any more.
+# A row is written when uncaptured messages appear, and when there are none any more.
 _SINCE: Final[LiteralString] = """
 WITH seen AS (
     SELECT d.id, CASE WHEN u.n > 0 THEN coalesce(d.uncaptured_since, redrive_now()) END AS since, d.uncaptured_since
@@ -65,9 +65,9 @@ class _Since:
 
 
 def note(uncaptured: Mapping[int, int], *, within: float) -> None:
-    """Note what each DLQ holds now, and forget notes older than twice `within` seconds; one statement.
+    """Record the counts of each DLQ now, and delete notes older than twice `within` seconds; one statement.
 
-    `uncaptured`: messages that lie in SQS alone, by DLQ.
+    `uncaptured`: messages that are only in SQS, by DLQ.
     """
     rows.execute(_NOTE, {**_columns(uncaptured), "within": within, "came_to": metrics.CAME_TO})
 

@@ -1,4 +1,4 @@
-"""Remember which DLQs the doctor looked at last, so that they take turns."""
+"""Record which DLQs were checked last by redrive_doctor, so that it checks them in turn."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ SELECT id FROM turns ORDER BY again, id
 
 
 def next_dlqs(limit: int) -> list[int]:
-    """Return the DLQs whose turn it is, at most so many; their turn is over with this. One statement."""
+    """Return the next DLQs to check, at most `limit`, and record them as checked. One statement."""
     return rows.column(int, _NEXT, {"limit": limit})

@@ -1,4 +1,4 @@
-"""Write down which destinations are owed a notification of what began, lasts, or is over."""
+"""Write a notification for each route that takes an incident: when it begins, as a reminder, and when it ends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.models import rows
 
-#: Incidents of one statement, and statements of one call; the rest is the next call's.
+#: Most incidents of one statement, and most statements of one call. The next call handles the rest.
 _AT_ONCE: Final = 1_000
 _STATEMENTS: Final = 20
 
-#: Of a route r and an incident d: the route takes its kind, and its DLQ. A route that names DLQs gets nothing that is
-#: about no DLQ, such as a silent beat.
+#: Of a route r and an incident d: the route takes the incident's kind and DLQ. A route that names DLQs does not get
+#: incidents without a DLQ, such as beat_silent.
 _MATCHES: Final[LiteralString] = """
 ((cardinality(r.kinds) = 0 OR d.kind = ANY(r.kinds))
  AND (NOT EXISTS (SELECT FROM redrive_notification_route_dlqs m WHERE m.notificationroute_id = r.id)
@@ -21,7 +21,7 @@ _MATCHES: Final[LiteralString] = """
                   WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id)))
 """
 
-# The end is told to whom the beginning was told, or is owed. A moment is over as soon as its notifications are written.
+# The end goes to the routes that got, or will get, the beginning. A moment ends when its notifications are written.
 _FILE: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), due AS MATERIALIZED (
@@ -52,9 +52,9 @@ _MOMENTS: Final = [kind.value for kind in EventKind if kind.is_moment]
 
 
 def file_notifications() -> int:
-    """Write the notifications of the incidents that are due, for every route that takes them; how many incidents.
+    """Write the notifications of due incidents for every route that takes them; return how many incidents.
 
-    Each statement is a transaction of its own. Two callers at the same time take different incidents.
+    Each statement is a separate transaction. Concurrent callers take different incidents.
     """
     filed = 0
     for _ in range(_STATEMENTS):

@@ -1,4 +1,4 @@
-"""Announce failure groups that are new, and resolved ones that opened again, in the transaction that sorts messages."""
+"""Announce failure groups that are new or reopened, in the transaction that puts messages into groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES: Final[LiteralString] = "SELECT id, name FROM redrive_dlq WHERE id = ANY(
 
 @dataclass(frozen=True, slots=True)
 class MovedGroup:
-    """A failure group that messages were just put into; `new`: there was none before, else it was resolved."""
+    """A failure group that is new, or else (`new` is false) was resolved and has been reopened."""
 
     group_id: int
     dlq_id: int

@@ -1,4 +1,4 @@
-"""Read the signs of life of beat and workers, and for how long conditions have been looked for without a gap."""
+"""Read the signs of life of beat and workers, and for how long conditions have been checked without a gap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SELECT (SELECT sum(total_run_count)::bigint FROM django_celery_beat_periodictask
        (SELECT beaten_at FROM reprocessing_pulse WHERE queue = %(control)b) AS consumed_at
 """
 
-# Two rows: when was looked last, and since when without a gap, in seconds since 1970.
+# Two rows, in seconds since 1970: the last check, and the first check since the last gap.
 _LOOKED: Final[LiteralString] = """
 WITH last AS MATERIALIZED (
     SELECT value FROM redrive_metric WHERE (name, place, part) = ('conditions', 0, 'looked')
@@ -37,5 +37,5 @@ def signs(control: str) -> Signs:
 
 
 def looked(*, gap: float) -> float:
-    """Note that conditions are looked for now; for how many seconds that has been done without a gap of `gap`."""
+    """Record a check of conditions; return for how many seconds they were checked without a gap of `gap` seconds."""
     return rows.value(float, _LOOKED, {"gap": gap})

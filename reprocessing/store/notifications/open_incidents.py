@@ -1,4 +1,4 @@
-"""Read which incidents are open, and find those whose end nobody has written down."""
+"""Read which incidents are open, and find those that should have been concluded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPEN: Final[LiteralString] = """
 SELECT kind, subject FROM redrive_incident WHERE ended_at IS NULL AND kind = ANY(%(kinds)b::text[])
 """
 
-# Of breakers and runs that were deleted, and of what was moved by hand in PostgreSQL. Open incidents are few.
+# Incidents of breakers and runs that were deleted, or changed by hand in PostgreSQL. Open incidents are few.
 _LEFT_OPEN: Final[LiteralString] = """
 SELECT i.kind, i.subject FROM redrive_incident i
  WHERE i.ended_at IS NULL AND CASE

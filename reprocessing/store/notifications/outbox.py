@@ -1,4 +1,4 @@
-"""Write down what happened and what is over, in the transaction in which it happened. Nothing is sent here.
+"""Open and conclude incidents, in the transaction in which they happen. Nothing is sent here.
 
 Each call is one statement, for any number of events. Call it last in a transaction: an incident's row stays locked
 until the commit.
@@ -14,11 +14,11 @@ from psycopg.types.json import Jsonb
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.models import rows
 
-#: Seconds between an incident's beginning and the notifications about it: what happens within them goes as one text.
-#: An incident that is over before is told to nobody.
+#: Seconds between an incident's beginning and its notifications. Incidents within them are sent as one text. An
+#: incident that ends earlier is not notified.
 SETTLES: Final = 10.0
 
-# What is polled is announced again and again: the row is written when something changed. Of a moment each time counts.
+# A polled condition is announced again and again: its row is written only if its facts changed. Moments are counted.
 _ANNOUNCE: Final[LiteralString] = """
 INSERT INTO redrive_incident AS i (kind, subject, dlq_id, facts, times, opened_at, changed_at, due_at)
 SELECT e.kind, e.subject, e.dlq_id, e.facts, e.times, k.now, k.now, k.now + make_interval(secs => %(settles)b::float8)
@@ -68,7 +68,7 @@ def announce(events: Collection[Event]) -> None:
 
 
 def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
-    """End the incidents that are open for these kinds and subjects; the others of them do not matter.
+    """End the incidents that are open for these kinds and subjects; pairs without an open incident are ignored.
 
     In the caller's transaction. Where nothing is open it reads an empty index.
     """

@@ -1,4 +1,4 @@
-"""Count the parked messages of each DLQ, and find the one that has waited for longest."""
+"""Count the parked messages of each DLQ, and find the oldest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, LiteralString
 
 from reprocessing.models import rows
 
-# Kept counts, and the first entry of an index for each DLQ: flat, however many messages are parked.
+# Reads maintained counts, and the first entry of an index for each DLQ, however many messages are parked.
 _PARKED: Final[LiteralString] = """
 SELECT d.id AS dlq_id, d.name, k.n::bigint AS messages,
        extract(epoch FROM redrive_now() - oldest.finished_at)::float8 AS seconds

@@ -1,4 +1,4 @@
-"""Delete incidents whose end is past the kept history, with what was told of them."""
+"""Delete incidents past their retention, with their notifications."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ DELETE FROM redrive_incident i USING old WHERE i.id = old.id
 
 
 def forget_incidents(*, history: float, limit: int) -> int:
-    """Delete up to `limit` incidents that ended so many seconds ago; how many."""
+    """Delete up to `limit` incidents that ended more than `history` seconds ago; return how many."""
     return rows.execute(_DELETE, {"history": history, "limit": limit})

@@ -1,4 +1,4 @@
-"""Which events, of which DLQs, go to a destination: written by a named person, with its entry in the audit log."""
+"""Read and change routes: which events, of which DLQs, go to a destination. Each change has an audit log entry."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from reprocessing.models.review import Act, Review
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route as it is wanted, or was. No kind: every event. No DLQ: every DLQ, and the service as a whole."""
+    """A route. Without kinds it takes all events; without DLQs those of all DLQs and of the service itself."""
 
     destination: str
     kinds: tuple[EventKind, ...]
     dlqs: tuple[str, ...]
 
     def told(self) -> dict[str, object]:
-        """As the audit log records it."""
+        """Return the route as the audit log records it."""
         return {"notifications": self.destination, "events": [kind.value for kind in self.kinds] or "all",
                 "dlqs": list(self.dlqs) or "all"}  # fmt: skip
 
 
 def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
-    """The events of these names, each once, in the order of the table; "all" is none of them.
+    """Return the events of these names, each once; for "all", an empty tuple.
 
     Raises:
-        NotificationIsUnclear: there is none of this name; it names those there are.
+        NotificationIsUnclear: a name is not an event; the message lists the events.
     """
     wanted = {name.strip() for name in names if name.strip()} - {"all"}
     if unknown := sorted(wanted - set(EventKind)):
@@ -42,39 +42,35 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
 
 
 def route(destination: str) -> Route | None:
-    """The route of this destination, as it is now."""
+    """Return the route of this destination, or None."""
     row = NotificationRoute.objects.filter(destination=destination).first()
     return None if row is None else read_route(row)
 
 
 def find_route(destination: str) -> Route:
-    """The route of this destination.
+    """Return the route of this destination.
 
     Raises:
-        NotificationIsUnclear: there is none; it names those there are.
+        NotificationIsUnclear: there is none; the message lists the destinations that have one.
     """
     found = route(destination)
     if found is None:
         known = ", ".join(NotificationRoute.objects.order_by("destination").values_list("destination", flat=True))
-        there_are = (
-            f"There are: {known}."
-            if known
-            else "Nothing is sent to any destination yet. Set one: manage.py set_notification NAME --confirm."
-        )
+        there_are = f"There are: {known}." if known else "Nothing is sent to any destination yet."
         raise NotificationIsUnclear(f'Nothing is sent to a destination named "{destination}". {there_are}')
     return found
 
 
 def read_route(row: NotificationRoute) -> Route:
-    """What a row says."""
+    """Return the route that a row holds."""
     return Route(row.destination, read_kinds(row.kinds), tuple(sorted(row.dlqs.values_list("name", flat=True))))
 
 
 def check(wanted: Route) -> None:
-    """Whether a route can be written.
+    """Refuse a route that cannot be written.
 
     Raises:
-        NotificationIsUnclear: its destination can have no such name, or a DLQ is not there.
+        NotificationIsUnclear: the destination's name is not allowed, or a DLQ does not exist.
     """
     if not is_name(wanted.destination):
         raise NotificationIsUnclear(
@@ -83,11 +79,11 @@ def check(wanted: Route) -> None:
         )
     known = set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs).values_list("name", flat=True))
     if missing := [name for name in wanted.dlqs if name not in known]:
-        raise NotificationIsUnclear(f'No DLQ is named "{missing[0]}". See redrive_status for those there are.')
+        raise NotificationIsUnclear(f'No DLQ is named "{missing[0]}". List the DLQs: manage.py redrive_status.')
 
 
 def set_route(wanted: Route, *, by: str, reason: str) -> bool:
-    """Write a route, in place of the one there is; whether anything changed.
+    """Write a route, replacing an earlier one; return whether anything changed.
 
     Raises:
         NotificationIsUnclear: as `check`.
@@ -108,7 +104,7 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
 
 
 def remove_route(destination: str, *, by: str, reason: str) -> None:
-    """Delete a route, and what was owed to its destination.
+    """Delete a route, and the pending notifications of its destination.
 
     Raises:
         NotificationIsUnclear: there is none.
@@ -121,6 +117,6 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
 
 
 def events_without_route(routes: Collection[Route]) -> tuple[EventKind, ...]:
-    """The events that reach nobody for some DLQ, or for the service as a whole."""
-    everywhere = [one for one in routes if not one.dlqs]
-    return tuple(kind for kind in EventKind if not any(not one.kinds or kind in one.kinds for one in everywhere))
+    """Return the events that no route takes for all DLQs and the service itself."""
+    everywhere = [given for given in routes if not given.dlqs]
+    return tuple(kind for kind in EventKind if not any(not given.kinds or kind in given.kinds for given in everywhere))

@@ -1,4 +1,4 @@
-"""Announce and conclude what happens to runs, in the transaction that moves them."""
+"""Announce and conclude events of runs, in the transaction that changes the run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from reprocessing.domain.notifications.subjects import of_run
 from reprocessing.models import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: What is over as soon as a run goes on, or has ended.
+#: Conditions that end when a run is resumed, or ends.
 _STANDSTILLS: Final = (EventKind.RUN_STOPPED, EventKind.RUN_STALLED, EventKind.REDRIVE_LOOP)
-#: Messages of one state that are counted; how many a larger run has of it is left out.
+#: Most messages of one state that are counted. For a larger run the text leaves the count out.
 _MOST: Final = 50_000
 
 # By the index of a run's letters alone, once in the life of a run.
@@ -55,7 +55,7 @@ def announce_loop(run_id: int, name: str, *, dlq_id: int, dlq: str, messages: in
 
 
 def announce_finished(runs: Collection[int]) -> None:
-    """Announce that these runs are finished, and conclude what stood in their way; three statements, or none."""
+    """Announce that these runs are finished, and conclude their open conditions; three statements, or none."""
     if not runs:
         return
     announce([_finished(run) for run in rows.fetch(_Ended, _ENDED, {"runs": list(runs), "most": _MOST})])
@@ -63,7 +63,7 @@ def announce_finished(runs: Collection[int]) -> None:
 
 
 def conclude_standstills(runs: Collection[int]) -> None:
-    """Conclude that these runs stand still: they go on, or have ended. One statement."""
+    """Conclude the conditions of runs that were resumed, or have ended. One statement."""
     conclude([(kind, of_run(run)) for run in runs for kind in _STANDSTILLS])
 
 

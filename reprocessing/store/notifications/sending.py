@@ -1,4 +1,4 @@
-"""Who sends to which destination, what is owed to it, and what came of that. Moves are compared and set."""
+"""Lease destinations, read their pending notifications, and record the result of sending (fenced updates)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reprocessing.domain.notifications.limits import GIVEN_UP_AFTER, next_text_a
 from reprocessing.domain.notifications.text import EXAMPLES, Section, Stage, Told
 from reprocessing.models import rows
 
-#: Seconds for which a destination is somebody's alone. A worker that dies meanwhile leaves it to the next.
+#: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
 LEASE: Final = 60.0
 
-#: Of a route r: a text may go to it now, and nobody sends to it.
+#: Of a route r: a text may be sent to it now, and no other worker has the lease.
 _FREE: Final[LiteralString] = """
 (r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
  AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
@@ -38,7 +38,7 @@ UPDATE redrive_notification_route c
 RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
-# What began and is over by now is told once, as over.
+# An incident that began and ended before the text was sent is told once, as ended.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
     SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, max(n.id) AS upto,
@@ -84,7 +84,7 @@ SELECT count(*) FROM redrive_notification WHERE given_up_at > redrive_now() - in
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A destination that is this process's alone for `LEASE` seconds."""
+    """A destination that this process has leased for `LEASE` seconds."""
 
     route_id: int
     destination: str
@@ -94,7 +94,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """What one text is about. `upto`: the newest notification that it tells."""
+    """The pending notifications that one text is about. `upto`: the id of the newest of them."""
 
     sections: tuple[Section, ...]
     upto: int
@@ -110,17 +110,17 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Whether there is anything to write down, or to send to one of these destinations. Two empty indexes, mostly."""
+    """Return whether notifications have to be filed, or sent to one of these destinations. Reads two small indexes."""
     return rows.value(bool, _DUE, {"names": sorted(destinations)})
 
 
 def claim(destinations: Collection[str], *, limit: int) -> list[Claimed]:
-    """Take destinations, of these, that are owed a text now; nobody else sends to them meanwhile."""
+    """Lease those of these destinations that have pending notifications and may get a text now."""
     return rows.fetch(Claimed, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE})
 
 
 def owed(route_id: int) -> Owed | None:
-    """All that is owed to a destination, grouped; None where nothing is."""
+    """Return all pending notifications of a destination, grouped; None if there are none."""
     found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
     if not found:
         return None
@@ -132,7 +132,7 @@ def owed(route_id: int) -> Owed | None:
 
 
 def record_sent(claimed: Claimed, upto: int, now: datetime) -> None:
-    """Remember that a text went; the next one goes when `limits` says."""
+    """Record that a text was sent, and when the next one may be sent."""
 
     def record() -> None:
         rows.execute(_SENT, {"route": claimed.route_id, "upto": upto, "now": now})
@@ -143,13 +143,13 @@ def record_sent(claimed: Claimed, upto: int, now: datetime) -> None:
 
 
 def record_failure(claimed: Claimed, failed: Failed, now: datetime) -> None:
-    """Remember that a text did not go, and why; it is tried again when `limits` says."""
+    """Record that a text could not be sent, why, and when to retry."""
     failures = claimed.failures + 1
     _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=failed.why, sent=None)
 
 
 def record(claimed: Claimed, upto: int, came: Sent | Failed, now: datetime) -> None:
-    """Remember what came of a text."""
+    """Record the result of sending a text."""
     if isinstance(came, Sent):
         record_sent(claimed, upto, now)
     else:
@@ -157,17 +157,17 @@ def record(claimed: Claimed, upto: int, came: Sent | Failed, now: datetime) -> N
 
 
 def give_back(claimed: Claimed, now: datetime) -> None:
-    """Let go of a destination that nothing was sent to."""
+    """Release a destination to which nothing was sent."""
     _free(claimed, next_at=now, failures=0, trouble="", sent=None)
 
 
 def give_up() -> int:
-    """Give up notifications that could not be sent for `GIVEN_UP_AFTER`; how many."""
+    """Give up notifications that could not be sent for `GIVEN_UP_AFTER`; return how many."""
     return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
 
 
 def given_up_lately() -> int:
-    """How many were given up within a day."""
+    """Return how many notifications were given up in the last 24 hours."""
     return rows.value(int, _LOST, {})
 
 

@@ -1,4 +1,4 @@
-"""Find runs of which nothing has moved for long, though messages wait and nobody stopped them."""
+"""Find runs that have not progressed for long, though messages wait and nobody stopped the run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reprocessing.models.brakes import BESIDE, OBSTACLE
 from reprocessing.models.lanes import ACTIVE_RUNS
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be well"
-#: Lanes of a run that are looked at: those that are due for longest.
+#: Most lanes of a run that are read: those that have been due for longest.
 _LANES: Final = 100
 
-# Of each run that nobody stopped, some lanes whose head could go. A breaker that is open announces itself. Nothing has
-# moved since the newest attempt at their targets, since the first of these heads could go, or since somebody last moved
-# the run.
+# Of each run that nobody stopped, some lanes whose head could be sent. An open breaker has an incident of its own. The
+# run has not progressed since the latest of: the newest attempt at these targets, the moment when the heads could be
+# sent, and the last change of the run's state.
 _WAITING: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT n.run_id, {NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,
@@ -76,13 +76,13 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause,
 
 @dataclass(frozen=True, slots=True)
 class StalledRun:
-    """A run that stands still.
+    """A run that does not progress.
 
     Attributes:
         cause: a value of `domain.notifications.standstill.Standstill`.
         target: the name of the target that it waits for.
-        messages: that wait, as far as was looked.
-        seconds: for how long nothing has moved.
+        messages: waiting messages in the lanes that were read.
+        seconds: for how long the run has not progressed.
     """
 
     run_id: int
@@ -97,7 +97,7 @@ class StalledRun:
 
 @dataclass(frozen=True, slots=True)
 class UnseenEmpty:
-    """A target of a DLQ that took messages, and was not seen empty for so many seconds since."""
+    """A target of a DLQ that took messages, and has not been seen empty for `seconds` since then."""
 
     dlq_id: int
     target_id: int
@@ -106,7 +106,7 @@ class UnseenEmpty:
 
 
 def runs_that_wait(*, long: float) -> list[StalledRun]:
-    """Return runs with messages that could be sent, and were not for `long` seconds; one statement.
+    """Return runs with messages that could have been sent for `long` seconds, and were not; one statement.
 
     It reads some hundred lanes of each running run, however many there are.
     """
@@ -114,7 +114,7 @@ def runs_that_wait(*, long: float) -> list[StalledRun]:
 
 
 def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:
-    """Return runs with sent messages whose outcome is not known, since nobody empties these targets; one statement."""
+    """Return runs whose sent messages have no outcome yet because these targets are not emptied; one statement."""
     if not targets:
         return []
     values = {

@@ -1,1 +1,1 @@
-"""Attempts that do not count, targets that keep failing, runs that pause, loops."""
+"""Spared attempts, targets that keep failing, runs that the service pauses, redrive loops, rate ramps."""

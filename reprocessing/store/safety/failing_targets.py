@@ -1,4 +1,4 @@
-"""Find targets that automatic runs have tried in vain for long, and pause the run, or park its only message."""
+"""Find targets that have failed for long in automatic runs, and pause the run, or park its only message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.models.settlement import Closing, Deletable, close, put_off
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 from reprocessing.store.safety.spared_attempts import DEPTH
 
-# Attempts of the time in which nothing went well are few: the run-up to the opening, and a canary for each cooldown.
+# While nothing succeeds there are few attempts: those before the breaker opened, and a canary for each cooldown.
 _FAILING: Final[LiteralString] = f"""
 WITH failing AS (
     SELECT b.id, {NAME} AS name, b.failing_since FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
@@ -48,7 +48,7 @@ SELECT y.breaker_id, y.run_id, y.lane_id, y.letter_id, y.name, y.attempts, y.key
  ORDER BY y.run_id, y.breaker_id
 """  # noqa: S608  # the inserted text is a constant
 
-# The clock begins anew: the next message that is tried there gets all of its time.
+# The time starts again: the next message that is tried there gets all of it.
 _TRY_ANEW: Final[LiteralString] = """
 UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b
 """
@@ -81,40 +81,40 @@ class _Failing:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """What followed from targets that kept failing: runs that paused, and copies that may be deleted."""
+    """The runs that were paused, and the copies that may be deleted because their message was parked."""
 
     paused: tuple[PausedRun, ...]
     deletable: tuple[Deletable, ...]
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose targets kept failing for the time that their DLQs allow, or park their only message.
+    """Pause automatic runs whose targets kept failing for `give_up_after`, or park their only message.
 
-    One statement where no target fails. Called outside transactions; commits by itself.
+    One statement if no target fails. Called outside transactions; commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
-    for one in rows.fetch(_Failing, _FAILING, {"depth": DEPTH}):
-        match give_up(one.target):
+    for failing in rows.fetch(_Failing, _FAILING, {"depth": DEPTH}):
+        match give_up(failing.target):
             case KeepTrying():
                 pass
             case ParkMessage(why):
-                deletable += rows.whole(partial(_park, one, why))
+                deletable += rows.whole(partial(_park, failing, why))
             case PauseRun(why, told):
-                done = rows.whole(partial(pause_run, one.run_id, why, told=told))
+                done = rows.whole(partial(pause_run, failing.run_id, why, told=told))
                 paused += [done] if done else []
             case _ as never:
                 assert_never(never)
     return GivenUp(tuple(paused), tuple(deletable))
 
 
-def _park(one: _Failing, why: str) -> list[Deletable]:
-    """Park the message unless somebody works on it, or a copy of it may come back yet."""
-    rows.execute(_TRY_ANEW, {"breaker": one.breaker_id})
-    lanes.lock([one.lane_id], [None])
-    if put_off([one.letter_id], owned=False):
+def _park(failing: _Failing, why: str) -> list[Deletable]:
+    """Park the message, unless a worker holds its lane, or a copy of it may still come back."""
+    rows.execute(_TRY_ANEW, {"breaker": failing.breaker_id})
+    lanes.lock([failing.lane_id], [None])
+    if put_off([failing.letter_id], owned=False):
         return []
-    closing = Closing(one.letter_id, LetterState.PARKED, reason=ParkedReason.ATTEMPTS_SPENT, detail=why)
+    closing = Closing(failing.letter_id, LetterState.PARKED, reason=ParkedReason.ATTEMPTS_SPENT, detail=why)
     deletable = close([closing])
-    lanes.advance([one.lane_id], [None])
+    lanes.advance([failing.lane_id], [None])
     return deletable

@@ -1,4 +1,4 @@
-"""Pause a run in the service's own name, with its reason, its entry in the audit log, and the incident for a person."""
+"""Pause a run in the name of the service: with its reason, an audit log entry, and an incident."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 from reprocessing.models import rows
 from reprocessing.store.notifications.run_events import announce_stopped
 
-#: Who paused a run that no person paused.
+#: The name under which the service pauses a run.
 THE_SERVICE: Final[LiteralString] = "the service"
 
 _PAUSE: Final[LiteralString] = """
@@ -38,12 +38,12 @@ class PausedRun:
 
 
 def pause_run(run_id: int, why: str, *, told: str | None = None) -> PausedRun | None:
-    """Pause a running run; None when it does not run any more. In a transaction of the caller's.
+    """Pause a running run, in the caller's transaction; return None if it no longer runs.
 
     Args:
         run_id: the run.
-        why: what its page says; it may quote what a target answered.
-        told: the same for notifications, which quote nothing; None: `why` quotes nothing.
+        why: the reason on its page; it may quote a target's answer.
+        told: the reason in notifications, without quotes; None: `why` quotes nothing.
     """
     found = rows.fetch(PausedRun, _PAUSE, {"run": run_id, "by": THE_SERVICE, "why": why})
     for paused in found:

@@ -1,4 +1,4 @@
-"""Move the rate ramps by what the attempts say. Each call is harmless when it is doubled, or lost."""
+"""Step the rate ramps by the outcomes of attempts. A repeated or lost call does no harm."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UPDATE redrive_breaker b
  WHERE b.id = m.id AND b.epoch = m.epoch AND b.state = 'closed' AND b.ramp_at = m.at
 """
 
-# Every step, at the whole rate too, is written down: so `ramp_at` says when something was settled last.
+# Each step is stored, also at the full rate, so `ramp_at` says when something was settled last.
 _REST = """
 UPDATE redrive_breaker
    SET ramp = ramp_from, ramp_ill = 0, ramp_at = redrive_now(), ramp_why = %(why)b::text
@@ -52,23 +52,22 @@ class _Due:
 
 
 def climb(ids: Collection[int]) -> int:
-    """Take the step of the ramp that is due, if anything was settled since the last one; how many took one.
+    """Step the ramps that are due, if anything was settled since their last step; return how many.
 
-    One statement reads the rows; where no step is due, that is all. Where nothing was settled for long before, the ramp
-    begins anew.
+    One statement if no step is due. If nothing was settled for long before, the ramp begins anew.
     """
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": ramp.IDLE})
     if not due:
         return 0
     sizes = [breaker.WINDOW] * len(due)
-    seen = sends.windows([one.id for one in due], [one.epoch for one in due], sizes, settled=True)
-    steps = [(one, pace) for one in due if (pace := _pace(one, seen[one.id]))]
+    seen = sends.windows([row.id for row in due], [row.epoch for row in due], sizes, settled=True)
+    steps = [(row, pace) for row in due if (pace := _pace(row, seen[row.id]))]
     if not steps:
         return 0
     values = {
-        "ids": [one.id for one, _ in steps],
-        "epochs": [one.epoch for one, _ in steps],
-        "ats": [one.ramp_at for one, _ in steps],
+        "ids": [row.id for row, _ in steps],
+        "epochs": [row.epoch for row, _ in steps],
+        "ats": [row.ramp_at for row, _ in steps],
         "ramps": [pace.share for _, pace in steps],
         "ills": [pace.ill for _, pace in steps],
         "whys": [pace.why for _, pace in steps],
@@ -86,9 +85,9 @@ def _pace(row: _Due, seen: Window) -> Pace | None:
 
 
 def after_rest(ids: Collection[int] | None = None) -> int:
-    """Put ramps back to their start where nothing was settled for long; how many. None: of all breakers.
+    """Reset ramps to their start if nothing was settled for long; return how many. None: of all breakers.
 
-    To be called before letters go: one statement, which as a rule finds nothing.
+    Call it before letters are sent: one statement, which usually finds nothing.
     """
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": ramp.IDLE, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

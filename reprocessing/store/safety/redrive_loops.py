@@ -11,10 +11,10 @@ from reprocessing.models import rows
 from reprocessing.store.notifications.run_events import announce_loop
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
-#: Letters, of all DLQs, among which the newest of a suspected DLQ are looked for.
+#: How many of the newest letters, of all DLQs, are searched for those of a suspected DLQ.
 _READ: Final = 20_000
 
-# As much came in as went out, within this hour and the one before: counts that are kept, so that this costs nothing.
+# Enough messages were delivered and captured in this hour and the one before. Reads maintained counts, so it is cheap.
 _SUSPECTED: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r
  WHERE r.kind = 'standing' AND r.state = 'running'
@@ -25,7 +25,7 @@ SELECT r.id FROM redrive_run r
  ORDER BY r.id
 """
 
-# What was captured before a person resumed the run says nothing.
+# Letters that were captured before a person resumed the run are left out.
 _NEWEST: Final[LiteralString] = """
 WITH newest AS MATERIALIZED (
     SELECT l.id, l.body_hash, l.state FROM (SELECT * FROM redrive_letter ORDER BY id DESC LIMIT %(read)b::int) l
@@ -52,9 +52,9 @@ class _Newest:
 
 
 def pause_looping_runs() -> list[PausedRun]:
-    """Pause the automatic runs whose DLQ refills as fast as it drains, with the same messages; those that were paused.
+    """Pause automatic runs whose DLQ refills with the messages that they redrive; return the paused runs.
 
-    One statement where none is suspected. Called outside transactions; commits by itself.
+    One statement if no run is suspected. Called outside transactions; commits by itself.
     """
     paused: list[PausedRun] = []
     for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):

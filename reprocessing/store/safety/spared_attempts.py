@@ -1,7 +1,7 @@
 """Mark the attempts of an automatic run that failed because their target was down: they do not count.
 
-An attempt is spared when its circuit breaker opened over it, and no other message that was sent after it, before the
-breaker opened, went well (docs/adr/0030). A canary is spared whenever it fails. The mark is written once, and the
+An attempt is spared when its failure opened the circuit breaker, and no other message succeeded that was sent between
+the attempt and the opening (docs/adr/0030). A canary is spared whenever it fails. The mark is written once, and the
 letter's `spared` says how many of its attempts since a person released it do not count.
 """
 
@@ -13,30 +13,30 @@ from typing import Final, LiteralString
 from reprocessing.models import rows
 from reprocessing.models.sends import NEWEST_SENDS
 
-#: The newest attempts of a circuit breaker among which is looked, as for its state (models/sends.py).
+#: How many of the newest attempts of a circuit breaker are searched, as for its state (models/sends.py).
 DEPTH: Final = 2_000
 
-#: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets are well.
-#: A message that had been spared as often as the DLQ allows attempts uses them up from then on: else messages that no
-#: consumer can process, and nothing beside them, would be tried for ever.
+#: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets work. If its
+#: spared attempts have reached the DLQ's limit, failures count again. Otherwise a run that has only messages which no
+#: consumer can process would try them for ever.
 TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_review v
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
 """
 
-#: Of an attempt a: it came back after it had been taken for a success. Where that is so, canaries go well, too, and
-#: the breaker closes over messages that fail: nothing tells an outage, so the attempt counts.
+#: Of an attempt a: it came back after it had counted as a success. Then canaries seem to succeed, too, and the breaker
+#: closes although messages fail. An outage cannot be told from a poison message, so the attempt counts.
 SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
 
-#: Of an attempt a: it failed, counts against its message, and speaks against its target.
+#: Of an attempt a: it failed, is not spared yet, and its failure may be the target's.
 _FAILED: Final[LiteralString] = f"""
 (NOT a.spared AND (a.ill OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent' AND NOT {SEEMED_WELL}
  AND EXISTS (SELECT FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id JOIN redrive_letter l ON l.id = a.letter_id
               WHERE r.id = a.run_id AND r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
 """  # the inserted text is a constant
 
-# The newest success is looked for once for each breaker and epoch, however many attempts failed there.
+# The newest success is searched once for each breaker and epoch, however many attempts failed there.
 _MARK: Final[LiteralString] = """
 ), epochs AS (
     SELECT f.breaker_id, f.breaker_epoch, (
@@ -86,27 +86,31 @@ WITH failed AS (
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Mark those of these attempts, just recorded as failed, whose circuit breaker has opened since they were sent.
+    """Spare those of these attempts, just recorded as failed, whose circuit breaker has opened since they were sent.
 
-    The canary of a half-open breaker is marked at once. In the transaction that records the failures, lanes locked.
+    The canary of a half-open breaker is spared at once. Call it in the transaction that records the failures, with the
+    lanes locked.
 
     Returns:
-        How many messages have an attempt less to their account.
+        How many messages have a spared attempt more.
     """
     return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": DEPTH}) if attempts else 0
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
-    """Mark what failed in the run-up to an opening; (breaker, the epoch that its opening ended).
+    """Spare the failed attempts that made these breakers open.
 
-    In the transaction that opened the breakers, after that: whoever sends locks the breaker before the lanes.
+    Call it in the transaction that opened the breakers, after that: senders lock the breaker before the lanes.
+
+    Args:
+        epochs: pairs of a breaker and the epoch that ended when it opened.
 
     Returns:
-        How many messages have an attempt less to their account.
+        How many messages have a spared attempt more.
     """
     if not epochs:
         return 0
-    some = sorted(epochs)
-    values = {"breakers": [one for one, _ in some], "epochs": [epoch for _, epoch in some], "depth": DEPTH}
+    ended = sorted(epochs)
+    values = {"breakers": [breaker for breaker, _ in ended], "epochs": [epoch for _, epoch in ended], "depth": DEPTH}
     rows.execute(_LANES_OF_EPOCHS, values)
     return rows.execute(_SPARE_EPOCHS, values)

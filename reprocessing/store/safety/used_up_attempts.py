@@ -1,4 +1,4 @@
-"""What the attempts of a message, and those of others beside it, say once it has none left."""
+"""Read what is known about the failed attempts of messages that have no attempts left."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from reprocessing.models import rows
 from reprocessing.models.sends import NEWEST_SENDS
 from reprocessing.store.safety.spared_attempts import DEPTH, SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
-# Asked of few messages, and of each by itself: `OFFSET 0` keeps the planner from joining whole tables in their place.
-# Nothing is returned of a message of a manual run, of one whose target was said to be well, and of one of whose
-# attempts one was taken for a success before it came back.
+# Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables instead. Returns nothing
+# for a message of a manual run, for one whose target a person said to work, and for one with an attempt that counted as
+# a success before it came back.
 _LAST_FAILURES: Final[LiteralString] = f"""
 SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 AS seconds_ago,
        coalesce(well.id > used.first, false) AS success_since_first,
@@ -50,14 +50,14 @@ class _Row:
 
 
 def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
-    """What is known about the failures that used up the attempts of these messages, by message.
+    """Return what is known about the failures that used up the attempts of these messages, by message.
 
-    Messages that are parked whatever others do are left out: those of manual runs, those whose target a person said to
-    be well, and those of which an attempt seemed to go well.
+    Left out are messages that are parked in any case: those of manual runs, those whose target a person said to work,
+    and those with an attempt that seemed to succeed.
     """
     if not letters:
         return {}
     found = rows.fetch(_Row, _LAST_FAILURES, {"letters": sorted(letters), "depth": DEPTH})
     return {
-        one.letter_id: LastFailures(one.seconds_ago, one.success_since_first, one.success_since_last) for one in found
+        row.letter_id: LastFailures(row.seconds_ago, row.success_since_first, row.success_since_last) for row in found
     }

@@ -33,7 +33,7 @@ def _set(client: Client, **given: Any) -> str:  # noqa: ANN401
 def test_a_destination_is_told_what_was_shown_with_who_and_why() -> None:
     ann, watched = person("ann", *CONFIGURES), dlq().dlq
     page = _set(ann, destination="ops", events=["beat_silent"], dlqs=[watched.name])
-    assert "It is set. Try it: manage.py test_notification ops" in page
+    assert "Saved. Test it: manage.py test_notification ops" in page
     assert "hunter2" not in page
     row = NotificationRoute.objects.get()
     assert (row.destination, row.kinds, [one.name for one in row.dlqs.all()]) == (
@@ -55,7 +55,7 @@ def test_what_it_is_told_is_changed_and_removed() -> None:
     page = post(
         ann, f"/admin/reprocessing/notificationroute/{row.pk}/remove", seen="ops", reason="nobody reads it"
     )  # fmt: skip
-    assert "ops is told nothing more." in page
+    assert "Nothing more is sent to ops." in page
     assert not NotificationRoute.objects.exists()
     assert Review.objects.latest("pk").reason == "nobody reads it"
 

@@ -47,8 +47,8 @@ def run(command: str, *args: str, **options: Any) -> str:  # noqa: ANN401
 
 def test_a_dry_run_shows_what_would_be_set_and_sets_nothing(hooks: Server) -> None:
     assert run("set_notification", "ops") == (
-        "ops: every event, of every DLQ, and of the service as a whole\n"
-        "This was a dry run: it is set with --confirm.\n"
+        "ops: all events, for all DLQs and the service itself\n"
+        "This was a dry run. To save it, add --confirm.\n"
     )  # fmt: skip
     assert not NotificationRoute.objects.exists()
 
@@ -58,9 +58,9 @@ def test_what_is_set_is_written_with_who_and_why(hooks: Server) -> None:
     run("set_notification", "ops", **PERSON, confirm=True)
     told = run("set_notification", "ops", events=["run_stopped,breaker_open"], dlq=[dlq], **PERSON, confirm=True)
     assert told == (
-        f"ops: breaker_open, run_stopped, of {dlq}\n"
-        "Before: ops: every event, of every DLQ, and of the service as a whole\n"
-        "It is set. Try it: manage.py test_notification ops\n"
+        f"ops: breaker_open, run_stopped, for DLQ {dlq}\n"
+        "Before: ops: all events, for all DLQs and the service itself\n"
+        "Saved. Test it: manage.py test_notification ops\n"
     )
     first, second = Review.objects.order_by("id")
     assert (first.act, first.by, first.reason, first.before) == ("added", "anna", "on call", {})
@@ -109,19 +109,19 @@ def test_the_list_says_who_is_told_of_what_and_what_went_wrong(hooks: Server) ->
     run("set_notification", "ops", events=["beat_silent"], confirm=True)
     NotificationRoute.objects.update(failures=3, trouble="it answered 500")
     told = run("list_notifications")
-    assert "ops: beat_silent, of every DLQ, and of the service as a whole\n" in told
-    assert "a signed webhook; last text: never\n" in told
-    assert "The last 3 tries failed: it answered 500. Next try: " in told
-    assert "bad: has a URL, and is told nothing: manage.py set_notification bad --confirm\n" in told
-    assert "No destination takes these events from everywhere: breaker_open, " in told
+    assert "ops: beat_silent, for all DLQs and the service itself\n" in told
+    assert "a signed webhook; last sent: never\n" in told
+    assert "Failed attempts in a row: 3. Reason: it answered 500.\n  Next attempt: " in told
+    assert "bad: has a URL, but gets no events. To add them: manage.py set_notification bad --confirm\n" in told
+    assert "No destination gets these events for all DLQs: breaker_open, " in told
     (found,) = json.loads(run("list_notifications", json=True))["destinations"]
     assert (found["destination"], found["events"], found["failures"]) == ("ops", ["beat_silent"], 3)
 
 
 def test_what_is_removed_is_told_nothing_more(hooks: Server) -> None:
     run("set_notification", "ops", **PERSON, confirm=True)
-    assert run("remove_notification", "ops", **PERSON).endswith("This was a dry run: it is removed with --confirm.\n")
-    assert run("remove_notification", "ops", **PERSON, confirm=True) == "ops is told nothing more.\n"
+    assert run("remove_notification", "ops", **PERSON).endswith("This was a dry run. To remove it, add --confirm.\n")
+    assert run("remove_notification", "ops", **PERSON, confirm=True) == "Nothing more is sent to ops.\n"
     assert not NotificationRoute.objects.exists()
     assert Review.objects.order_by("-id")[0].after == {"notifications": "ops", "removed": True}
     with pytest.raises(CommandError, match="Nothing is sent to any destination yet"):
@@ -130,7 +130,7 @@ def test_what_is_removed_is_told_nothing_more(hooks: Server) -> None:
 
 def test_a_test_sends_one_text_and_says_that_it_was_taken(hooks: Server) -> None:
     told = run("test_notification", "ops")
-    assert told.endswith("ops took it. See that it has arrived.\n")
+    assert told.endswith("ops accepted it. Check that it has arrived.\n")
     assert said(hooks.asked[0])["title"] == "Test notification"
 
 
@@ -140,7 +140,7 @@ def test_a_test_sends_one_text_and_says_that_it_was_taken(hooks: Server) -> None
 def test_a_test_says_why_a_destination_was_not_told(hooks: Server, name: str, why: str) -> None:
     with pytest.raises(CommandError) as refused:
         run("test_notification", name, timeout=1)
-    assert str(refused.value).startswith(f"{name} was not told: {why}.")
+    assert str(refused.value).startswith(f"The test could not be sent to {name}: {why}.")
 
 
 @pytest.mark.soak
@@ -152,13 +152,13 @@ def test_a_url_that_apprise_cannot_read_is_told_by_the_doctor(settings: Settings
 
 def test_the_doctor_says_that_nobody_is_told_what_fails_and_what_reaches_nobody() -> None:
     (nobody,) = notifying.remarks(of({}))
-    assert nobody.what == "Nobody is told anything."
+    assert nobody.what == "No destination gets notifications."
     NotificationRoute.objects.create(
         destination="topic", failures=2, trouble="SNS did not answer", kinds=[EventKind.BEAT_SILENT.value]
     )
     failing, unheard = notifying.remarks(of({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}}))
-    assert (failing.grade, failing.what) == (Grade.WARN, "The last 2 texts could not be sent: SNS did not answer.")
-    assert unheard.what.startswith("These events do not reach anybody from everywhere: breaker_open, ")
+    assert (failing.grade, failing.what) == (Grade.WARN, "Failed attempts in a row: 2. Reason: SNS did not answer.")
+    assert unheard.what.startswith("No destination gets these events for all DLQs: breaker_open, ")
 
 
 def test_the_policy_allows_to_publish_to_the_topics_that_people_are_told_by(settings: Settings) -> None:

@@ -110,7 +110,7 @@ def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox
     control(sandbox.url, "DELETE", "calls")
     remarks, failed = doctor()
     warned = [one["what"] for one in remarks if one["grade"] in {"ill", "warn"}]
-    assert (warned, failed) == (["Nobody is told anything."], False)
+    assert (warned, failed) == (["No destination gets notifications."], False)
     calls = control(sandbox.url, "GET", "calls?since=0")["calls"]
     assert [one for one in calls if one["sent"] or one["received"] or one["deleted"]] == []
     assert (DeadLetterQueue.objects.values().get(), Target.objects.values().get()) == before

@@ -35,7 +35,7 @@ def refused(*words: str) -> str:
 
 
 def test_a_dry_run_takes_nothing_away(shop: Origin, ask: Ask) -> None:
-    assert "This was a dry run: shop is taken away from orders with --confirm." in ask(
+    assert "This was a dry run: with --confirm, shop is removed from orders." in ask(
         "remove_origin", "orders", "shop", *WHY
     )
     assert list(shop.dlq.origins.all()) == [shop]
@@ -43,7 +43,7 @@ def test_a_dry_run_takes_nothing_away(shop: Origin, ask: Ask) -> None:
 
 def test_one_that_finished_letters_alone_have_is_taken_away_and_their_history_stays(shop: Origin, ask: Ask) -> None:
     letter = add_letter(shop, LetterState.DELIVERED)
-    assert "shop is taken away from orders." in ask("remove_origin", "orders", shop.arn, *WHY, "--confirm")
+    assert "shop is removed from orders." in ask("remove_origin", "orders", shop.arn, *WHY, "--confirm")
     dlq = DeadLetterQueue.objects.get()
     assert (list(dlq.origins.all()), dlq.default_origin) == ([], None)
     assert DeadLetter.objects.get(pk=letter.pk).origin == shop
@@ -65,7 +65,7 @@ def test_what_dies_in_it_afterwards_is_of_unknown_origin(shop: Origin, ask: Ask)
 def test_one_that_an_unfinished_or_parked_letter_goes_back_to_is_refused(shop: Origin, state: LetterState) -> None:
     add_letter(shop, state)
     said = refused("orders", "shop")
-    assert f"letters of orders that died in shop are not finished: 1 {state}. Finish the run" in said
+    assert f"messages of orders from shop are not finished: 1 {state}. Finish the run" in said
     assert list(shop.dlq.origins.all()) == [shop]
 
 
@@ -77,7 +77,7 @@ def test_a_letter_of_another_origin_does_not_hinder_it(shop: Origin, ask: Ask) -
 
 
 def test_a_name_that_it_does_not_have_is_refused_with_those_there_are(shop: Origin) -> None:
-    assert refused("orders", "market") == f'orders has no origin that "market" means. It has: {shop.arn}.'
+    assert refused("orders", "market") == f'orders has no origin "market". It has: {shop.arn}.'
 
 
 def test_a_discarded_letter_that_is_restored_is_not_released_before_it_is_named_again(shop: Origin, ask: Ask) -> None:
@@ -86,7 +86,7 @@ def test_a_discarded_letter_that_is_restored_is_not_released_before_it_is_named_
     park.restore([letter.pk], by="ann", reason="needed")
     done = park.release([letter.pk], by="ann", reason="needed")
     assert list(done.refused.values()) == [
-        f"what it died in was taken away; name it again: manage.py add_dlq orders --origin {shop.arn} --confirm"
+        f"its origin was removed; add it again: manage.py add_dlq orders --origin {shop.arn} --confirm"
     ]
     Origin.every.update(removed_at=None)
     assert park.release([letter.pk], by="ann", reason="needed").refused == {}

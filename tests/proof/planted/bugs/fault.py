@@ -230,7 +230,7 @@ BUGS: Final = (
         name="given-up-while-a-copy-may-come-back",
         breaks="No loss: the only message is parked, and its key free, while a copy of it may come back.",
         file=_FAILING,
-        old="if put_off([one.letter_id], owned=False):",
+        old="if put_off([failing.letter_id], owned=False):",
         new="if False:",
         caught_by=f"{_OF_FAILING}::test_a_message_of_which_a_copy_may_come_back_is_not_parked_yet",
     ),

@@ -47,11 +47,11 @@ def test_the_text_of_a_breaker_that_opened() -> None:
     assert text(section) == Text(
         "[production] Circuit breaker open: orders",
         "Circuit breaker open: orders. Since 2026-01-02 12:00 UTC. Reason: 5 failures in a row. "
-        "Messages that wait: 1,200.\n"
+        "Waiting messages: 1,200.\n"
         "What the service does: It sends nothing to this target. After each cooldown it sends one message as a canary, "
-        "and goes on when the canary goes well.\n"
-        "What you can do: Check the target and its consumer. To close the breaker by hand, open its page in the "
-        "admin.\n"
+        "and closes the breaker when canaries succeed.\n"
+        "What you can do: Check the target and its consumer. To close the breaker now: manage.py reset_breaker "
+        'DLQ --target "orders" --reason WHY --confirm\n'
         "https://redrive.example.com/breaker/1234",
         Tone.WARNING,
         "https://redrive.example.com/breaker/1234",

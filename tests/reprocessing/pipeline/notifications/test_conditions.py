@@ -215,7 +215,7 @@ def why(stock: Stock) -> str | None:
 
 
 def test_a_run_whose_messages_no_worker_takes_is_told_of_once_and_over_when_one_goes(stands: Stock) -> None:
-    assert why(stands) == "No worker takes messages that may be sent to orders."
+    assert why(stands) == "No worker sends the messages that are due for orders."
     together([look] * 3)
     assert told("run_stalled") == [(f"run:{stands.run.pk}", 1, True)]
     breaker = Breaker.objects.get(target=stands.target)
@@ -226,12 +226,12 @@ def test_a_run_whose_messages_no_worker_takes_is_told_of_once_and_over_when_one_
 
 def test_a_run_whose_target_is_not_known_to_be_healthy_is_told_of(stands: Stock) -> None:
     HealthCheck.objects.create(target=stands.target, kind="depth", ceiling=1, every=30, max_age=60)
-    assert why(stands) == "The health checks of orders do not say that it is healthy."
+    assert why(stands) == "A health check of orders is not healthy, or its result is not known."
 
 
 def test_a_run_that_waits_for_redis_is_told_of(stands: Stock) -> None:
     Lane.objects.update(due_at=lanes.clock(), why="Redis does not tell its target's rate")
-    assert why(stands) == "Redis does not answer, so the rate of orders is not known."
+    assert why(stands) == "Redis does not answer, so the rate limit of orders cannot be checked."
 
 
 def test_a_run_whose_source_queue_nobody_consumes_is_told_of_that_first(stands: Stock) -> None:
@@ -242,7 +242,7 @@ def test_a_run_whose_source_queue_nobody_consumes_is_told_of_that_first(stands: 
     Target.objects.filter(pk=stands.target.pk).update(proof="absence", watched_by=stands.dlq, window=60)
     Attempt.objects.create(letter=other, lane=lane, target=stands.target, no=1, epoch=0, fence=1, opened_at=past,
                            taken_at=past, deadline=past, holds_lane=True)  # fmt: skip
-    assert why(stands) == "Nobody seems to consume orders: it has not been seen empty, so no outcome is known."
+    assert why(stands) == "The consumer of orders may be stopped: the queue was never seen empty."
 
 
 @pytest.mark.parametrize("by", ["a stop", "a pause", "a halt", "the breaker", "a rest", "a late capture"])

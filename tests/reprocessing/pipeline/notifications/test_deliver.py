@@ -193,7 +193,7 @@ def test_a_destination_that_fails_keeps_none_from_the_others_and_is_retried(
     row = NotificationRoute.objects.get(destination="bad")
     assert (row.failures, row.trouble, row.leased_until) == (1, why, None)
     assert len(webhook.asked) == 1
-    assert f"The destination bad was not told: {why}. It is tried again." in caplog.text
+    assert f"Sending to the destination bad failed: {why}. It is retried." in caplog.text
     assert "redrive#" not in caplog.text
     clock.advance(31)
     assert sending.is_due(["bad"])
