@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one in admin.site._registry]
 NAMES = [one._meta.model_name or "" for one in MODELS]
 #: What is changed at the desk, each by a page of its own; see test_matrix.DEEDS.
-DECIDED = {"deadletterqueue", "lettergroup", "rule", "run", "target"}
+DECIDED = {"deadletterqueue", "lettergroup", "notificationroute", "rule", "run", "target"}
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
     "Dispatch", "DlqNote", "Doubt", "Flow", "FlowDelta", "Metric", "Operation", "Payload", "Revision", "Tally",

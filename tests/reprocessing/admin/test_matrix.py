@@ -15,6 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from reprocessing.admin import rights
 from reprocessing.models import Breaker, LetterGroup, Operation, Rule, Run, amendments, roles
 from reprocessing.models.letter import ParkedLetter
+from reprocessing.models.notification import NotificationRoute
 from tests.reprocessing.admin.lot import dlq, parked
 from tests.reprocessing.admin.stock import operated, rows_of_everything, schedules
 
@@ -37,7 +38,8 @@ PAGES = {
     "autocomplete": set(), "jsi18n": INSIDE, "view_on_site": set(), "app_list": LOOKING,
     **{f"reprocessing_{desk}_{deed}": set() for desk in ("deadletter", "parkedletter") for deed in _SHOWING},
     "reprocessing_review_export": OPERATING,
-    **{f"reprocessing_{one}_add": CONFIGURING for one in ("deadletterqueue", "rule", "target")},
+    **{f"reprocessing_{one}_add": CONFIGURING for one in ("deadletterqueue", "notificationroute", "rule", "target")},
+    **{f"reprocessing_notificationroute_{deed}": CONFIGURING for deed in ("edit", "remove")},
     "reprocessing_deadletterqueue_examine": CONFIGURING, "reprocessing_rule_edit": CONFIGURING,
     **{f"reprocessing_rule_{deed}": CONFIGURING for deed in ("remove", "enable", "disable")},
     "reprocessing_target_edit": CONFIGURING,
@@ -62,7 +64,11 @@ DEEDS = {
        for desk in ("deadletter", "parkedletter") for deed in _SHOWING},
     "/admin/reprocessing/lettergroup/{group}/change/": OPERATING,
     "/admin/reprocessing/run/add/": OPERATING,
-    **{f"/admin/reprocessing/{one}/add/": CONFIGURING for one in ("deadletterqueue", "rule", "target")},
+    **{
+        f"/admin/reprocessing/{one}/add/": CONFIGURING
+        for one in ("deadletterqueue", "notificationroute", "rule", "target")
+    },
+    **{f"/admin/reprocessing/notificationroute/{{route}}/{deed}": CONFIGURING for deed in ("edit", "remove")},
     **{f"/admin/reprocessing/rule/{{rule}}/{deed}": CONFIGURING for deed in ("edit", "remove", "enable", "disable")},
     "/admin/reprocessing/target/{target}/edit": CONFIGURING,
     "/admin/reprocessing/deadletterqueue/{dlq}/examine": CONFIGURING,
@@ -97,6 +103,7 @@ def _addresses() -> Iterator[tuple[str, str]]:
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
     examples |= {"rule": Rule.objects.earliest("pk").pk}
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
+    examples |= {"route": NotificationRoute.objects.earliest("pk").pk}
     for pattern, space in _patterns(get_resolver().url_patterns, ""):
         if pattern.name:
             its = examples | {"object_id": _row(pattern.name)}
@@ -159,7 +166,7 @@ def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str,
     examples = {
         "letter": letter.pk, "group": its.pk, "dlq": letter.dlq_id, "rule": Rule.objects.get().pk, "run": run.pk,
         "operation": operated().pk, "lane": letter.lane_id, "target": letter.target_id,
-        "breaker": Breaker.objects.earliest("pk").pk,
+        "breaker": Breaker.objects.earliest("pk").pk, "route": NotificationRoute.objects.create(destination="ops").pk,
     }  # fmt: skip
     done = {}
     for address in DEEDS:
@@ -175,7 +182,7 @@ def test_no_form_of_djangos_own_writes_a_row_of_ours(client: Client) -> None:
     schedules()
     roles.make()
     client.force_login(User.objects.create_superuser("root"))
-    ours = {"deadletterqueue_add", "rule_add", "target_add", "run_add", "lettergroup_change"}
+    ours = {"deadletterqueue_add", "notificationroute_add", "rule_add", "target_add", "run_add", "lettergroup_change"}
     sent = {
         name.removeprefix("reprocessing_") for name, address in _addresses()
         if name.startswith("reprocessing_") and name.rpartition("_")[2] in {"add", "change", "delete"}
