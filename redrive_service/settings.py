@@ -150,6 +150,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "waitress.queue": {"level": "ERROR"},  # else a line for every request that waits for a thread
+        "axes": {"level": "WARNING"},  # else a line for everybody who signs in
         "botocore": {"level": "WARNING"},  # else a line or two for every client it makes
         "botocore.credentials": {"level": "ERROR"},  # a role that is not assumed is told of where it is needed
     },

@@ -121,8 +121,8 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Threshold: {threshold}.", "The oldest has waited for {seconds}."),
         service="It keeps parked messages until a person decides. They block no other message, unless the DLQ is set to"
         " hold a key behind a parked message.",
-        person="Review them in the parking lot of the admin, or run: manage.py release_parked {dlq} --reason WHY"
-        ", a dry run",
+        person="Review them in the parking lot of the admin, or see what a release would do: manage.py"
+        " release_parked {dlq} --reason WHY, a dry run.",
         page=_PARKED,
     ),
     EventKind.PARKED_OLD: Wording(
@@ -141,7 +141,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=(),
         service="SQS deletes a message when its retention period ends. Captured messages are kept in PostgreSQL. The"
         " service cannot save a message that is not captured.",
-        person="Capture the DLQ now: manage.py drain_dlq {dlq}, a dry run: it captures, and sends nothing",
+        person="Capture the DLQ now: manage.py drain_dlq {dlq}, a dry run, which captures and sends nothing.",
         page=DASHBOARD,
     ),
     EventKind.DLQ_GROWING: Wording(

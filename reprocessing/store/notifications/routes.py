@@ -79,7 +79,7 @@ def check(wanted: Route) -> None:
         )
     known = set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs).values_list("name", flat=True))
     if missing := [name for name in wanted.dlqs if name not in known]:
-        raise NotificationIsUnclear(f'No DLQ is named "{missing[0]}". manage.py redrive_status shows those there are.')
+        raise NotificationIsUnclear(f'No DLQ is named "{missing[0]}". List the DLQs: manage.py redrive_status.')
 
 
 def set_route(wanted: Route, *, by: str, reason: str) -> bool:

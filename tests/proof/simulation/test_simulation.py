@@ -59,7 +59,7 @@ def test_a_world_without_faults_has_no_duplicates(theatre: Theatre) -> None:
     ("broken", "by"),
     [
         (r"ORDER BY (\w)\.sequence, \w\.message_id", r"ORDER BY \1.message_id"),
-        (r"AND due_at <= redrive_now\(\)", "AND due_at IS NOT NULL"),
+        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL"),
     ],
 )
 def test_a_broken_promise_is_seen(theatre: Theatre, broken: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from reprocessing.models import (
     operating,
 )
 from reprocessing.models.lanes import clock
+from reprocessing.models.notification import Incident, Notification, NotificationRoute
 from tests.reprocessing.admin.lot import dlq, parked
 
 
@@ -52,6 +53,9 @@ def rows_of_everything() -> None:
             reporter=reporter, public_id=letter.public_id, verdict="failed", type="KeyError", message="'card'",
             happened_at=clock(), received_at=clock(), digest=b"%d" % number,
         )  # fmt: skip
+        incident = Incident.objects.create(kind="run_finished", subject=f"run:{number}", facts={})
+        route = NotificationRoute.objects.create(destination=f"team-{number}")
+        Notification.objects.create(incident=incident, route=route, phase="opened")
     Halt.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
     amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")

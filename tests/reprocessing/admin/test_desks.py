@@ -27,8 +27,8 @@ NAMES = [one._meta.model_name or "" for one in MODELS]
 DECIDED = {"deadletterqueue", "lettergroup", "rule", "run", "target"}
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
-    "Dispatch", "Doubt", "Flow", "FlowDelta", "Metric", "Operation", "Payload", "Revision", "Tally", "TallyDelta",
-    "Tide",
+    "Dispatch", "DlqNote", "Doubt", "Flow", "FlowDelta", "Metric", "Operation", "Payload", "Revision", "Tally",
+    "TallyDelta", "Tide",
 }  # fmt: skip
 
 

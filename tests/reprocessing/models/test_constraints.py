@@ -39,6 +39,8 @@ from reprocessing.models import (
     Wave,
 )
 from reprocessing.models.dispatch import Dispatch
+from reprocessing.models.dlq_note import DlqNote
+from reprocessing.models.notification import Incident, Notification, NotificationRoute
 from reprocessing.models.review import Halt
 from tests.reprocessing.models.stock import NOW, Stock
 
@@ -50,6 +52,25 @@ HASH = b"h" * 32
 def _attempt(stock: Stock, **fields: object) -> Attempt:
     values = {"letter": stock.letter, "lane": stock.lane, "target": stock.target, "no": 1, "epoch": 0, "fence": 1}
     return Attempt.objects.create(**{**values, "opened_at": NOW, "holds_lane": True, **fields})
+
+
+def _incident(**fields: object) -> Incident:
+    return Incident.objects.create(**{"kind": "run_finished", "subject": "run:1", "facts": {}, **fields})
+
+
+def _same_incident_twice(_: Stock) -> None:
+    _incident()
+    _incident()
+
+
+def _route(**fields: object) -> NotificationRoute:
+    return NotificationRoute.objects.create(**{"destination": "ops", **fields})
+
+
+def _same_part_twice(_: Stock) -> None:
+    incident, route = _incident(), _route()
+    for _number in range(2):
+        Notification.objects.create(incident=incident, route=route, phase="opened")
 
 
 def _second_lane(stock: Stock) -> object:
@@ -271,6 +292,20 @@ VIOLATIONS: dict[str, Callable[[Stock], object]] = {
     "a_metric_is_summed_once": _same_metric_twice,
     "a_sum_only_grows": lambda _: Metric.objects.create(name="n", place=0, part="", value=-1),
     "a_stopped_lane_says_by_whom_and_why": lambda s: Lane.objects.filter(pk=s.lane.pk).update(stopped_at=NOW),
+    "one_incident_is_open_for_each_kind_and_subject": _same_incident_twice,
+    "an_incident_says_what_happened_to_what": lambda _: _incident(subject=""),
+    "an_incident_was_announced": lambda _: _incident(times=0),
+    "an_incident_ends_after_its_beginning": lambda _: _incident(opened_at=NOW, ended_at=NOW - timedelta(seconds=1)),
+    "a_route_names_its_destination": lambda _: _route(destination=""),
+    "a_route_knows_its_events": lambda _: _route(kinds=["weather"]),
+    "a_destination_that_fails_says_why": lambda _: _route(failures=1),
+    "a_part_of_an_incident_is_told_once": _same_part_twice,
+    "what_was_sent_is_not_given_up": lambda _: Notification.objects.create(
+        incident=_incident(), route=_route(), phase="opened", sent_at=NOW, given_up_at=NOW
+    ),
+    "a_note_of_a_dlq_counts_upwards": lambda s: DlqNote.objects.create(
+        dlq=s.dlq, uncaptured=-1, captured=0, unfinished=0
+    ),
     "there_is_one_dispatch": lambda s: Dispatch.objects.create(id=2, width=1, lifetime=1),
 }
 

@@ -32,7 +32,9 @@ def test_messages_that_nobody_captured_are_counted_with_their_end_and_their_cure
         "2 messages of it are not captured, and nothing captures them by itself in mode manual"
     )
     assert found.why.startswith(f"SQS drops each about 4 days after {since}: what nobody captured by then is lost.")
-    assert found.cure.startswith(f"Capture them, and send nothing: manage.py drain_dlq {bench.name}; or plan a run")
+    assert found.cure.startswith(
+        f"Capture them, and send nothing: manage.py drain_dlq {bench.name}, a dry run; or plan a run"
+    )
     bench.capture()
     assert warnings(bench) == []
 
