@@ -335,8 +335,10 @@ def test_a_rule_that_errs_too_often_is_told_once_a_minute(caplog: pytest.LogCapt
     said = [one.getMessage() for one in caplog.records]
     what = "Rule odd could not be asked of 2 of the last 2 letters, which are held."
     assert said == [
-        f"{what} Correct it (manage.py add_rule odd --reason WHY shows it), or disable it "
-        "(manage.py disable_rule odd --reason WHY --confirm)."
+        (
+            f"{what} Correct it (manage.py add_rule odd --reason WHY shows it), or disable it "
+            "(manage.py disable_rule odd --reason WHY --confirm)."
+        )
     ]
 
 
