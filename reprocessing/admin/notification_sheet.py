@@ -23,7 +23,7 @@ ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notific
 
 
 class NotificationSheet(Sheet):
-    """Which events a destination gets, and for which DLQs."""
+    """Which events a destination gets, and for which dlqs."""
 
     sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
 

@@ -36,7 +36,7 @@ class NotificationRoutes(History):
 
     @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
-        """Return the DLQs of a route."""
+        """Return the dlqs of a route."""
         return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all dlqs and the service itself"
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

@@ -35,6 +35,9 @@ DEEDS: Final = {
     "Add rules": "reprocessing.add_rule",
     "Change, enable and disable rules": "reprocessing.change_rule",
     "Remove rules": "reprocessing.delete_rule",
+    "Add notifications": "reprocessing.add_notificationroute",
+    "Change notifications": "reprocessing.change_notificationroute",
+    "Remove notifications": "reprocessing.delete_notificationroute",
 }
 
 

@@ -94,6 +94,7 @@ _EXAMINED: Final = {
     "Target": {"url", "arn", "region", "role_arn", "answers", "content_type", "secret"},
     "Origin": {"arn"},
     "HealthCheck": {"region"},
+    "Incident": {"kind"},
     **{name: {"state", "reason", "what"} for name in ("Tally", "TallyDelta", "Flow", "FlowDelta")},
 }  # fmt: skip
 

@@ -53,7 +53,8 @@ def rows_of_everything() -> None:
             reporter=reporter, public_id=letter.public_id, verdict="failed", type="KeyError", message="'card'",
             happened_at=clock(), received_at=clock(), digest=b"%d" % number,
         )  # fmt: skip
-        incident = Incident.objects.create(kind="run_finished", subject=f"run:{number}", facts={})
+        kind = ("breaker_open", "run_stopped", "run_stalled")[number]
+        incident = Incident.objects.create(kind=kind, subject=f"run:{number}", facts={})
         route = NotificationRoute.objects.create(destination=f"team-{number}")
         Notification.objects.create(incident=incident, route=route, phase="opened")
     Halt.objects.create(by="ann", reason="a test")

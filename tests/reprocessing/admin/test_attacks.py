@@ -25,7 +25,8 @@ def editor(*, careful: bool = False) -> Client:
 
 def test_no_page_of_others_has_a_deed_done() -> None:
     ann = editor(careful=True)
-    its = dict.fromkeys(("letter", "group", "dlq", "rule", "run", "operation", "lane", "target", "breaker"), 1)
+    named = ("letter", "group", "dlq", "rule", "run", "operation", "lane", "target", "breaker", "route")
+    its = dict.fromkeys(named, 1)
     found = {there: ann.post(there.format(**its), {"reason": "x", "seen": "none"}) for there in DEEDS}
     assert {there for there, answer in found.items() if answer.status_code != 403} == set()
     assert all("too old to be sent" in answer.content.decode() for answer in found.values())

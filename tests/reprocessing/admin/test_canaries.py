@@ -34,6 +34,7 @@ from reprocessing.models import (
 from reprocessing.models.intent import Intended
 from reprocessing.models.lanes import clock
 from reprocessing.models.letter import ParkedLetter
+from reprocessing.models.notification import NotificationRoute
 from reprocessing.pipeline import deliver, sort, work
 from tests import envelopes
 from tests.reprocessing.admin import test_matrix
@@ -209,6 +210,7 @@ def deeds(letter: ParkedLetter) -> Iterator[str]:
     its = {"run": Run.objects.earliest("pk").pk, "operation": operated().pk, "group": letter.group_id}
     its |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id, "letter": letter.pk}
     its |= {"rule": Rule.objects.earliest("pk").pk, "breaker": Breaker.objects.earliest("pk").pk}
+    its |= {"route": NotificationRoute.objects.create(destination="ops").pk}
     for address in test_matrix.DEEDS:
         if not address.startswith(("/admin/auth/", "/admin/django_celery_beat/")):
             yield address.format(**its)
