@@ -16,7 +16,7 @@ _ANSWERED_WITHIN: Final = 20
 #: DLQs that one worker asks about at a time.
 _MOST: Final = 32
 
-# The first of an index, in its order: asked whether any copy is in sight, a planner reads all copies where most are held.
+# The first of an index, in its order: asked whether any copy is in sight, a planner reads all where most are held.
 _IN_SIGHT: Final[LiteralString] = """
 coalesce((SELECT c.visible_until FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
            ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)

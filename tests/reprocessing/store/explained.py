@@ -115,8 +115,8 @@ def _written(plan: Plan) -> Iterator[int]:
 
 def _scanned(plan: Plan) -> Iterator[str]:
     """A join takes one row of the one table before it looks whether the other has any: that is no scan."""
-    if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in TABLES and plan["Actual Loops"]:
-        if plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) > 1:
-            yield plan["Relation Name"]
+    read = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) if plan["Actual Loops"] else 0
+    if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in TABLES and read > 1:
+        yield plan["Relation Name"]
     for node in plan.get("Plans", ()):
         yield from _scanned(node)
