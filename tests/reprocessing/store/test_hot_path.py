@@ -46,8 +46,8 @@ LOOKS_BACK: Final = {
     "models.reports.unheard": 20 * AT_A_TIME,  # what is sent and not settled
     "models.evidence.ripe": 20 * AT_A_TIME,  # the same
 }
-#: Not flat: due lanes are read one by one and passed over, at a buffer each, where the breaker of their heads is shut or
-#: has no room (docs/known_limits.md).
+#: Not flat: due lanes whose breaker is shut, or has no room, are read one by one, at a buffer each, and passed over
+#: (docs/known_limits.md).
 PASSES_OVER: Final = {"models.lanes.lease", "models.lanes.hint"}
 #: Without these nothing would be measured.
 HAPPENS: Final = {
