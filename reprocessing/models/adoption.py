@@ -18,10 +18,14 @@ from reprocessing.models.enlistment import ADOPTION
 BATCH = 2_000
 
 # What a plan adopted whose start died, the standing run takes likewise. Two plans would take it from each other, batch
-# by batch: where one is started, that does it.
+# by batch: where one is started, that does it. Of each run that has ended the letters are read in the order of their
+# index: joined, a planner that has seen one large run would read every letter there is.
 _LEFT = """
-SELECT l.id, l.lane_id FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id
- WHERE r.dlq_id = %(dlq)b AND l.state IN ('waiting', 'sending', 'awaiting')
+SELECT l.id, l.lane_id FROM redrive_run r
+ CROSS JOIN LATERAL (
+    SELECT id, lane_id FROM redrive_letter WHERE run_id = r.id AND state IN ('waiting', 'sending', 'awaiting')
+     ORDER BY run_id, state LIMIT %(limit)b) l
+ WHERE r.dlq_id = %(dlq)b
    AND (r.state IN ('finished', 'aborted')
         OR (r.state = 'planned' AND (SELECT kind FROM redrive_run WHERE id = %(run)b) = 'standing'))
  LIMIT %(limit)b

@@ -148,6 +148,14 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
 LEAVES: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
+# Of a run r: something of it is there. Asked of each ended run in the order of an index, before anything is joined: a
+# planner that has seen one large run would read all letters, and all lanes, because others have ended.
+_HAS_LANES: Final[LiteralString] = """
+(SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
+_HAS_LETTERS: Final[LiteralString] = """
+(SELECT x.id FROM redrive_letter x WHERE x.run_id = r.id AND x.state IN ('waiting', 'sending', 'awaiting')
+  ORDER BY x.run_id, x.state LIMIT 1) IS NOT NULL"""
+
 _LOCK_LANES = f"""
 SELECT count(*) AS n FROM (
     SELECT n.id FROM redrive_lane n
@@ -157,7 +165,7 @@ SELECT count(*) AS n FROM (
               AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
            UNION ALL
            SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
-            WHERE r.dlq_id = %(dlq)b AND {LEAVES}))
+            WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES}))
      ORDER BY n.id FOR UPDATE) locked
 """  # noqa: S608  # the inserted text is a constant
 
@@ -166,11 +174,11 @@ ADOPTION: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
       FROM redrive_run r
-     WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND l.run_id = r.id
+     WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LETTERS} AND l.run_id = r.id
        AND l.state IN ('waiting', 'sending', 'awaiting') AND {{letters}}
 )
 UPDATE redrive_lane n SET run_id = %(run)b
-  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND n.run_id = r.id AND {{lanes}}
+  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES} AND n.run_id = r.id AND {{lanes}}
 """  # noqa: S608  # as above
 _ADOPT = ADOPTION.format(letters="true", lanes="true")
 

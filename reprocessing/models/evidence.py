@@ -95,9 +95,14 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id 
 # where the one before did not: it ends the time for which the target was seen empty.
 _SIGHT = """
 WITH old AS (
-    DELETE FROM redrive_sighting s USING redrive_target t
-     WHERE t.id = ANY(%(targets)b::bigint[]) AND s.target_id = t.id
-       AND s.seen_at < redrive_now() - make_interval(days => 1, secs => t.window)
+    DELETE FROM redrive_sighting WHERE id = ANY (ARRAY (
+        SELECT o.id FROM redrive_target t
+         CROSS JOIN LATERAL (
+            SELECT s.id FROM redrive_sighting s
+             WHERE s.target_id = t.id
+               AND s.seen_at < (SELECT redrive_now()) - make_interval(days => 1, secs => t.window)
+             ORDER BY s.target_id, s.seen_at DESC LIMIT 1000) o
+         WHERE t.id = ANY(%(targets)b::bigint[])))
 )
 INSERT INTO redrive_sighting (target_id, seen_at, took, empty, quiet_since)
 SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,

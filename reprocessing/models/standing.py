@@ -162,7 +162,8 @@ SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_a
 _LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
 _LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
-# When a dlq drops the first copy of a letter that is unfinished: in the order of expiry, to the first that is held.
+# When a dlq drops the first copy of a letter that is unfinished: in the order of expiry, to the first that is held. The
+# order in which a held copy is looked for is that of an index: without it, a planner may read all copies for one.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
@@ -171,7 +172,8 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
           AND EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id AND c.state || '' = 'held')
         ORDER BY l.expires_at LIMIT 1) first
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
-   AND EXISTS (SELECT FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held')
+   AND (SELECT c.dlq_id FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
+         ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
 """
 
 # Where nothing captures by itself, SQS counts copies that are ours: those that came to sight again, and those received

@@ -16,10 +16,10 @@ _ANSWERED_WITHIN: Final = 20
 #: DLQs that one worker asks about at a time.
 _MOST: Final = 32
 
-# The subselect is for the planner: the function's result is compared with an index.
+# The first of an index, in its order: asked whether any copy is in sight, a planner reads all where most are held.
 _IN_SIGHT: Final[LiteralString] = """
-EXISTS (SELECT FROM redrive_custody c
-         WHERE c.dlq_id = d.id AND c.state = 'held' AND c.visible_until <= (SELECT redrive_now()))
+coalesce((SELECT c.visible_until FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
+           ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)
 """
 
 #: Of a DLQ d: copies of its messages are visible, and AWS has not answered for a minute whether it moved them. None of

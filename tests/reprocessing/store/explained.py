@@ -94,7 +94,9 @@ def _caller() -> str:
 
 
 def _buffers(plan: Plan) -> int:
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+    """A node's count holds those below it; a part that writes and is asked by nobody ends after the statement's own."""
+    own = int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+    return max(own, *(_buffers(node) for node in plan.get("Plans", ())), 0)
 
 
 def _found(plan: Plan) -> Iterator[int]:
@@ -112,7 +114,9 @@ def _written(plan: Plan) -> Iterator[int]:
 
 
 def _scanned(plan: Plan) -> Iterator[str]:
-    if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in TABLES and plan["Actual Loops"]:
+    """A join takes one row of the one table before it looks whether the other has any: that is no scan."""
+    read = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) if plan["Actual Loops"] else 0
+    if plan["Node Type"] == "Seq Scan" and plan["Relation Name"] in TABLES and read > 1:
         yield plan["Relation Name"]
     for node in plan.get("Plans", ()):
         yield from _scanned(node)

@@ -17,6 +17,9 @@ TABLES: Final = (
     "redrive_sighting",
 )  # fmt: skip
 
+#: Runs of the dlq that have ended, and left nothing.
+ENDED_RUNS: Final = 20
+
 # Letters n, in pairs of one key, but for every tenth: those have one key in common. The lanes were leased.
 _KEY: Final[LiteralString] = "CASE WHEN n %% 10 = 0 THEN 'hot' ELSE 'k' || n / 2 END"
 _LANES: Final[LiteralString] = f"""
@@ -81,9 +84,18 @@ UPDATE redrive_letter
  WHERE run_id = %(run)s AND state = 'awaiting';
 UPDATE redrive_lane n
    SET phase = CASE WHEN h.waits THEN 'ready' ELSE 'idle' END, breaker_id = %(breaker)s,
+       run_id = CASE WHEN h.waits THEN n.run_id END,
        due_at = CASE WHEN h.waits THEN redrive_now() - interval '1 s' END
   FROM (SELECT lane_id, bool_or(state = 'waiting') AS waits FROM redrive_letter WHERE run_id = %(run)s GROUP BY 1) h
  WHERE n.id = h.lane_id AND n.phase = 'leased'
+"""
+
+# Every hundredth of what was delivered belongs to runs that have ended.
+_HISTORY: Final[LiteralString] = """
+UPDATE redrive_letter SET run_id = (%(ended)s::bigint[])[1 + sequence::int / 100 %% cardinality(%(ended)s::bigint[])]
+ WHERE run_id = %(run)s AND state = 'delivered' AND sequence::int %% 100 = 0;
+UPDATE redrive_attempt a SET run_id = l.run_id
+  FROM redrive_letter l WHERE l.id = a.letter_id AND l.run_id = ANY (%(ended)s::bigint[])
 """
 
 _LOOKS: Final[LiteralString] = """
@@ -125,15 +137,19 @@ def seed(bench: Workbench, run: Run, first: int, last: int) -> None:
     wave = Wave.objects.filter(run=run, settled_at=None).first()
     breaker = Breaker.objects.get(target=bench.target)
     waits = first + (last - first) // 2
+    ended = [
+        Run.objects.create(name=f"ended-{first}-{no}", dlq=bench.dlq, state="finished", asked_by="a test").pk
+        for no in range(ENDED_RUNS)
+    ]
     values: dict[str, Any] = {
         "dlq": bench.dlq.pk, "origin": bench.origin.pk, "target": bench.target.pk, "run": run.pk, "first": first,
         "last": last, "prefix": f"{run.pk}-", "breaker": breaker.pk, "epoch": breaker.epoch,
-        "wave": wave.pk if wave else None, "waits": waits, "at": f"{waits:09}",
+        "wave": wave.pk if wave else None, "waits": waits, "at": f"{waits:09}", "ended": ended,
     }  # fmt: skip
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")  # no trigger and no foreign key is asked
         cursor.execute("SET LOCAL enable_nestloop = off")  # nothing is known of the tables yet
-        for statement in (_LANES, _LETTERS, *_ENDS.split(";"), _LOOKS):
+        for statement in (_LANES, _LETTERS, *_ENDS.split(";"), *_HISTORY.split(";"), _LOOKS):
             cursor.execute(statement, values)
 
 

@@ -13,8 +13,9 @@ from celery.app.task import Task
 from reprocessing import tasks
 from reprocessing.domain.verdict import Refused
 from reprocessing.domain.wave import SIZES
-from reprocessing.models import Breaker, Custody, Wave
+from reprocessing.models import Breaker, Custody, DeadLetterQueue, Wave
 from reprocessing.models.intent import Intended
+from reprocessing.models.sends import DEPTH
 from reprocessing.pipeline import deliver, recover
 from tests.reprocessing.pipeline.bench import BRISK, Outcomes, Workbench
 from tests.reprocessing.store.explained import Explained, explained
@@ -29,13 +30,30 @@ from tests.stories.scene import lettered, published
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(900)]
 
-LETTERS: Final = 100_000
+#: Letters of the run. A table of the lesser number is small enough to be scanned where all of it is asked about.
+FEW: Final = 5_000
+MANY: Final = 100_000
 #: New letters of a turn, and how many may be sent and not settled.
 AT_A_TIME: Final = 60
-#: Shared buffers of one execution: for each letter that it is asked for, and in any case. The latter is what it takes
-#: to walk once along the pages of an index whose entries are all dead, and a breaker's 2,000 newest attempts.
-A_LETTER: Final = 130
-IN_ANY_CASE: Final = 2_500
+#: Shared buffers of one execution, whatever there is in the tables: for each letter that it is asked for, and in any
+#: case. The most for a letter takes the intent: a lane, a letter, a claim, an attempt, and the indexes of each.
+A_LETTER: Final = 150
+IN_ANY_CASE: Final = 600
+#: These look back from the newest attempt, whatever they are asked for, and read about three buffers for two attempts.
+LOOKS_BACK: Final = {
+    "models.sends.windows": 3 * DEPTH // 2,  # of a breaker
+    "models.waves._counts": 1_500,  # a thousand, of a wave
+    "models.reports.unheard": 20 * AT_A_TIME,  # what is sent and not settled
+    "models.evidence.ripe": 20 * AT_A_TIME,  # the same
+}
+#: Not flat: due lanes whose breaker is shut, or has no room, are read one by one, at a buffer each, and passed over
+#: (docs/known_limits.md).
+PASSES_OVER: Final = {"models.lanes.lease", "models.lanes.hint"}
+#: Without these nothing would be measured.
+HAPPENS: Final = {
+    "models.intent.commit", "models.settlement.presume", "models.homecoming.record",
+    "store.aws.looks_at_moves.dlqs_to_ask_about",
+}  # fmt: skip
 #: What they read is bounded otherwise.
 EXEMPT: Final = {
     "models.captures.sweep": "a thousand held copies, whatever there is",
@@ -49,18 +67,19 @@ EXEMPT: Final = {
 EXEMPT_WITHOUT_STATISTICS: Final = {"models.lanes.lease", "models.lanes.hint", "models.dispatch.next_round"}
 
 
-def test_no_statement_reads_more_than_it_is_asked_for_in_a_run_of_a_hundred_thousand(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("letters", [FEW, MANY])
+def test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_run(
+    letters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Task, "apply_async", lambda *_, **__: None)
     with nothing_is_vacuumed():
         bench = _bench()
         run = standing_run(bench)
         without_statistics()
-        seed(bench, run, 1, LETTERS)
-        without = _too_much(_turn(bench, 1), but=EXEMPT_WITHOUT_STATISTICS)
+        seed(bench, run, 1, letters)
+        without = _too_much(_turn(bench, 1), letters, but=EXEMPT_WITHOUT_STATISTICS)
         with_statistics()
-        assert (without, _too_much(_turn(bench, 2))) == ({}, {})
+        assert (without, _too_much(_turn(bench, 2), letters)) == ({}, {})
 
 
 def test_the_largest_wave_with_a_size_is_read_as_a_whole() -> None:
@@ -77,14 +96,22 @@ def _bench() -> Workbench:
     return bench
 
 
-def _too_much(found: Sequence[Explained], *, but: frozenset[str] | set[str] = frozenset()) -> dict[str, str]:
+def _too_much(
+    found: Sequence[Explained], letters: int, *, but: frozenset[str] | set[str] = frozenset()
+) -> dict[str, str]:
     """The statements that read too much, or scan a large table: what each was asked for, and what it did."""
     return {
         f"{one.name}: {one.text[:100]}": f"{one.buffers} buffers for {one.letters}, scans {sorted(one.scanned)}"
         for one in found
         if one.name not in EXEMPT and one.name not in but
-        if one.scanned or one.buffers > IN_ANY_CASE + A_LETTER * one.letters
+        if (letters == MANY and one.scanned) or one.buffers > _allowance(one, letters)
     }
+
+
+def _allowance(one: Explained, letters: int) -> int:
+    """Buffers; half of the letters wait, on lanes of two."""
+    passed_over = letters // 4 if one.name in PASSES_OVER else 0
+    return LOOKS_BACK.get(one.name, IN_ANY_CASE) + A_LETTER * one.letters + passed_over
 
 
 def _turn(bench: Workbench, number: int) -> list[Explained]:
@@ -94,6 +121,7 @@ def _turn(bench: Workbench, number: int) -> list[Explained]:
         published(bench.sqs, bench.dlq_url, (lettered(one, key=one, n=one) for one in names))
         bench.capture()
         _show_again(bench, 10)
+        DeadLetterQueue.objects.update(native_known_at=None, native_asked_at=None)  # AWS is to be asked
         tasks.tick()
         bench.replay(seconds=30)
         for one in bench.delivered()[:10]:
@@ -111,9 +139,7 @@ def _turn(bench: Workbench, number: int) -> list[Explained]:
             state="closed", retry_at=None, canary_until=None, failing_since=None
         )  # fmt: skip
         Wave.objects.filter(settled_at=None).update(size=None)
-    assert {"models.intent.commit", "models.settlement.presume", "models.homecoming.record"} <= {
-        one.name for one in found
-    }
+    assert {one.name for one in found} >= HAPPENS
     return found
 
 

@@ -1,4 +1,4 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, healing, doors, edits."""
+"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, doors, edits, costs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 from tests.proof.planted.bugs import (
     brakes,
+    costs,
     custody,
     doors,
     edits,
@@ -44,5 +45,6 @@ BUGS: Final[tuple[Bug, ...]] = (
     *incidents.BUGS,
     *doors.BUGS,
     *edits.BUGS,
+    *costs.BUGS,
     *schema.BUGS,
 )

@@ -1,0 +1,65 @@
+"""What keeps a statement's cost to the letters that it is asked for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.proof.planted.bug import Bug
+
+_INTENT: Final = "reprocessing/models/intent.py"
+_ENLISTMENT: Final = "reprocessing/models/enlistment.py"
+_FLAT: Final = (
+    "tests/reprocessing/store/test_hot_path.py"
+    "::test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_run"
+)
+
+BUGS: Final = (
+    Bug(
+        name="every-attempt-of-the-run-is-read-for-each-letter",
+        breaks="The last letter costs what the first did: whether one is new to its run is asked of all its attempts.",
+        file=_INTENT,
+        old="a.run_id IS NOT DISTINCT FROM w.run_id",
+        new="a.run_id = w.run_id",
+        caught_by=_FLAT,
+    ),
+    Bug(
+        name="every-lane-that-was-leased-is-read-to-send-from-some",
+        breaks="The last letter costs what the first did: the intent reads the dead entries of all leased lanes.",
+        file=_INTENT,
+        old="n.phase || '' = 'leased'",
+        new="n.phase = 'leased'",
+        caught_by=_FLAT,
+    ),
+    Bug(
+        name="every-lane-is-read-because-other-runs-have-ended",
+        breaks="History costs nothing: whoever enlists reads all lanes to find what ended runs have left.",
+        file=_ENLISTMENT,
+        old="WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES}))",
+        new="WHERE r.dlq_id = %(dlq)b AND {LEAVES}))",
+        caught_by=_FLAT,
+    ),
+    Bug(
+        name="every-letter-is-read-because-other-runs-have-ended",
+        breaks="History costs nothing: whoever enlists reads all letters to find what ended runs have left.",
+        file=_ENLISTMENT,
+        old="{LEAVES} AND {_HAS_LETTERS} AND l.run_id = r.id",
+        new="{LEAVES} AND l.run_id = r.id",
+        caught_by=_FLAT,
+    ),
+    Bug(
+        name="every-copy-is-read-to-see-whether-any-is-in-sight",
+        breaks="Held copies cost nothing: whether AWS is to be asked is found out by reading all of them.",
+        file="reprocessing/store/aws/looks_at_moves.py",
+        old="           ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)",
+        new="             AND c.visible_until <= (SELECT redrive_now()) LIMIT 1) IS NOT NULL, false)",
+        caught_by=_FLAT,
+    ),
+    Bug(
+        name="every-look-is-read-to-forget-the-old-ones",
+        breaks="Looks cost nothing: each look at a target reads all that are kept.",
+        file="reprocessing/models/evidence.py",
+        old="             WHERE s.target_id = t.id\n               AND",
+        new="             WHERE s.target_id + 0 = t.id\n               AND",
+        caught_by=_FLAT,
+    ),
+)
