@@ -19,6 +19,7 @@ POISON_HEADS: Final = 0.05
 #: Of the worlds without poison, the share whose run gives up after a day; the others, after a minute.
 PATIENT: Final = 0.5
 MINUTE, DAY = 60.0, 86_400.0
+AN_HOUR: Final = 3_600.0
 VISIBILITY: Final = 2  # seconds that the origin's consumer has for a message
 
 
@@ -92,7 +93,7 @@ def plot(seed: int, *, odds: Odds | None = None, kind: Kind | None = None) -> Pl
     world = Plot(
         seed=seed, fifo=fifo, keyed=keyed or fifo, trouble=trouble,
         conf=_conf(dice, others), dlq=_policy(dice, fifo=fifo, keyed=keyed),
-        target=_target(dice, fifo=fifo, proof=proof, window=(receives + 1.0) * VISIBILITY),
+        target=_target(dice, fifo=fifo, proof=proof, window=_window(receives)),
         breaker=_breaker(dice), rule=_rule(dice), events=tuple(_events(dice, trouble, keyed=keyed or fifo)),
         odds=odds or _odds(dice), workers=(dice.choice((1, 2, 2, 3)), dice.choice((1, 1, 2))),
         outage=Outage(((begins, begins + dice.uniform(5, 20)),)) if dice.random() < 0.3 else Outage(),
@@ -108,8 +109,21 @@ def _with_outages(world: Plot, dice: Random, kind: Kind | None) -> Plot:
     """
     keys = {event.key for event in world.events}
     world = replace(world, outage=outage(dice, world.outage, trouble=world.trouble, keys=keys, kind=kind))
+    world = _buried_at_once(world) if world.outage.ends > AN_HOUR else world
     world = _with_poison_heads(world) if dice.random() < POISON_HEADS else world
     return _patient(world) if dice.random() < PATIENT else world
+
+
+def _buried_at_once(world: Plot) -> Plot:
+    """Return the world with a consumer that gets each message once: in an outage of days it pauses for minutes.
+
+    One that gets a message again after a longer pause than its visibility is what `absence` cannot judge (ADR 0016).
+    """
+    return replace(world, receives=1, target={**world.target, "window": _window(1)})
+
+
+def _window(receives: int) -> float:
+    return (receives + 1.0) * VISIBILITY
 
 
 def _with_poison_heads(world: Plot) -> Plot:
