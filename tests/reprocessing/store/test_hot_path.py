@@ -37,7 +37,7 @@ MANY: Final = 100_000
 AT_A_TIME: Final = 60
 #: Shared buffers of one execution, whatever there is in the tables: for each letter that it is asked for, and in any
 #: case. The most for a letter takes the intent: a lane, a letter, a claim, an attempt, and the indexes of each.
-A_LETTER: Final = 150
+A_LETTER: Final = 135
 IN_ANY_CASE: Final = 600
 #: These look back from the newest attempt, whatever they are asked for, and read about three buffers for two attempts.
 LOOKS_BACK: Final = {

@@ -31,14 +31,6 @@ BUGS: Final = (
         caught_by=_FLAT,
     ),
     Bug(
-        name="every-lane-is-read-because-other-runs-have-ended",
-        breaks="History costs nothing: whoever enlists reads all lanes to find what ended runs have left.",
-        file=_ENLISTMENT,
-        old="WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES}))",
-        new="WHERE r.dlq_id = %(dlq)b AND {LEAVES}))",
-        caught_by=_FLAT,
-    ),
-    Bug(
         name="every-letter-is-read-because-other-runs-have-ended",
         breaks="History costs nothing: whoever enlists reads all letters to find what ended runs have left.",
         file=_ENLISTMENT,
