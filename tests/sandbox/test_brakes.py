@@ -94,3 +94,21 @@ def test_a_ramp_that_only_falls_and_a_breaker_that_stays_open_are_not_enough() -
     assert brakes.missing()[1:] == [
         "a ramp that rises", "a rule that quarantines", "a breaker that opens, and closes by itself",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("waves", "well"),
+    [
+        (((2, 10), (3, 100), (4, None)), True),  # the first one began and ended between two looks
+        (((3, 100), (4, None)), True),
+        (((2, 10), (3, 1), (4, 100), (5, None)), False),
+        (((1, 1), (2, 10), (3, 100)), False),
+        (((4, None),), False),
+    ],
+)
+def test_waves_are_seen_in_their_order_up_to_the_last_one(
+    waves: tuple[tuple[int, int | None], ...], well: bool
+) -> None:
+    brakes = Brakes()
+    seen(brakes, *(told(wave=wave) for wave in waves))
+    assert ("waves of 1, 10, 100 and all" not in brakes.missing()) is well

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +31,12 @@ SHOP = Experiment(
 ACCEPTED = replace(SHOP, advance="accepted")
 
 
-def judged(story: Story, experiment: Experiment = SHOP, **books: set[str]) -> Judgement:
+def judged(story: Story, experiment: Experiment = SHOP, **books: Collection[object]) -> Judgement:
     frozen: dict[str, Any] = {name: frozenset(ids) for name, ids in books.items()}
     return judge(experiment, story.calls, story.consumed, Books(**frozen))
 
 
-def offences(story: Story, experiment: Experiment = SHOP, **books: set[str]) -> list[tuple[Offence, str]]:
+def offences(story: Story, experiment: Experiment = SHOP, **books: Collection[object]) -> list[tuple[Offence, str]]:
     return [(finding.offence, finding.event) for finding in judged(story, experiment, **books).findings]
 
 
@@ -505,6 +506,30 @@ def test_the_attempts_of_an_events_letters_are_counted_apart(story: Story) -> No
         story.redrive(f"r{number}", "e1 anna 1", f"letter-{number}:1")
         story.come_back(f"r{number}")
     assert offences(story, replace(SHOP, max_attempts=1)) == []
+
+
+@pytest.mark.parametrize(("until", "found"), [(99.0, []), (1.0, [(Offence.OVER_ATTEMPTS, "e1")])])
+def test_what_fails_in_an_outage_of_the_consumer_uses_up_no_attempt(
+    story: Story, until: float, found: list[tuple[Offence, str]]
+) -> None:
+    story.die("m1", "e1 anna 1")
+    for attempt in (1, 2):
+        story.redrive(f"r{attempt}", "e1 anna 1", f"letter-1:{attempt}")
+        story.consume(f"r{attempt}", "failed")
+        story.come_back(f"r{attempt}")
+    assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, until),))) == found
+
+
+@pytest.mark.parametrize(("shut", "found"), [((Shut(opened=0.0),), []), ((), [(Offence.OVER_ATTEMPTS, "e1")])])
+def test_a_canary_that_fails_uses_up_no_attempt(
+    story: Story, shut: tuple[Shut, ...], found: list[tuple[Offence, str]]
+) -> None:
+    story.die("m1", "e1 anna 1")
+    for attempt in (1, 2):
+        story.redrive(f"r{attempt}", "e1 anna 1", f"letter-1:{attempt}")
+        story.consume(f"r{attempt}", "failed")
+        story.come_back(f"r{attempt}")
+    assert offences(story, replace(SHOP, max_attempts=1), shut=shut) == found
 
 
 def test_one_attempt_number_used_twice_is_two_sends(story: Story) -> None:

@@ -24,7 +24,8 @@ class Experiment:
         mark: the attribute with redrive id and attempt number, `ID:NUMBER`, that tells a redrive from a publication.
         advance: when the next letter of a lane may go: as soon as the target took this one, or once it worked or came
             back.
-        max_attempts: sends of one letter.
+        max_attempts: sends of one letter, but for those that failed in an outage or as the canary of a breaker.
+        outages: when the consumer failed everything: from and until, seconds on its clock.
         rate: letters a second, and `burst` more; None: unlimited.
         fifo: the origins are FIFO queues.
         cooldown: seconds of a breaker's first rest; while it is open one letter may go for each. None: not looked at.
@@ -39,6 +40,7 @@ class Experiment:
     mark: str = "RedriveId"
     advance: Advance = "settled"
     max_attempts: int | None = None
+    outages: tuple[tuple[float, float], ...] = ()
     rate: float | None = None
     burst: float = 0
     fifo: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from redrive_service.sandbox.judge.case import Books, Experiment
@@ -85,14 +85,19 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
             yield Finding(Offence.OVER_RATE, send.queue, sentence, send.call)
 
 
-def too_often(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Letters that were sent more often than allowed: accepted sends, or attempts of any end, whichever are more."""
+def too_often(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
+    """Letters that were sent more often than allowed: accepted sends, or attempts of any end, whichever are more.
+
+    What fails in an outage of the consumer, or as the canary of a breaker, uses up no attempt.
+    """
     if experiment.max_attempts is None:
         return
     for event in evidence.events.values():
         accepted: dict[str, int] = defaultdict(int)
         tried: dict[str, set[int]] = defaultdict(set)
         for send in event.sends:
+            if _failed_in(experiment.outages, evidence, send) or _failed_as_a_canary(books, evidence, send):
+                continue
             accepted[send.letter] += send.message is not None
             tried[send.letter].add(send.attempt)
         for letter, attempts in tried.items():
@@ -100,6 +105,22 @@ def too_often(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
             if most > experiment.max_attempts:
                 sentence = f"Letter {letter} (event {event.name}) was sent {most} x: {experiment.max_attempts} may be."
                 yield Finding(Offence.OVER_ATTEMPTS, event.name, sentence)
+
+
+def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send: Send) -> bool:
+    """Whether the consumer got the message, and failed it in an outage each time."""
+    if send.message is None or evidence.processings is None:
+        return False
+    lines = evidence.processings.get(send.message.message_id, ())
+    return bool(lines) and all(
+        not line.ok and any(since <= line.started <= until for since, until in outages) for line in lines
+    )
+
+
+def _failed_as_a_canary(books: Books, evidence: Evidence, send: Send) -> bool:
+    """Whether the breaker was not closed when the message was sent, and the consumer did not process it."""
+    on_trial = any(shut.opened <= send.at and (shut.closed is None or send.at <= shut.closed) for shut in books.shut)
+    return on_trial and not evidence.processed(send.message)
 
 
 def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:

@@ -108,7 +108,7 @@ def _offences(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
         yield from found
         yield from (finding for finding in heard if finding.event not in known)
     yield from sends.too_fast(evidence, experiment)
-    yield from sends.too_often(evidence, experiment)
+    yield from sends.too_often(evidence, experiment, books)
     yield from brakes.too_many_canaries(evidence, experiment, books)
     yield from brakes.beside_the_first_wave(evidence, experiment)
     yield from sends.altered(evidence, experiment)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 BROKEN: Final = "broken"
 MENDED: Final = "mended"
+OUT_OF_ORDER: Final = "the ledger does not answer"  #: why everything fails while it is broken
 THREADS: Final = 8
 VISIBILITY: Final = 1.0  # seconds, the queue's
 # What has waited longer in the batch is left alone: it would become visible while it is handled.
@@ -91,7 +92,7 @@ def handle(message: MessageTypeDef, mode: str) -> None:
         CannotHandle: the consumer is broken, or the event is.
     """
     if mode != MENDED:
-        raise CannotHandle("the ledger does not answer")
+        raise CannotHandle(OUT_OF_ORDER)
     try:
         float(json.loads(message["Body"])["data"]["amount"])
     except (ValueError, KeyError, TypeError) as error:

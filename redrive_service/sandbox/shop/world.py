@@ -20,7 +20,7 @@ from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 from redrive_service.sandbox.shop.calls import calls_since, latest_call, plan_faults
-from redrive_service.sandbox.shop.consumer import BROKEN, MENDED, VISIBILITY
+from redrive_service.sandbox.shop.consumer import BROKEN, MENDED, OUT_OF_ORDER, VISIBILITY
 from redrive_service.sandbox.shop.events import LETTERS_FOR_SPOILT, ShopEvent, make_events
 from redrive_service.sandbox.stopping import heed
 
@@ -156,11 +156,17 @@ class Shop:
             ordering="account",
             sequence="sequence",
             max_attempts=max_attempts,
+            outages=self._outages(),
             rate=rate,
             burst=burst,
             cooldown=cooldown,
             first_wave=1,
         )
+
+    def _outages(self) -> tuple[tuple[float, float], ...]:
+        """From when to when the consumer failed each redriven message, by its own log; at most once an incident."""
+        failed = [line for line in self.consumed() if line["redrive"] and line["why"] == OUT_OF_ORDER]
+        return ((failed[0]["started"], failed[-1]["ended"]),) if failed else ()
 
     def judged(self, experiment: Experiment, books: Books) -> Judgement:
         """What the judge says of everything since the queues were opened."""
