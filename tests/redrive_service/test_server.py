@@ -177,7 +177,7 @@ def test_an_address_that_is_taken_is_told_in_a_sentence() -> None:
             cwd=PROJECT, env=environment(), capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
 
-    told = f"Nothing can listen at {at}: Address already in use. End the process that listens there, or name another"
+    told = f"Nothing can listen at {at}: Address already in use. Stop the process that listens there, or choose another"
     assert (done.returncode, done.stderr) == (1, f"CommandError: {told} address: --bind HOST:PORT.\n")
 
 

@@ -20,9 +20,10 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 README = (MANAGE.parent / "README.md").read_text(encoding="utf-8")
 PRODUCTION = (MANAGE.parent / "docs" / "production.md").read_text(encoding="utf-8")
 PULSE = ".venv/bin/python manage.py check_pulse"
-#: What a local SQS cannot tell, and what is said of every dlq that is captured.
+#: What a local SQS cannot tell, what is said of every dlq that is captured, and that nobody set up notifications.
 SOUND = [
     "unknown SQS's clock against this machine's: SQS did not tell the time.",
+    "warn No destination gets notifications.",
     "note Capturing hides messages: an alarm on the dlq's visible count falls silent.",
     "unknown orders: How their consumers do is not known: the queues are at another endpoint than AWS's, which",
 ]

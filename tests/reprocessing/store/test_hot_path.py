@@ -28,7 +28,14 @@ from tests.reprocessing.store.seeded_letters import (
 )
 from tests.stories.scene import lettered, published
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(900)]
+#: A person runs it by itself: the planner knows what earlier tests of the same database have left in its statistics.
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.soak,
+    pytest.mark.alone,
+    pytest.mark.long,
+    pytest.mark.timeout(900),
+]
 
 #: Letters of the run. A table of the lesser number is small enough to be scanned where all of it is asked about.
 FEW: Final = 5_000
