@@ -262,6 +262,15 @@ def show(figures: dict[str, Any]) -> None:
     )
 
 
+def show_statements(statements: list[dict[str, Any]], most: int) -> None:
+    """The statements that run most often, and those that take longest in all."""
+    for heading, column in (("executed most often", "calls"), ("longest in all", "milliseconds")):
+        print(f"\n{heading}: calls, ms in all, ms each")
+        for statement in sorted(statements, key=lambda one: -one[column])[:most]:
+            calls, spent = statement["calls"], statement["milliseconds"]
+            print(f"{calls:>8,} {spent:>9,} {spent / calls:>8.2f}   {statement['text'][:110]}")
+
+
 def main() -> int:
     """Prints the figures; 1 when a letter costs more than it may."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -269,6 +278,7 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=2_000, help="ordering keys (default: %(default)s)")
     parser.add_argument("--long-poll", type=int, default=1, help="seconds of an empty receive (default: %(default)s)")
     parser.add_argument("--profile", type=Path, help="let a solo worker write a cProfile to this file")
+    parser.add_argument("--statements", type=int, default=0, metavar="N", help="print the N most frequent and longest")
     parser.add_argument("--json", action="store_true", help="print JSON, with every call and statement")
     given = parser.parse_args()
     plan = Plan(
@@ -280,6 +290,8 @@ def main() -> int:
         print(json.dumps(figures, indent=2))
     else:
         show(figures)
+        if given.statements:
+            show_statements(figures["statements"], given.statements)
     cheap = figures["calls_a_letter"] <= MOST_CALLS and figures["statements_a_letter"] <= MOST_STATEMENTS
     return 0 if cheap else 1
 

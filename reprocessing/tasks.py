@@ -73,9 +73,10 @@ def tick(**_future: object) -> None:
     """
     watch.tick(marks())
     Pulse.beat(CONTROL)
-    if turns := schedule.due(now=lanes.clock(), limit=DLQS_A_TICK):
+    now = lanes.clock()
+    if turns := schedule.due(now=now, limit=DLQS_A_TICK):
         look.apply_async((turns,), queue=CAPTURE)
-    if rules.turn_over(lanes.clock()):
+    if rules.turn_over(now):
         wake.apply_async(queue=CONTROL)
     _hint()
     for operation in operating.due(limit=OPERATIONS_A_TICK):
@@ -90,10 +91,10 @@ def tick(**_future: object) -> None:
         look_for_conditions.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         if instalments.owing(limit=1):
             enlist.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
+        if dispatch.is_due("purge", every=PURGE_EVERY):
+            purge.apply_async(queue=CONTROL, expires=PURGE_EVERY)
     if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.EVERY):
         publish.apply_async(queue=CONTROL, expires=publishing.EVERY)
-    if dispatch.is_due("purge", every=PURGE_EVERY):
-        purge.apply_async(queue=CONTROL, expires=PURGE_EVERY)
 
 
 def _promote() -> None:

@@ -26,6 +26,14 @@ class Capturing:
     unclean_until: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """A lease that goes on. `at`: the moment; `has_let_go`: letters of the dlq may be marked as moved by AWS."""
+
+    at: datetime
+    has_let_go: bool
+
+
 _LEASE = """
 UPDATE redrive_dlq d
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8), fence = nextval('redrive_fence'),
@@ -42,7 +50,7 @@ UPDATE redrive_dlq
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8),
        unclean_until = greatest(unclean_until, redrive_now() + make_interval(secs => %(dirty)b::float8))
  WHERE id = %(dlq)b AND fence = %(fence)b
-RETURNING redrive_now() AS now
+RETURNING redrive_now() AS at, let_go_at IS NOT NULL AS has_let_go
 """
 
 # A clean end: every copy that was received is committed. Only a start that was clean, too, proves anything; what an
@@ -81,10 +89,12 @@ SELECT c.dlq_id, c.message_id, c.handle FROM redrive_custody c JOIN redrive_dlq 
  WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b
 """
 
+# In words that no partial index answers to: the planner would read all copies that were to be deleted, the dead too.
 _GONE = """
 UPDATE redrive_custody c SET state = 'gone', gone_at = redrive_now()
   FROM unnest(%(dlqs)b::bigint[], %(ids)b::text[], %(handles)b::text[]) AS g(dlq_id, message_id, handle)
- WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('held', 'gone')
+ WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id
+   AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')
 """
 
 # Letters of a run that runs, or will go on, whose copy has used up two thirds of its time out of sight; once each. Or
@@ -140,10 +150,10 @@ def lease(dlq: int, *, lease: float, dirty: float) -> Capturing | None:
     return found[0] if found else None
 
 
-def renew(capturing: Capturing, *, lease: float, dirty: float) -> datetime | None:
+def renew(capturing: Capturing, *, lease: float, dirty: float) -> Renewed | None:
     """Lengthen the lease, from the moment that is told; None when the dlq is another's by now."""
     values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
-    found = rows.column(datetime, _RENEW, values)
+    found = rows.fetch(Renewed, _RENEW, values)
     return found[0] if found else None
 
 

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import Error as DatabaseError
 
@@ -16,7 +16,7 @@ from reprocessing.domain.identity import body_hash
 from reprocessing.domain.marks import earlier_attempts, read_mark, size
 from reprocessing.models import DeadLetterQueue, arrival, captures, comebacks, forgotten, homecoming, lanes, rows
 from reprocessing.models.arrival import Marked, NewLetter, ReturnedCopy
-from reprocessing.models.captures import Capturing
+from reprocessing.models.captures import Capturing, Renewed
 from reprocessing.models.dead_letter_queue import DeleteWhen
 from reprocessing.models.settlement import Deletable
 from reprocessing.pipeline import clear, tell, trace
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 #: loses Postgres, keeps others from the dlq for so long.
 LEASE = 20.0
 #: Copies that are written together, and seconds that the first of them waits for the others.
-CHUNK, PATIENCE = 200, 0.25
+CHUNK, PATIENCE = 250, 0.25
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ class _Capture:
         """Renew the lease while there is nothing to write; False when the dlq is another's by now."""
         return time.monotonic() - self._renewed < LEASE / 3 or self._renew() is not None
 
-    def _renew(self) -> datetime | None:
+    def _renew(self) -> Renewed | None:
         self._renewed = time.monotonic()
         return captures.renew(self._capturing, lease=LEASE, dirty=self._dirty)
 
@@ -167,11 +167,12 @@ class _Capture:
 
     def _write(self) -> bool:
         """Write a chunk and delete what may be deleted; False when the dlq is no longer ours."""
-        if (now := self._renew()) is None:
+        if (renewed := self._renew()) is None:
             return False
         # Reckoned after Postgres told its time: a worker that freezes here or later trusts no handle for too long.
-        self._until = now + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
-        self._moved = comebacks.are_expected(self._dlq.pk)  # whoever looks meanwhile may have let some go
+        self._until = renewed.at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
+        # Whoever looks meanwhile may have let some go, and has noted it in the row that was renewed.
+        self._moved = renewed.has_let_go and comebacks.are_expected(self._dlq.pk)
         copies = {one.message_id: one for one in self._waiting}
         self._done.received += len(self._waiting)
         self._waiting.clear()

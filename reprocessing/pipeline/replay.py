@@ -25,7 +25,7 @@ from reprocessing.pipeline import count, gate, hand_over, meter, route, settle, 
 from reprocessing.pipeline.ask import Book
 from reprocessing.pipeline.keep import SEND_MARGIN
 from reprocessing.pipeline.meter import Metered
-from reprocessing.pipeline.send import Wire
+from reprocessing.pipeline.send import DELETES, Wire
 from reprocessing.pipeline.stream import GROUP, RIPE_AFTER
 from reprocessing.rate import Rates
 from reprocessing.store.safety.used_up_attempts import last_failures
@@ -37,6 +37,9 @@ NAP = 0.25
 LATER = timedelta(seconds=2)
 #: Seconds after which a turn sees to it anew that AWS was asked about dlqs whose lanes it leases.
 _ASKS_EVERY = 5.0
+#: Seconds for which a turn trusts what it saw of breakers, health and rules while nothing fails. Each intent looks at
+#: breakers and health by itself.
+_SEEN_FOR = 0.5
 
 
 @dataclass(slots=True)
@@ -79,6 +82,8 @@ class Slice:
     _full: set[int] = field(default_factory=set)  # breakers of targets that this turn found full: enough was asked
     _has_worked: bool = False
     _asks_at: float = 0.0
+    _looks_at: float = 0.0  # when breakers are to be looked at anew, though nothing failed since
+    _failed_before: int = 0  # attempts that had failed when they were last looked at
     _wire: Wire = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
@@ -113,13 +118,13 @@ class Slice:
         room = most - len(self._standings) - self._wire.open
         if room > 0 and len(self._standings) <= few // 2:
             self._ask_aws()
-            leased = take.due(
+            taken = take.due(
                 self.owner, room=room, lease=self.conf.lease, only=self.only, runs=self.runs, but=self._full,
                 strictly=self.strictly,
             )  # fmt: skip
             self.only = None
-            self._has_worked |= bool(leased)
-            self._remember(take.heads(leased, lease=self.conf.lease))
+            self._has_worked |= bool(taken)
+            self._remember(taken)
         return bool(self._standings)
 
     def _ask_aws(self) -> None:
@@ -165,6 +170,7 @@ class Slice:
         )  # fmt: skip
         sent = {one.lane_id for one in intended}
         if missed := [one for one in chosen if one.lane_id not in sent]:
+            self._looks_at = 0.0
             self._look_again(missed)
         if intended:
             self._remember(self._wire.letters(intended, metered.until, began=began))
@@ -193,7 +199,8 @@ class Slice:
             turned = route.heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({one.lane_id for one in asked})
             self._remember(turned.standings)
-            self._wire.clear(turned.deletable, least=self.conf.intent_size * 2)
+            self._wire.clear(turned.deletable, least=self.conf.intent_size * DELETES)
+            self._looks_at = 0.0
             self._look_at_brakes()  # other targets, perhaps
         most = max(self.conf.intent_size, GROUP) if self._wire.open else self.conf.intent_size
         return [one for one in self._standings.values() if not self._is_new(one)][:most]
@@ -218,13 +225,25 @@ class Slice:
     def _open(self, opening: dict[int, str]) -> None:
         """Open breakers behind which nothing goes well, as they were seen: what failed there does not count."""
         for breaker, why in opening.items():
+            self._looks_at = 0.0
             breakers.open_after({(breaker, self._wire.brakes[breaker].epoch)}, why=why)
 
     def _look_at_brakes(self) -> None:
         """What the heads' targets let go now."""
         targets = {one.target_id for one in self._standings.values() if one.target_id}
+        seen = {one.target_id for one in self._wire.brakes.values()}
+        now = time.monotonic()
+        if now < self._looks_at and targets <= seen and self._wire.failed == self._failed_before:
+            return
         self._wire.learn(targets)
         self._wire.brakes = {one.breaker_id: one for one in brakes.sight(targets)}
+        self._failed_before = self._wire.failed
+        self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
+
+    def _is_quiet(self, one: Brake) -> bool:
+        """Whether a breaker lets everything go, and nothing but a failure changes that soon."""
+        accepted = self._wire.targets[one.target_id].proof == Proof.ACCEPTED
+        return accepted and not one.on_trial and one.unwell is None and not one.step_due
 
     def _room(self, one: Brake) -> int:
         """Letters that a target may still have unsettled, and open here."""
@@ -239,7 +258,7 @@ class Slice:
         settled = settle.heads(closings, lease=self.conf.lease.total_seconds())
         self._forget({lane for lane, _ in closings})
         self._remember(settled.standings)
-        self._wire.clear(settled.deletable, least=self.conf.intent_size * 2)
+        self._wire.clear(settled.deletable, least=self.conf.intent_size * DELETES)
         self.report.duplicates += sum(one.state is LetterState.DUPLICATE for one in settled.closed)
         self.report.parked += sum(one.state is LetterState.PARKED for one in settled.closed)
 

@@ -24,6 +24,9 @@ from reprocessing.sqs import Deleted, QueueAddress, delete
 
 #: Seconds for which the end of a turn waits for the answers of slow targets.
 GRACE = 1.0
+#: Groups of letters whose copies are deleted together, at the latest at the end of the turn. A later capture deletes
+#: those that a killed worker leaves.
+DELETES = 5
 
 
 @dataclass(slots=True)
@@ -151,7 +154,7 @@ class Wire:
             intended, outcomes, targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=self.lease
         )
         self._tell(intended, outcomes)
-        self.clear(settled.deletable, least=self.conf.intent_size * 2)
+        self.clear(settled.deletable, least=self.conf.intent_size * DELETES)
         return settled.standings
 
     def _finish(self, ended: Sequence[tuple[Intended, Outcome]]) -> None:

@@ -13,8 +13,11 @@ from reprocessing.pipeline import tell
 def due(  # noqa: PLR0913  # each by its name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
-) -> list[Leased]:  # fmt: skip
-    """Lease due lanes for their new owner: those of `only` first, else, unless `strictly`, any.
+) -> list[Standing]:  # fmt: skip
+    """Lease due lanes for their new owner, and return where they stand: those of `only`, else, unless `strictly`, any.
+
+    Lease and heads are one transaction: the lease locks the lanes, and the heads are asked for in a later statement.
+    What dead owners left open is closed first, in a transaction of its own.
 
     Args:
         owner: names the worker and the turn.
@@ -26,14 +29,20 @@ def due(  # noqa: PLR0913  # each by its name
         strictly: none but those of `only`.
     """
     seconds = lease.total_seconds()
-    leased: list[Leased] = []
-    if only:
-        leased = lanes.lease(owner, limit=room, lease=seconds, only=only, runs=runs)
-    if not leased and not strictly:
-        leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs, but=but)
+
+    def work() -> tuple[list[Leased], list[Standing]]:
+        leased: list[Leased] = []
+        if only:
+            leased = lanes.lease(owner, limit=room, lease=seconds, only=only, runs=runs)
+        if not leased and not strictly:
+            leased = lanes.lease(owner, limit=room, lease=seconds, runs=runs, but=but)
+        return leased, _advance([one for one in leased if not one.inherited], lease=seconds)
+
+    leased, standings = rows.whole(work)
     if inherited := [one for one in leased if one.inherited]:
         _close(owner, inherited)
-    return leased
+        standings += heads(inherited, lease=lease)
+    return standings
 
 
 def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> list[Standing]:
@@ -49,6 +58,12 @@ def heads(some: Sequence[Leased] | Sequence[Standing], *, lease: timedelta) -> l
         return lanes.advance(ids, fences, keep=True, lease=lease.total_seconds())
 
     return rows.whole(work) if ids else []
+
+
+def _advance(leased: Sequence[Leased], *, lease: float) -> list[Standing]:
+    if not leased:
+        return []
+    return lanes.advance([one.lane_id for one in leased], [one.fence for one in leased], keep=True, lease=lease)
 
 
 def _close(owner: str, inherited: Sequence[Leased]) -> None:

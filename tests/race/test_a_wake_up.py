@@ -34,13 +34,13 @@ def _behind_a_parked_one(**fields: Any) -> tuple[Workbench, int]:  # noqa: ANN40
 def _stopped(
     where: object, name: str, first: Callable[[Any], Any]
 ) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """The first call of this function that comes to something says so, does `first` to it, and waits to go on."""
+    """The first call of this function says so, does `first` to what it came to, and waits to go on."""
     real = getattr(where, name)
     there, go = threading.Event(), threading.Event()
 
     def slow(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of the function
-        found = real(*args, **options) if there.is_set() or name == "due" else []
-        if not there.is_set() and (found or name != "due"):
+        found = real(*args, **options) if there.is_set() or name == "_close" else []
+        if not there.is_set():
             found = first(found)
             there.set()
             assert go.wait(30)
@@ -66,7 +66,7 @@ def test_a_letter_released_while_a_dead_owner_s_lane_is_taken_over_goes(clock: C
     bench, letter = _behind_a_parked_one()
     bench.replay_and_die(sent=False)
     clock.advance(10)
-    _release_meanwhile(bench, letter, take, "due", lambda leased: leased)
+    _release_meanwhile(bench, letter, take, "_close", lambda closed: closed)
     assert (bench.states()["G"], bench.lane().phase) == ("delivered", "idle")
 
 

@@ -78,7 +78,7 @@ POINTS: Final = (
         only=_is(enlistment._ENLIST), in_database=True,
     ),
     Point(
-        name="lanes leased, heads not asked", where=f"{_PIPELINE}.take:due", after=True, most=2, meters=True,
+        name="lanes leased, no head through the gate", where=f"{_PIPELINE}.take:due", after=True, most=2, meters=True,
         alone=True,
     ),
     Point(

@@ -34,7 +34,7 @@ def test_whatever_strikes_a_worker_the_healthy_finish_every_letter(booth: Booth)
 @pytest.mark.soak
 def test_a_booth_that_is_ended_takes_its_workers_along(booth: Booth) -> None:
     with ThreadPoolExecutor(1) as pool:
-        trial = pool.submit(booth.tries, "lanes leased, heads not asked: kill -9", 0)
+        trial = pool.submit(booth.tries, "lanes leased, no head through the gate: kill -9", 0)
         process = psutil.Process(booth._process.pid)
         workers = eventually(lambda: both if len(both := process.children()) > 1 else [], within=60)
         booth.end()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from reprocessing.models import Custody, captures, handover
+from reprocessing.models.captures import Renewed
 from reprocessing.models.handover import Standing, Wish
 from reprocessing.models.intent import Intended, intend
 from reprocessing.models.native import Native
@@ -69,7 +70,7 @@ def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monke
     bench.bury("letter")
     renew = captures.renew
 
-    def sleeps(*args: Any, **options: Any) -> datetime | None:  # noqa: ANN401  those of renew
+    def sleeps(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew
         sleep.slept = float(bench.conf.receive_visibility)
         return renew(*args, **options)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -28,7 +27,7 @@ from reprocessing.models import (
     lanes,
 )
 from reprocessing.models.arrival import KnownCopy, ReturnedCopy
-from reprocessing.models.captures import Capturing
+from reprocessing.models.captures import Capturing, Renewed
 from reprocessing.models.settlement import Closing
 from reprocessing.pipeline import capture, clear, listen, park, recover, settle
 from reprocessing.sqs import receive
@@ -418,7 +417,7 @@ def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypat
     bench.bury("letter")
     renew = captures.renew
 
-    def late(capturing: Capturing, **options: float) -> datetime | None:
+    def late(capturing: Capturing, **options: float) -> Renewed | None:
         clock.advance(capture.LEASE + 1)
         assert captures.lease(bench.dlq.pk, lease=60, dirty=140) is not None
         return renew(capturing, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from reprocessing.models import (
     rows,
     stops,
 )
+from reprocessing.models.captures import Renewed
 from reprocessing.models.handover import Standing
 from reprocessing.models.lanes import ACTIVE_RUNS
 from reprocessing.models.plans import Asked
@@ -369,7 +370,7 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
     captured_and_in_sight(bench, clock, "a")
     renew = captures.renew
 
-    def let_go_first(*args: Any, **options: Any) -> datetime | None:  # noqa: ANN401  those of renew
+    def let_go_first(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew
         comebacks.let_go(bench.dlq.pk)
         return renew(*args, **options)
 

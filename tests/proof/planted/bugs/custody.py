@@ -68,8 +68,8 @@ BUGS: Final = (
         name="gone-by-an-older-handle",
         breaks="Handles: SQS confirms a delete by an older handle, and does nothing; the copy counts as gone.",
         file=_CAPTURES,
-        old=" AND c.handle = g.handle AND c.state NOT IN ('held', 'gone')\n",
-        new=" AND c.state NOT IN ('held', 'gone')\n",
+        old=" AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')\n",
+        new=" AND c.state || '' NOT IN ('held', 'gone')\n",
         caught_by=f"{_OF_LOSS}::test_what_was_deleted_by_an_older_handle_is_not_gone",
     ),
     Bug(
