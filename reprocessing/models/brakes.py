@@ -16,7 +16,8 @@ SELECT h.target_id FROM redrive_health_check h
     OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
 """
 
-_SHUT: Final[LiteralString] = f"""
+#: Breakers that let nothing go now: open, on trial with a canary out, or of a target that is not well.
+SHUT: Final[LiteralString] = f"""
 SELECT b.id FROM redrive_breaker b
  WHERE (b.state = 'open' AND b.retry_at > redrive_now()) OR (b.state = 'half_open' AND b.canary_until > redrive_now())
     OR b.target_id IN ({UNWELL})
@@ -43,7 +44,7 @@ SAYS_NOTHING: Final[LiteralString] = (
 
 # Letters of a wave whose first try says nothing wait for another one; until then the wave cannot be judged. Whatever a
 # wave waits for (see waves) has to be let through while it is full: it would wait for itself.
-_UNTOLD: Final[LiteralString] = f"""
+UNTOLD: Final[LiteralString] = f"""
 SELECT l.lane_id FROM redrive_wave w
  CROSS JOIN LATERAL ({OF_WAVE}) a
  CROSS JOIN LATERAL (SELECT x.lane_id, x.state FROM redrive_letter x WHERE x.id = a.letter_id OFFSET 0) l
@@ -61,7 +62,7 @@ SELECT w.run_id FROM redrive_wave w
 #: Of a lane that is due, whether its head may go: nobody is to lease it, or to be told of it, in vain. A lane whose
 #: head's breaker is not known is looked at once.
 MAY_GO: Final[LiteralString] = f"""
-(breaker_id IS NULL OR breaker_id NOT IN ({_SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({_UNTOLD}))
+(breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({UNTOLD}))
 """  # the inserted text is constant
 
 #: What OBSTACLE asks of lanes n. A lane whose head's breaker nobody has looked up most likely goes by its origin's.
@@ -86,9 +87,9 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      WHEN r.state <> 'running' THEN 'the run ' || r.name || ' is ' || r.state
      WHEN {WAITS_FOR_AWS}
      THEN 'AWS does not say whether it moved messages of the dlq: ' || d.native_unknown
-     WHEN r.id IN ({FULL}) AND n.id NOT IN ({_UNTOLD}) AND r.id IN ({_NOT_TAKEN})
+     WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) AND r.id IN ({_NOT_TAKEN})
      THEN 'a letter of the run''s wave was not taken by its target, and waits for its next try'
-     WHEN r.id IN ({FULL}) AND n.id NOT IN ({_UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
+     WHEN r.id IN ({FULL}) AND n.id NOT IN ({UNTOLD}) THEN 'the outcome of the run''s wave is not known yet'
      WHEN b.target_id IN ({UNWELL}) THEN 'the target is not known to be well'
      WHEN b.state = 'open' THEN 'the breaker is open'
      WHEN b.state = 'half_open' AND b.canary_until > redrive_now()

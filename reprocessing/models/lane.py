@@ -69,6 +69,14 @@ class Lane(models.Model):
                 condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="lanes_behind_a_breaker",
             ),
+            # Of each run, the lanes behind one breaker after another: those behind a shut one are not read.
+            models.Index(
+                F("run"),
+                F("breaker"),
+                F("due_at"),
+                condition=Q(phase=LanePhase.READY.value),
+                name="lanes_that_are_ready",
+            ),
             models.Index(
                 F("hinted_until"),
                 condition=Q(phase=LanePhase.READY.value, hinted_until__isnull=False),

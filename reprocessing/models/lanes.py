@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from reprocessing.models import rows
 from reprocessing.models.aftermath import LAPSED
-from reprocessing.models.brakes import MAY_GO
+from reprocessing.models.brakes import FULL, MAY_GO, SHUT, UNTOLD
 from reprocessing.store.aws.looks_at_moves import MOVES_UNKNOWN, WAITS_FOR_AWS
 
 
@@ -71,23 +71,54 @@ ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
 # They are leased as soon as it is known whether AWS moved the dlq's messages.
 _KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"
 
-# Dead owners' lanes first, then of each run those that have been due for longest: read in the order of their indexes,
-# and no further than is wanted. The clock is asked once, so that it is a bound of the index: else all that is due later
-# would be read, too. Whether an orphan's run is active is asked of each, so that no planner begins with the run.
+# Dead owners' lanes first, then those that have been due for longest: read in the order of their indexes, and no more
+# of them than is wanted. The clock is asked once, so that it is a bound of the index: else all that is due later would
+# be read, too. Whether an orphan's run is active is asked of each, so that no planner begins with the run.
+# What waits behind a shut breaker, or for a wave, is not read: of each run whose wave is not full the breakers that its
+# ready lanes go by are found one after another in an index, and lanes are read of those that let something go, and of
+# lanes whose head's breaker nobody has looked up. They are ordered by the breaker, too, as the index is. Of a run whose
+# wave is full, lanes are read that the wave itself waits for.
 _DUE: Final[LiteralString] = f"""
+WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL}), going AS MATERIALIZED (
+    SELECT id AS run_id FROM active WHERE id NOT IN (SELECT run_id FROM waved)
+), met AS (
+    SELECT run_id, 0::bigint AS breaker_id FROM going
+     UNION ALL
+    SELECT met.run_id, (
+        SELECT n.breaker_id FROM redrive_lane n
+         WHERE n.phase = 'ready' AND n.run_id = met.run_id AND n.breaker_id > met.breaker_id
+         ORDER BY n.run_id, n.breaker_id LIMIT 1)
+      FROM met WHERE met.breaker_id IS NOT NULL
+), open AS MATERIALIZED (
+    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
+)
 SELECT id, phase FROM (
     SELECT * FROM (
         SELECT id, phase, due_at FROM redrive_lane
-         WHERE phase = 'leased' AND coalesce(run_id IN ({{runs}}), false)
+         WHERE phase = 'leased' AND coalesce(run_id IN (SELECT id FROM active), false)
            AND due_at <= (SELECT redrive_now()) AND {{wanted}}
          ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) orphaned
     UNION ALL
-    SELECT d.* FROM ({{runs}}) r CROSS JOIN LATERAL (
+    SELECT d.* FROM open b CROSS JOIN LATERAL (
         SELECT id, phase, due_at FROM redrive_lane
-         WHERE phase = 'ready' AND run_id = r.id AND due_at <= (SELECT redrive_now()) AND {MAY_GO} AND {{wanted}}
-         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d) due
+         WHERE phase = 'ready' AND run_id = b.run_id AND breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now())
+           AND {{wanted}}
+         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d
+    UNION ALL
+    SELECT d.* FROM going r CROSS JOIN LATERAL (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE phase = 'ready' AND run_id = r.run_id AND breaker_id IS NULL AND due_at <= (SELECT redrive_now())
+           AND {{wanted}}
+         ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d
+    UNION ALL
+    SELECT * FROM (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE id = ANY (ARRAY ({UNTOLD})) AND phase || '' = 'ready' AND due_at <= (SELECT redrive_now())
+           AND run_id IN (SELECT run_id FROM waved) AND run_id IN (SELECT id FROM active)
+           AND (breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND {{wanted}}
+         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) untold) due
  ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b
-"""  # noqa: S608  # the inserted text is constant
+"""  # noqa: S608  # the inserted texts are constants
 
 _LEASE_DUE: Final[LiteralString] = """
 UPDATE redrive_lane n
@@ -101,6 +132,7 @@ RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
 _LEASE = _LEASE_DUE.format(
     due=_DUE.format(
         runs=_KNOWN_RUNS,
+        but=" AND breaker_id <> ALL(%(but)b::bigint[])",
         wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"
         " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[])) AND stopped_at IS NULL",
     )
@@ -210,7 +242,9 @@ UPDATE redrive_lane n
 _HINT = f"""
 UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
   FROM ({
-    _DUE.format(runs=ANSWERED_RUNS, wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL")
+    _DUE.format(
+        runs=ANSWERED_RUNS, but="", wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL"
+    )
 }) due
  WHERE n.id = due.id
 RETURNING n.id AS lane_id

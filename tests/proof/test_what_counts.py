@@ -87,7 +87,7 @@ def test_a_layer_that_is_none_is_refused_with_those_that_are(tmp_path: Path) -> 
     ("variable", "asked", "like"),
     [
         ("PROVE_CASE", "redis is stoped", "'redis is stopped'"),
-        ("PROVE_CELL", "leased, no head through the gate: kill-9", "'lanes leased, heads not asked: kill -9'"),
+        ("PROVE_CELL", "leased, no head through the gate: kill-9", "'lanes leased, no head through the gate: kill -9'"),
         ("POISON", "screens/nothing of this name at all", ""),
         ("POISON", "scr", ""),
         ("PROVE_CASE", "", ""),

@@ -53,9 +53,6 @@ LOOKS_BACK: Final = {
     "models.reports.unheard": 20 * AT_A_TIME,  # what is sent and not settled
     "models.evidence.ripe": 20 * AT_A_TIME,  # the same
 }
-#: Not flat: due lanes whose breaker is shut, or has no room, are read one by one, at a buffer each, and passed over
-#: (docs/known_limits.md).
-PASSES_OVER: Final = {"models.lanes.lease", "models.lanes.hint"}
 #: Without these nothing would be measured.
 HAPPENS: Final = {
     "models.intent.commit", "models.settlement.presume", "models.homecoming.record",
@@ -111,14 +108,13 @@ def _too_much(
         f"{one.name}: {one.text[:100]}": f"{one.buffers} buffers for {one.letters}, scans {sorted(one.scanned)}"
         for one in found
         if one.name not in EXEMPT and one.name not in but
-        if (letters == MANY and one.scanned) or one.buffers > _allowance(one, letters)
+        if (letters == MANY and one.scanned) or one.buffers > _allowance(one)
     }
 
 
-def _allowance(one: Explained, letters: int) -> int:
-    """Buffers; half of the letters wait, on lanes of two."""
-    passed_over = letters // 4 if one.name in PASSES_OVER else 0
-    return LOOKS_BACK.get(one.name, IN_ANY_CASE) + A_LETTER * one.letters + passed_over
+def _allowance(one: Explained) -> int:
+    """Buffers."""
+    return LOOKS_BACK.get(one.name, IN_ANY_CASE) + A_LETTER * one.letters
 
 
 def _turn(bench: Workbench, number: int) -> list[Explained]:

@@ -91,8 +91,8 @@ BUGS: Final = (
         name="leases-that-do-not-last",
         breaks="One at a time: a lane is taken from an owner that is alive.",
         file=_LANES,
-        old="           AND due_at <= (SELECT redrive_now()) AND {{wanted}}",
-        new="           AND {{wanted}}",
+        old="false)\n           AND due_at <= (SELECT redrive_now()) AND {{wanted}}",
+        new="false)\n           AND {{wanted}}",
         caught_by="tests/race/test_lanes.py::test_a_lease_that_lasts_is_nobody_else_s",
     ),
     Bug(
@@ -107,8 +107,8 @@ BUGS: Final = (
         name="leases-wait-for-each-other",
         breaks="A blocked lane blocks nobody else: who leases waits until another has leased.",
         file=_LANES,
-        old="ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d) due",
-        new="ORDER BY due_at LIMIT %(limit)b FOR UPDATE) d) due",
+        old="ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d\n",
+        new="ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE) d\n",
         caught_by="tests/race/test_lanes.py::test_whoever_comes_second_waits_for_nobody",
     ),
     Bug(

@@ -1,0 +1,116 @@
+"""Whether an intent costs the same for the last letter of a large run as for the letters of a small one.
+
+Fills two databases of one PostgreSQL, each with a standing run of which half is done: a small run and a large one. Then
+it leases lanes, commits the intents of their heads, and settles them, in the one and in the other by turns, so that
+another load of the machine strikes both. Prints the median milliseconds of an intent of each, and 1 as the exit status
+when a letter of the large run costs more than it may.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.stand import furnish  # found through the line above
+from redrive_service.sandbox.stack import Stack
+
+#: Letters of one intent, and how often it is measured in each database.
+GROUP: Final = 50
+ROUNDS: Final = 20
+#: A letter of the large run may cost so many times one of the small run.
+MOST: Final = 1.2
+
+
+def fill(letters: int) -> None:
+    """A standing run of so many letters: half of them delivered, half waiting for another attempt."""
+    from tests.reprocessing.pipeline.bench import BRISK, Workbench  # noqa: PLC0415  # Django is set up by now
+    from tests.reprocessing.store.seeded_letters import seed, standing_run, with_statistics  # noqa: PLC0415
+
+    keys = {"ordering_key": "attribute:key", "sequence": "attribute:n", "idempotency_key": "attribute:n"}
+    bench = Workbench(conf=BRISK, fields={"mode": "automatic", "waves": True, **keys})
+    seed(bench, standing_run(bench), 1, letters)
+    with_statistics()
+
+
+def measure() -> float:
+    """Milliseconds of the next intent; its letters are settled, and their lanes go on."""
+    from reprocessing.domain.verdict import Taken  # noqa: PLC0415  # as above
+    from reprocessing.models import DeadLetterQueue, Target, lanes  # noqa: PLC0415
+    from reprocessing.models.intent import intend  # noqa: PLC0415
+    from reprocessing.pipeline import settle  # noqa: PLC0415
+
+    leased = lanes.lease("benchmark", limit=GROUP, lease=60)
+    ids, fences = [lane.lane_id for lane in leased], [lane.fence for lane in leased]
+    heads = lanes.advance(ids, fences, keep=True, lease=60)
+    began = time.perf_counter()
+    intended = intend(
+        [head.lane_id for head in heads], [head.fence for head in heads], [head.letter_id or 0 for head in heads],
+        margin=1, hold=60,
+    )  # fmt: skip
+    spent = time.perf_counter() - began
+    if len(intended) != GROUP:
+        sys.exit(f"{len(intended)} of {GROUP} letters went: this measures nothing.")
+    settle.attempts(
+        intended, {letter.attempt_id: Taken(f"sent-{letter.attempt_id}") for letter in intended},
+        targets=Target.objects.in_bulk(), dlqs=DeadLetterQueue.objects.in_bulk(), dice=lambda: 0.0, lease=60,
+        keep=False,
+    )  # fmt: skip
+    return spent * 1_000
+
+
+def use(database: str) -> None:
+    """Have Django work in this database from now on."""
+    from django.db import connection  # noqa: PLC0415  # as above
+
+    connection.close()
+    connection.settings_dict["NAME"] = database
+
+
+def run(small: int, large: int) -> tuple[float, float]:
+    """The median milliseconds of an intent in the small run, and in the large one."""
+    with tempfile.TemporaryDirectory(prefix="redrive-intent-") as folder, Stack(Path(folder)) as stack:
+        furnish(stack, {})
+        from django.db import connection  # noqa: PLC0415  # as above
+
+        names = [str(connection.settings_dict["NAME"]), "large"]
+        use("postgres")
+        with psycopg.connect(stack.postgres.url.replace(f"/{names[0]}", "/postgres"), autocommit=True) as database:
+            database.execute(f'CREATE DATABASE large TEMPLATE "{names[0]}"')
+        for name, letters in zip(names, (small, large), strict=True):
+            use(name)
+            fill(letters)
+        spent: list[list[float]] = [[], []]
+        for number in range(ROUNDS + 2):
+            for place, name in enumerate(names):
+                use(name)
+                measure()  # a new session prepares its plans and reads its catalogs
+                if number > 1:  # the pages are in memory by then
+                    spent[place].append(measure())
+        use(names[0])
+        connection.close()
+    return statistics.median(spent[0]), statistics.median(spent[1])
+
+
+def main() -> int:
+    """Prints the figures; 1 when the large run's letters cost too much."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", type=int, default=5_000, help="letters of the small run (default: %(default)s)")
+    parser.add_argument("--large", type=int, default=100_000, help="letters of the large run (default: %(default)s)")
+    given = parser.parse_args()
+    small, large = run(given.small, given.large)
+    print(f"run of {given.small:>7,} letters   {small:>7.2f} ms for {GROUP} letters")
+    print(f"run of {given.large:>7,} letters   {large:>7.2f} ms   ratio {large / small:.2f}, at most {MOST}")
+    return 0 if large / small <= MOST else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
