@@ -108,27 +108,47 @@ SELECT %(target)s, redrive_now() - (%(last)s - n) * interval '100 ms' - interval
 
 @contextmanager
 def nothing_is_vacuumed() -> Iterator[None]:
-    """PostgreSQL neither cleans these tables up nor gathers statistics of them while this lasts."""
-    _of_each("ALTER TABLE {} SET (autovacuum_enabled = false)")
+    """PostgreSQL neither cleans any table up nor gathers statistics of it while this lasts.
+
+    Begin with an empty database. Its tables get new files, so that none keeps the dead rows of earlier tests.
+    """
+    _of_all("ALTER TABLE {} SET (autovacuum_enabled = false)")
+    empty = [table for table in _tables() if _is_empty(table)]
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {', '.join(empty)}")
     try:
         yield
     finally:
-        _of_each("ALTER TABLE {} RESET (autovacuum_enabled)")
+        _of_all("ALTER TABLE {} RESET (autovacuum_enabled)")
 
 
 def without_statistics() -> None:
-    """Nothing is known of the tables but their size."""
-    _of_each("DELETE FROM pg_statistic WHERE starelid = '{}'::regclass")
+    """Nothing is known of any table but its size.
+
+    Earlier tests leave more: what ANALYZE found in small tables, too, and how many rows VACUUM counted in a page.
+    """
+    _of_all("DELETE FROM pg_statistic WHERE starelid = '{}'::regclass")
+    _of_all("UPDATE pg_class SET reltuples = -1, relpages = 0, relallvisible = 0 WHERE oid = '{}'::regclass")
 
 
 def with_statistics() -> None:
     """Everything that PostgreSQL can know of the tables is known."""
-    _of_each("ANALYZE {}")
+    _of_all("ANALYZE {}")
 
 
-def _of_each(statement: str) -> None:
+def _tables() -> list[str]:
+    return sorted(connection.introspection.django_table_names(only_existing=True, include_views=False))
+
+
+def _is_empty(table: str) -> bool:
     with connection.cursor() as cursor:
-        for table in TABLES:
+        cursor.execute(f'SELECT NOT EXISTS (SELECT FROM "{table}")')
+        return bool(cursor.fetchone()[0])
+
+
+def _of_all(statement: str) -> None:
+    with connection.cursor() as cursor:
+        for table in _tables():
             cursor.execute(statement.format(table))
 
 

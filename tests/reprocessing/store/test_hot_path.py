@@ -28,14 +28,7 @@ from tests.reprocessing.store.seeded_letters import (
 )
 from tests.stories.scene import lettered, published
 
-#: A person runs it by itself: the planner knows what earlier tests of the same database have left in its statistics.
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(900),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(900)]
 
 #: Letters of the run. A table of the lesser number is small enough to be scanned where all of it is asked about.
 FEW: Final = 5_000
@@ -71,7 +64,7 @@ EXEMPT: Final = {
 EXEMPT_WITHOUT_STATISTICS: Final = {"models.lanes.lease", "models.lanes.hint", "models.dispatch.next_round"}
 
 
-@pytest.mark.parametrize("letters", [FEW, MANY])
+@pytest.mark.parametrize("letters", [FEW, pytest.param(MANY, marks=[pytest.mark.alone, pytest.mark.long])])
 def test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_run(
     letters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
