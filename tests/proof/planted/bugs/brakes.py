@@ -299,6 +299,14 @@ BUGS: Final = (
         caught_by="tests/race/test_stops.py::test_lanes_that_were_leased_before_send_nothing_after",
     ),
     Bug(
+        name="lanes-behind-a-shut-breaker-are-leased",
+        breaks="An open breaker costs nothing: workers lease the lanes behind it again and again.",
+        file="reprocessing/models/lanes.py",
+        old=" WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}\n",
+        new=" WHERE breaker_id > 0{{but}}\n",
+        caught_by="tests/race/test_brakes.py::test_an_open_breaker_s_lanes_are_leased_by_nobody_and_told_to_nobody",
+    ),
+    Bug(
         name="a-stopped-lane-sends",
         breaks="A lane that a person stopped sends nothing more: one that was leased before goes on.",
         file=_INTENT,

@@ -12,6 +12,10 @@ _FLAT: Final = (
     "tests/reprocessing/store/test_hot_path.py"
     "::test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_run"
 )
+_ENDED: Final = (
+    "tests/reprocessing/store/test_ended_runs.py"
+    "::test_an_enlistment_does_not_read_the_lanes_of_the_run_that_goes_on_because_others_have_ended"
+)
 
 BUGS: Final = (
     Bug(
@@ -36,6 +40,36 @@ BUGS: Final = (
         file=_ENLISTMENT,
         old="{LEAVES} AND {_HAS_LETTERS} AND l.run_id = r.id",
         new="{LEAVES} AND l.run_id = r.id",
+        caught_by=_FLAT,
+    ),
+    Bug(
+        name="every-lane-is-locked-after-because-other-runs-have-ended",
+        breaks="History costs nothing: whoever enlists reads all lanes to find and lock what ended runs have left.",
+        file=_ENLISTMENT,
+        old="{LEAVES} AND {_HAS_LANES}))",
+        new="{LEAVES}))",
+        caught_by=_ENDED,
+    ),
+    Bug(
+        name="every-lane-is-read-because-other-runs-have-ended",
+        breaks="History costs nothing: whoever enlists reads all lanes to adopt what ended runs have left.",
+        file=_ENLISTMENT,
+        old="{LEAVES} AND {_HAS_LANES} AND n.run_id = r.id",
+        new="{LEAVES} AND n.run_id = r.id",
+        caught_by=_ENDED,
+    ),
+    Bug(
+        name="every-lane-behind-a-shut-breaker-is-read-to-lease-others",
+        breaks="What waits costs nothing: lanes behind a shut breaker are read one by one, and passed over.",
+        file="reprocessing/models/lanes.py",
+        old="    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}\n",
+        new="    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0{{but}}\n",
+        also=(
+            (
+                "breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now())\n",
+                "breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now()) AND {MAY_GO}\n",
+            ),
+        ),
         caught_by=_FLAT,
     ),
     Bug(

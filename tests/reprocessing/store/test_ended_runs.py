@@ -1,0 +1,42 @@
+"""Runs that have ended and left nothing cost an enlistment one look at an index each."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, LiteralString
+
+import pytest
+from django.db import connection
+
+from reprocessing.models import Run, enlistment, rows
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.store.explained import explained
+from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, standing_run, with_statistics
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: Lanes of the run that goes on, and runs that have ended. All the lanes are in about 45 pages.
+LANES: Final = 3_000
+ENDED: Final = 5
+#: Buffers: an index of three levels at most for each ended run, and as many in any case.
+MOST: Final = 3 * ENDED + 15
+
+_LANES: Final[LiteralString] = """
+INSERT INTO redrive_lane (dlq_id, origin_id, key_hash, run_id, phase, due_at)
+SELECT %s, %s, int8send(n), %s, 'ready', redrive_now() FROM generate_series(1, %s::int) n
+"""
+
+
+def test_an_enlistment_does_not_read_the_lanes_of_the_run_that_goes_on_because_others_have_ended() -> None:
+    """Of a table that knows one run, a planner expects that each run has all lanes."""
+    with nothing_is_vacuumed():
+        bench = Workbench()
+        run = standing_run(bench)
+        for number in range(ENDED):
+            Run.objects.create(name=f"ended-{number}", dlq=bench.dlq, state="finished", asked_by="a test")
+        with connection.cursor() as cursor:
+            cursor.execute(_LANES, [bench.dlq.pk, bench.origin.pk, run.pk, LANES])
+        with_statistics()
+        with explained() as found:
+            rows.whole(partial(enlistment.enlist, bench.dlq.pk, run.pk))
+    assert {one.text[:60]: one.buffers for one in found if one.scanned or one.buffers > MOST} == {}
