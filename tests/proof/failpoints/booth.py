@@ -18,6 +18,7 @@ django.setup()
 from django.conf import settings  # noqa: E402  the apps must be ready
 
 from reprocessing import conf, tasks  # noqa: E402
+from reprocessing.domain.safety import failure_cause  # noqa: E402
 from reprocessing.pipeline import capture  # noqa: E402
 from tests.proof.failpoints.cells import named  # noqa: E402
 from tests.proof.failpoints.trial import LEASE, SETTINGS, Outcome, Trial  # noqa: E402
@@ -29,6 +30,7 @@ def shorten() -> None:
     settings.REDRIVE = {**settings.REDRIVE, **SETTINGS}
     capture.LEASE, capture.CHUNK = float(LEASE), 10
     tasks.SWEEP_EVERY = 0.5
+    failure_cause.PATIENCE = 2.0  # type: ignore[misc]  # for this process, and those that it forks
 
 
 def main() -> None:

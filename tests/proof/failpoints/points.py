@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reprocessing.models import enlistment, intent
-from tests.proof.failpoints.shapes import ABSENCE, ALL, CAPTURED, HELD, HELD_ABSENCE, HELD_ACCEPTED, Shape
+from tests.proof.failpoints.shapes import (
+    ABSENCE,
+    ALL,
+    CAPTURED,
+    HELD,
+    HELD_ABSENCE,
+    HELD_ACCEPTED,
+    OUTAGE,
+    POISON,
+    Shape,
+)
 
 Only = Callable[..., bool]
 
@@ -139,6 +149,22 @@ POINTS: Final = (
     Point(
         name="hidden for longer, not noted", where=f"{_PIPELINE}.recover:extend", after=True, shapes=HELD_ABSENCE,
         in_database=True,
+    ),
+    Point(
+        name="breaker opened, its failures not spared", where="reprocessing.models.breakers:spare_epochs",
+        shapes=OUTAGE, most=2, in_database=True,
+    ),
+    Point(
+        name="waves begin anew, the old one not settled", where="reprocessing.models.waves:_follow",
+        only=lambda _run, size: size == 1, shapes=OUTAGE, most=2, in_database=True,
+    ),
+    Point(
+        name="target given up, run not paused", where="reprocessing.store.safety.failing_targets:pause_run",
+        shapes=OUTAGE, in_database=True,
+    ),
+    Point(
+        name="inside the transaction that parks what has no attempts left", where="reprocessing.models.lanes:advance",
+        within=f"{_PIPELINE}.settle:heads", shapes=POISON, in_database=True,
     ),
 )  # fmt: skip
 

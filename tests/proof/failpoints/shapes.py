@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +14,14 @@ class Shape:
         fifo: its queues.
         captured: copies are deleted as soon as their letters are committed; else they are held in the dlq.
         absence: a letter is delivered when it does not come back; else as soon as its target took it.
+        trouble: `poison`: the first message fails for ever, while others go well; `outage`: the first messages of all
+            keys fail, which opens the breaker, and the automatic run soon gives up, for a person to resume it.
     """
 
     fifo: bool
     captured: bool
     absence: bool
+    trouble: Literal["", "poison", "outage"] = ""
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -30,7 +33,7 @@ class Shape:
 
     def __str__(self) -> str:
         words = ("FIFO" if self.fifo else "standard", "captured" if self.captured else "held")
-        return ", ".join((*words, "absence" if self.absence else "accepted"))
+        return ", ".join((*words, "absence" if self.absence else "accepted", *filter(None, [self.trouble])))
 
 
 ALL: Final = (
@@ -46,3 +49,5 @@ HELD: Final = tuple(one for one in ALL if not one.captured)
 HELD_ACCEPTED: Final = tuple(one for one in HELD if not one.absence)
 HELD_ABSENCE: Final = tuple(one for one in HELD if one.absence)
 ABSENCE: Final = tuple(one for one in ALL if one.absence)
+POISON: Final = tuple(replace(one, trouble="poison") for one in ABSENCE)
+OUTAGE: Final = tuple(replace(one, trouble="outage") for one in ABSENCE)

@@ -18,8 +18,8 @@ def judged(world: World, calls: Sequence[Call], consumed: Sequence[Mapping[str, 
     """The independent judge's word, from the call log, the consumer's log and the service's books."""
     experiment = Experiment(
         origins=frozenset({world.origin}), dlqs=frozenset({world.dlq}), identity="event", ordering="key", sequence="n",
-        advance="settled" if world.shape.absence else "accepted", max_attempts=TRIES, rate=RATE, burst=BURST,
-        fifo=world.shape.fifo,
+        advance="settled" if world.shape.absence else "accepted", rate=RATE, burst=BURST, fifo=world.shape.fifo,
+        max_attempts=None if world.shape.trouble == "outage" else TRIES,  # what an outage does not use up it cannot tell
     )  # fmt: skip
     return judge(experiment, calls, consumed, books_of(world.states()))
 

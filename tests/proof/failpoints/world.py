@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, lanes
+from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, Run, lanes, operations
 from tests.proof.failpoints.shapes import Shape
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import dead, lettered
@@ -19,6 +19,8 @@ GROUP, TRIES = 5, 6
 RATE, BURST = 80, 20
 #: Seconds within which what fails is back: its consumer fails it at once.
 WINDOW: Final = 0.5
+#: Seconds after which a run gives up in an outage, and how often the first message of each key fails in it.
+GIVES_UP_AFTER, OUTLASTS = 1, 2
 #: Microseconds between two captures, by beat.
 OFTEN = 400_000
 
@@ -42,8 +44,12 @@ class World:
         self.origin, self.dlq = (url.rsplit("/", 1)[-1] for url in (self._bench.origin_url, self._bench.dlq_url))
         self.origin_url = self._bench.origin_url
         Breaker.objects.update(threshold=10_000, at_least=10_000)
+        if shape.trouble == "outage":
+            Breaker.objects.update(threshold=3, cooldown=0.5, cooldown_cap=1, closes_after=1)
+            DeadLetterQueue.objects.update(waves=True, give_up_after=GIVES_UP_AFTER)
         if shape.absence:
             self._bench.judge_by_absence(window=WINDOW)
+        few |= shape.trouble == "outage"  # whose letters go one by one at first, and fail as often as all others
         messages = self._messages(dice, keys=4 if few else dice.randint(6, 8) + 2 * shape.absence)
         self.letters = len(messages)
         dead(self._bench, self._bench.origin_url, messages)
@@ -70,7 +76,17 @@ class World:
             group = key if self.shape.fifo else None
             messages.append(lettered(event, group=group, key=key, n=str(numbers[key]), event=event))
         self.failures[event] = max(1, self.failures[event])  # the last one of all, so that one at least comes back
+        self.failures |= self._troubles(set(places), f"{places[0]}.1")
         return messages
+
+    def _troubles(self, keys: set[str], first: str) -> dict[str, int]:
+        match self.shape.trouble:
+            case "poison":
+                return {first: TRIES * 9}
+            case "outage":
+                return {f"{key}.1": OUTLASTS for key in keys}
+            case _:
+                return {}
 
     def _automate(self) -> None:
         often, _ = IntervalSchedule.objects.get_or_create(every=OFTEN, period=IntervalSchedule.MICROSECONDS)
@@ -82,13 +98,18 @@ class World:
         """Whether both queues are empty, and nothing in the tables is under way, before and after they were looked at.
 
         While no attempt begins, messages go from the origin into the dlq, and from there into the tables: a look at
-        each in this order misses none.
+        each in this order misses none. A person lets a run go on that has paused itself.
         """
+        self._resume()
         if not self._rests():
             return False
         sent = Attempt.objects.count()
         is_empty = not self._bench.left(self.origin_url) and not self._bench.left()
         return is_empty and self._rests() and Attempt.objects.count() == sent
+
+    def _resume(self) -> None:
+        for run in Run.objects.filter(state="paused"):
+            operations.resume(run.pk, by="a person", reason="the target is well again")
 
     def _rests(self) -> bool:
         finished = DeadLetter.objects.filter(state__in=("delivered", "parked")).count()

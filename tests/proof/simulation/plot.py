@@ -77,13 +77,14 @@ class Plot:
     receives: int = 1
 
 
-def plot(seed: int, *, odds: Odds | None = None, kind: Kind | None = None) -> Plot:
+def plot(seed: int, *, odds: Odds | None = None, kind: Kind | None = None, poison_heads: bool | None = None) -> Plot:
     """Return the world of a seed, always the same one.
 
     Args:
         seed: of all that the world is made of.
         odds: of faults, in the place of the seed's.
         kind: of outage, in the place of the seed's.
+        poison_heads: whether the first event of every key fails for ever, in the place of the seed's throw.
     """
     dice, others = Random(seed), Random(f"counts {seed}")
     fifo, keyed = dice.random() < 0.3, dice.random() < 0.8
@@ -99,10 +100,10 @@ def plot(seed: int, *, odds: Odds | None = None, kind: Kind | None = None) -> Pl
         outage=Outage(((begins, begins + dice.uniform(5, 20)),)) if dice.random() < 0.3 else Outage(),
         meddles=dice.random() < 0.4, receives=receives,
     )  # fmt: skip
-    return _with_outages(world, Random(f"outages {seed}"), kind)
+    return _with_outages(world, Random(f"outages {seed}"), kind, poison_heads=poison_heads)
 
 
-def _with_outages(world: Plot, dice: Random, kind: Kind | None) -> Plot:
+def _with_outages(world: Plot, dice: Random, kind: Kind | None, *, poison_heads: bool | None) -> Plot:
     """Return the world with an outage of some kind, and in some worlds with poison at the head of every lane.
 
     These dice are thrown apart from the others: what a seed had before outages had kinds, it still has.
@@ -110,7 +111,8 @@ def _with_outages(world: Plot, dice: Random, kind: Kind | None) -> Plot:
     keys = {event.key for event in world.events}
     world = replace(world, outage=outage(dice, world.outage, trouble=world.trouble, keys=keys, kind=kind))
     world = _buried_at_once(world) if world.outage.ends > AN_HOUR else world
-    world = _with_poison_heads(world) if dice.random() < POISON_HEADS else world
+    thrown = dice.random() < POISON_HEADS
+    world = _with_poison_heads(world) if (thrown if poison_heads is None else poison_heads) else world
     return _patient(world) if dice.random() < PATIENT else world
 
 

@@ -9,13 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 from time import monotonic
+from typing import Any
 
 import pytest
 
-from reprocessing.models import intent, lanes
+from reprocessing.domain import wave
+from reprocessing.models import breakers, intent, lanes
+from reprocessing.models.target import FORTNIGHT
+from reprocessing.pipeline import capture, settle
 from tests.proof.ledger import Ledger
 from tests.proof.progress import TELLS_EVERY, say
-from tests.proof.simulation.plot import plot
+from tests.proof.simulation.outage import Kind, Outage
+from tests.proof.simulation.plot import Plot, plot
 from tests.proof.simulation.stage import Odds
 from tests.proof.simulation.world import Ending, Theatre, again, last_words
 
@@ -23,6 +28,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LAYER, STREAMS = "simulation", 3
 SHORT = 5
+#: Seeds of small worlds, with several keys, whose consumers say nothing: without other faults, and with all of them.
+CALM, STRICKEN = 126, 553
+#: It takes half a minute.
+THREE_DAYS = pytest.param("three days", marks=pytest.mark.long)
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +62,67 @@ def test_a_world_without_faults_has_no_duplicates(theatre: Theatre) -> None:
     ending = theatre.play(replace(calm, events=tuple(replace(one, copies=1) for one in calm.events)))
     assert ending.broken == ()
     assert (ending.struck, ending.duplicates) == (Counter(), 0)
+
+
+def _patient(kind: Kind, **changed: Any) -> Plot:  # noqa: ANN401  fields of a dlq
+    """A small world without other faults, whose run gives nothing up for a fortnight."""
+    world = plot(CALM, kind=kind)
+    return replace(world, dlq={**world.dlq, "give_up_after": FORTNIGHT, **changed})
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["a second", "ten minutes", THREE_DAYS])
+def test_every_message_outlasts_an_outage_of_its_target(theatre: Theatre, kind: Kind) -> None:
+    ending = theatre.play(_patient(kind))
+    assert (ending.broken, [state.split()[1] for state in ending.states]) == ((), ["delivered"] * ending.letters)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [CALM, STRICKEN])
+@pytest.mark.parametrize("kind", ["flapping", "half of the keys"])
+def test_worlds_outlast_what_is_no_outage_of_all(theatre: Theatre, kind: Kind, seed: int) -> None:
+    ending = theatre.play(plot(seed, kind=kind))
+    assert not ending.broken, last_words(ending)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["a second", "ten minutes", THREE_DAYS])
+def test_worlds_outlast_an_outage_with_faults_of_every_sort_beside_it(theatre: Theatre, kind: Kind) -> None:
+    ending = theatre.play(plot(STRICKEN, kind=kind))
+    assert not ending.broken, last_words(ending)
+    assert ending.struck
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [CALM, STRICKEN])
+def test_poison_at_the_head_of_every_lane_holds_up_no_other_message(theatre: Theatre, seed: int) -> None:
+    world = plot(seed, poison_heads=True)
+    ending = theatre.play(world)
+    assert not ending.broken, last_words(ending)
+    ends = {name: state for name, state, *_ in (told.replace(":", "").split() for told in ending.states)}
+    assert {event.name: ends[event.name] == "delivered" for event in world.events} == {
+        event.name: event.temper != "poison" for event in world.events
+    }
+
+
+@pytest.mark.soak
+def test_an_outage_that_uses_up_attempts_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is spared: an outage counts as in a manual run."""
+    monkeypatch.setattr(breakers, "spare_epochs", lambda _: 0)
+    monkeypatch.setattr(settle, "spare_late", lambda _: 0)
+    monkeypatch.setattr(capture, "spare_late", lambda _: 0)
+    ending = theatre.play(_patient("ten minutes"))
+    assert any(said.startswith("An outage used up ") for said in ending.broken)
+
+
+@pytest.mark.soak
+def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed wave stops it, as it stops a manual run."""
+    judge = wave.judge
+    monkeypatch.setattr(wave, "judge", lambda *count, **options: judge(*count, **{**options, "heals": False}))
+    world = replace(_patient("usual", waves=True), outage=Outage(((0.0, 60.0),)))
+    ending = theatre.play(world)
+    assert any(said.startswith("The automatic run paused itself: It stopped itself: ") for said in ending.broken)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ _AT_THE_EDGES: Final = 2
 _SWEEP_LASTS: Final = 30.0
 #: What an automatic run may pause itself for.
 _REASONS_TO_PAUSE: Final = ("Nothing sent to ", "The DLQ refills with what is redriven: ")
+#: Of a message that was given up as the only one with which its target could be tried.
+_GIVEN_UP: Final = "and no other message was there to try "
 _KNOWN_BACK = """
 SELECT FROM redrive_attempt back, redrive_attempt sent JOIN redrive_letter l ON l.id = sent.letter_id
  WHERE back.sent_message_id = %s AND back.outcome = 'returned'
@@ -159,13 +161,18 @@ def _too_often(cast: Cast) -> Iterator[str]:
 
 def _paused_too_soon(cast: Cast) -> Iterator[str]:
     """Return pauses of the automatic run for another reason than its two, or while its target still took messages."""
-    patience = timedelta(seconds=float(str(cast.plot.dlq["give_up_after"])))
+    patience = _patience(cast.plot)
     for review in Review.objects.filter(act="paused", by=THE_SERVICE):
         if not review.reason.startswith(_REASONS_TO_PAUSE):
             yield f"The automatic run paused itself: {review.reason}"
         known = {"closed_at__lt": review.at - timedelta(seconds=_SWEEP_LASTS), "ill": False, "returned_at": None}
         if Attempt.objects.filter(opened_at__gt=review.at - patience, **known).exists():
             yield f"The run gave up {patience} after its target took messages: {review.reason}"
+
+
+def _patience(plot: Plot) -> timedelta:
+    """Return for how long a run tries a target in vain."""
+    return timedelta(seconds=float(str(plot.dlq["give_up_after"])))
 
 
 def _spent_by_an_outage(cast: Cast) -> Iterator[str]:
@@ -187,7 +194,8 @@ def _spent_by_an_outage(cast: Cast) -> Iterator[str]:
         if often > _AT_THE_EDGES:
             yield f"An outage used up {often} attempts of letter {message_id}."
     if not cast.stage.struck and int(str(plot.dlq["max_attempts"])) > _AT_THE_EDGES:
-        parked = DeadLetter.objects.filter(state="parked", reason="attempts_spent", payload__body__in=well)
+        spent = DeadLetter.objects.filter(state="parked", reason="attempts_spent", payload__body__in=well)
+        parked = spent.exclude(detail__contains=_GIVEN_UP, finished_at__gte=begins + _patience(plot))
         yield from (f"An outage parked letter {letter.message_id}." for letter in parked)
 
 

@@ -9,6 +9,7 @@ from django.test import Client
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import DeadLetterQueue, Review, Target
+from reprocessing.models.target import FORTNIGHT
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.admin.lot import dlq, person, post
 from tests.reprocessing.admin.sheets import look, sheet
@@ -18,6 +19,7 @@ from tests.reprocessing.sqs.conftest import MakeQueue, endpoint  # noqa: F401  a
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/reprocessing/deadletterqueue/add/"
+DAY = 86_400
 CONFIGURES = ("view_deadletterqueue", "add_deadletterqueue", "change_deadletterqueue")
 
 
@@ -93,6 +95,9 @@ def test_what_was_not_looked_at_is_shown_first(watched: Queue) -> None:
         ("tenant", "message-id", "nothing that letters have in common"),
         ("max_attempts", "0", "greater than or equal to 1"),
         ("name", "no name", "A name has letters from a to z"),
+        ("give_up_after", "0", "greater than or equal to 1"),
+        ("give_up_after", f"{FORTNIGHT + 1}", "less than or equal to 1209600"),
+        ("give_up_after", "a day", "Enter a number"),
     ],
 )
 def test_what_cannot_be_read_is_marked_where_it_is(field: str, value: str, why: str) -> None:
@@ -126,6 +131,20 @@ def test_everything_is_changed_after_the_same_look_also_to_automatic(watched: Qu
         "orders.mode": "manual", "orders.open_fields": [], "orders.interval": None, "orders.waves": True,
         f"{Target.objects.get()}.window": 120.0,
     }  # fmt: skip
+
+
+def test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_never(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    fresh = _sheet(ann)
+    assert fresh["give_up_after"] == DAY
+    post(ann, ADD, **_look(ann, fresh | {"name": "orders", "url": watched.url, "give_up_after": "7200"}))
+    row = DeadLetterQueue.objects.get()
+    assert (row.give_up_after, _sheet(ann, _examine(row))["give_up_after"]) == (7_200, 7_200)
+    given = _look(ann, _sheet(ann, _examine(row)) | {"give_up_after": ""}, _examine(row))
+    assert "orders is changed." in post(ann, _examine(row), **given)
+    row.refresh_from_db()
+    assert row.give_up_after is None
+    assert Review.objects.latest("pk").before == {"orders.give_up_after": 7_200.0}
 
 
 @pytest.mark.soak

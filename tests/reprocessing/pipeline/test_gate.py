@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -116,6 +117,16 @@ def test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_br
 ) -> None:
     spent = replace(HEAD, attempts=3)
     assert gate.head(spent, replace(OPEN_ROAD, **brake), room=1, failures=failures) == verdict
+
+
+@pytest.mark.parametrize("tries", [(9, 1, 4), (1, 4, 9), (4, 9, 1)])
+def test_the_head_that_was_tried_least_is_the_canary_of_its_breaker(tries: tuple[int, ...]) -> None:
+    """A poison head is not sent again and again, while others could tell that the target is well."""
+    some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
+    on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
+    judged = gate.heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})
+    assert [one.letter_id for one in judged.going] == [1]
+    assert {one.letter_id: wait for one, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 
 
 def test_a_head_with_attempts_left_goes_whatever_its_failures_were() -> None:

@@ -24,6 +24,7 @@ from reprocessing.models import (
 from reprocessing.models.settlement import PUT_OFF
 from reprocessing.pipeline import edit, park, recover, route
 from reprocessing.pipeline.edit import Alteration, Seen
+from reprocessing.pipeline.gate import TWIN_MAY_BE_THERE
 from reprocessing.pipeline.replay import Report
 from reprocessing.pipeline.route import Book
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -256,6 +257,21 @@ def test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target(
     done(bench, letter)
     bench.delivered()
     _outlast(bench, clock)
+    bench.replay()
+    twin = DeadLetter.objects.exclude(pk=letter.pk).get()
+    assert (twin.state, twin.attempts) == ("awaiting", 1)
+
+
+@pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
+def test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_another_key_or_target(
+    clock: Clock, end: End, done: Callable[[Workbench, DeadLetter], None]
+) -> None:
+    bench, letter = _twins(clock, end)
+    (sent,) = bench.delivered()
+    done(bench, letter)
+    bench.come_back(sent)
+    bench.capture()
+    clock.advance(TWIN_MAY_BE_THERE.total_seconds())  # which is less than the window
     bench.replay()
     twin = DeadLetter.objects.exclude(pk=letter.pk).get()
     assert (twin.state, twin.attempts) == ("awaiting", 1)

@@ -8,6 +8,8 @@ from tests.proof.planted.bug import Bug
 
 _INTENT: Final = "reprocessing/models/intent.py"
 _OF_BRAKES: Final = "tests/race/test_brakes.py"
+_OF_GIVING_UP: Final = "tests/reprocessing/domain/safety/test_give_up.py"
+_OF_THE_GATE: Final = "tests/reprocessing/pipeline/test_gate.py"
 _OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
 _BREAKERS: Final = "reprocessing/models/breakers.py"
 _FAILS_SINCE: Final = f"{_OF_BREAKERS}::test_it_fails_since_its_first_failure_until_a_canary_goes_well"
@@ -213,5 +215,47 @@ BUGS: Final = (
         old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
         new="(SELECT l.attempts - l.forgiven >= d.max_attempts AND",
         caught_by=_SPARED_BEFORE,
+    ),
+    Bug(
+        name="one-failure-gives-a-target-up",
+        breaks="Recovery without a person: a single failure, of long ago, pauses the run.",
+        file="reprocessing/domain/safety/give_up.py",
+        old="    if target.attempts < FEWEST:\n",
+        new="    if target.attempts < 1:\n",
+        caught_by=f"{_OF_GIVING_UP}::test_a_target_is_tried_on",
+    ),
+    Bug(
+        name="two-failures-of-a-day-give-nothing-up",
+        breaks="A person is called when one is needed: a target with few messages, and long rests, is tried for longer.",
+        file="reprocessing/domain/safety/give_up.py",
+        old="FEWEST: Final = 2\n",
+        new="FEWEST: Final = 3\n",
+        caught_by=f"{_OF_GIVING_UP}::test_two_failures_are_enough_however_few_they_are",
+    ),
+    Bug(
+        name="canaries-do-not-rotate",
+        breaks="One poison head holds no breaker open: the head that failed most is the canary, again and again.",
+        file="reprocessing/pipeline/gate.py",
+        old="sorted(some, key=lambda one: one.tries or 0)",
+        new="list(some)",
+        caught_by=f"{_OF_THE_GATE}::test_the_head_that_was_tried_least_is_the_canary_of_its_breaker",
+    ),
+    Bug(
+        name="what-used-up-its-attempts-goes-on",
+        breaks="At most N counted attempts: the gate lets a message go whose attempts are used up.",
+        file="reprocessing/pipeline/gate.py",
+        old="            return Park(ParkedReason.ATTEMPTS_SPENT)\n",
+        new="            return None\n",
+        caught_by=f"{_OF_THE_GATE}"
+        "::test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_breaker_opens",
+    ),
+    Bug(
+        name="nobody-waits-for-what-others-tell",
+        breaks="An outage parks nothing: a message is judged before the outcomes of those beside it are known.",
+        file="reprocessing/domain/safety/failure_cause.py",
+        old="    if failures.seconds_ago < PATIENCE:\n",
+        new="    if failures.seconds_ago < 0:\n",
+        caught_by="tests/reprocessing/domain/safety/test_failure_cause.py"
+        "::test_a_message_is_at_fault_when_others_went_well_beside_it",
     ),
 )

@@ -119,11 +119,11 @@ BUGS: Final = (
     ),
     Bug(
         name="a-key-that-is-left-behind-stays-held",
-        breaks="A letter gets another key while its last attempt may be out, and its twin waits for ever.",
+        breaks="A letter gets another key, its last attempt comes back, and its twin waits for a copy that is nowhere.",
         file="reprocessing/models/aftermath.py",
         old="     WHERE c.letter_id = x.letter_id AND c.state = 'held'\n",
         new="     WHERE false AND c.letter_id = x.letter_id AND c.state = 'held'\n",
-        caught_by=f"{_LAST}::test_a_twin_goes_though_a_person_gave_the_letter_another_key_or_target",
+        caught_by=f"{_LAST}::test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_another_key_or_target",
     ),
     Bug(
         name="a-restore-frees-the-key-of-what-is-on-its-way",

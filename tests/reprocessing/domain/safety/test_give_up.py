@@ -43,6 +43,10 @@ def test_a_target_is_tried_on(spared: dict[str, object]) -> None:
     assert give_up(replace(DEAD, **spared)) == KeepTrying()  # type: ignore[arg-type]  # one field each, by its name
 
 
+def test_two_failures_are_enough_however_few_they_are() -> None:
+    assert isinstance(give_up(replace(DEAD, attempts=2)), PauseRun)
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (3_600, "1 h"), (DAY, "24 h"), (3 * DAY, "3 days")],

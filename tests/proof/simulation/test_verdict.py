@@ -1,0 +1,251 @@
+"""The verdict over tables and logs that are made up: what must not be, it says; what may be, it lets pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from reprocessing.models import DeadLetter, Payload, Review
+from reprocessing.store.safety.paused_runs import THE_SERVICE
+from tests.proof.simulation.cast import Cast
+from tests.proof.simulation.house import Buckets
+from tests.proof.simulation.near import Near
+from tests.proof.simulation.outage import Outage
+from tests.proof.simulation.plot import BEGIN, Event, plot
+from tests.proof.simulation.stage import Stage
+from tests.proof.simulation.verdict import EPOCH, judged
+from tests.reprocessing.store.safety.history import History
+
+pytestmark = pytest.mark.django_db
+
+#: Seconds after the beginning at which the outage ends; and for which nothing has to go well before a run gives up.
+OUTAGE, PATIENCE = 600.0, 60.0
+MOST = 3  # attempts
+LASTING = Outage(((0.0, OUTAGE),))
+FLAPPING = Outage(((0.0, OUTAGE), (700.0, 800.0)))
+HALF = Outage(((0.0, OUTAGE),), frozenset({"k0"}))
+GAVE_UP = "Nothing sent to origin went well: 9 attempts in 60 s failed, of 3 keys."
+
+
+class World:
+    """A world that is over, with one letter, of one event. Moments are seconds after its beginning."""
+
+    def __init__(self, *, body: str = "body of e0", **changed: Any) -> None:  # noqa: ANN401  fields of a plot
+        self.history = History()
+        (self.letter,) = self.history.more_letters(1)
+        Payload.objects.create(letter=self.letter, body=body.encode(), attributes=b"{}", system={})
+        stage = Stage()
+        near = Near(stage)
+        near.begin(0)
+        calm = plot(0)
+        self.plot = replace(
+            calm, fifo=False, keyed=False, meddles=False, outage=LASTING,
+            events=(
+                Event(name="e0", key="k0", n=1, temper="well", at=0.0),
+                Event(name="e1", key="k1", n=1, temper="poison", at=0.0),
+            ),
+            dlq={**calm.dlq, "max_attempts": MOST, "give_up_after": PATIENCE, "stale": "park"},
+            target={**calm.target, "proof": "absence", "rate": None},
+        )  # fmt: skip
+        self.plot = replace(self.plot, **changed)
+        self.cast = Cast(stage, near, Buckets(stage), self.plot, self.history.dlq.pk, "", "")
+
+    def failed(self, *times: tuple[float, float], **fields: object) -> None:
+        """Attempts of the letter, each sent and back at these moments."""
+        for sent, back in times:
+            self.history.tried("r", self.letter, opened_at=at(sent), closed_at=at(back), returned_at=at(back), **fields)
+
+    def went_well(self, sent: float, known: float, **fields: object) -> None:
+        """An attempt of another letter."""
+        self.history.tried("v", opened_at=at(sent), closed_at=at(known), **fields)
+
+    def paused(self, when: float, reason: str, *, by: str = THE_SERVICE) -> None:
+        """The run was paused."""
+        Review.objects.create(act="paused", run=self.history.run, by=by, reason=reason, at=at(when))
+
+    def taken(self, often: int) -> None:
+        """The target took the letter so often, in a call each."""
+        near, public = self.cast.near, str(self.letter.public_id)
+        url = near.create_queue(QueueName="origin")["QueueUrl"]
+        for no in range(often):
+            marks = {"event": "e0", "RedriveId": f"{public}:{no + 1}"}
+            typed = {name: {"DataType": "String", "StringValue": mark} for name, mark in marks.items()}
+            near.send_message(QueueUrl=url, MessageBody="body of e0", MessageAttributes=typed)
+
+    def is_spent(self, when: float = 0.0, detail: str = "") -> None:
+        """The letter is parked for its attempts."""
+        parked = {"state": "parked", "reason": "attempts_spent", "detail": detail, "finished_at": at(when)}
+        DeadLetter.objects.filter(pk=self.letter.pk).update(**parked)
+
+    def said(self, about: str) -> list[str]:
+        """What is broken, in sentences that have this."""
+        return [sentence for sentence in judged(self.cast, _ask).broken if about in sentence]
+
+
+def at(seconds: float) -> datetime:
+    """The moment, so many seconds after the beginning."""
+    return EPOCH + timedelta(seconds=BEGIN + seconds)
+
+
+def _ask(question: str, *values: object) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(question, values)
+        return list(cursor.fetchall())
+
+
+# -- an outage uses up no attempt
+
+IN_IT = ((1.0, 2.0), (10.0, 12.0), (100.0, 102.0))
+
+
+def test_three_attempts_that_count_and_failed_in_one_outage_are_told() -> None:
+    world = World()
+    world.failed(*IN_IT)
+    assert world.said("used up") == [f"An outage used up 3 attempts of letter {world.letter.message_id}."]
+
+
+def test_two_attempts_may_count_at_the_edges_of_an_outage() -> None:
+    world = World()
+    world.failed(*IN_IT[:2])
+    assert world.said("used up") == []
+
+
+@pytest.mark.parametrize(
+    ("third", "fields"),
+    [((100.0, 102.0), {"spared": True}), ((599.0, OUTAGE + 1), {}), ((-1.0, 2.0), {})],
+    ids=["spared", "back after it", "sent before it"],
+)
+def test_an_attempt_that_is_spared_or_not_of_the_outage_is_none_of_the_three(
+    third: tuple[float, float], fields: dict[str, object]
+) -> None:
+    world = World()
+    world.failed(*IN_IT[:2])
+    world.failed(third, **fields)
+    assert world.said("used up") == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"outage": FLAPPING}, {"outage": HALF}, {"outage": Outage()}, {"meddles": True},
+        {"body": "body of e1"}, {"target": {"proof": "accepted", "rate": None, "advance": "accepted"}},
+    ],
+    ids=["it flaps", "half of the keys", "none", "a person meddles", "poison", "a success that is known at once"],
+)  # fmt: skip
+def test_attempts_count_where_more_than_one_outage_explains_them(changed: dict[str, Any]) -> None:
+    world = World(**changed)
+    world.failed(*IN_IT)
+    world.is_spent()
+    assert world.said("An outage") == []
+
+
+def test_a_message_without_a_fault_of_its_own_that_is_parked_is_told() -> None:
+    world = World()
+    world.is_spent()
+    assert world.said("An outage") == [f"An outage parked letter {world.letter.message_id}."]
+
+
+def test_the_only_message_may_be_given_up_and_not_before_its_time() -> None:
+    world = World()
+    world.is_spent(PATIENCE, "3 attempts in 60 s failed, and no other message was there to try origin with.")
+    assert world.said("An outage") == []
+    world.is_spent(PATIENCE - 1, "3 attempts in 60 s failed, and no other message was there to try origin with.")
+    assert world.said("An outage") == [f"An outage parked letter {world.letter.message_id}."]
+
+
+def test_two_edges_may_use_up_a_limit_of_two_attempts_and_faults_more() -> None:
+    world = World()
+    world.is_spent()
+    world.cast.stage.struck["crash"] += 1
+    assert world.said("An outage") == []
+    few = replace(world.plot, dlq={**world.plot.dlq, "max_attempts": 2})
+    world.cast = Cast(Stage(), world.cast.near, world.cast.rates, few, world.history.dlq.pk, "", "")
+    assert world.said("An outage") == []
+
+
+# -- an automatic run pauses only for its reasons
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["It stopped itself: 3 waves of one letter failed in a row.", "a moment", "nothing sent to origin went well"],
+)
+def test_a_run_that_pauses_itself_for_another_reason_is_told(reason: str) -> None:
+    world = World()
+    world.paused(500.0, reason)
+    assert world.said("paused itself") == [f"The automatic run paused itself: {reason}"]
+
+
+@pytest.mark.parametrize("reason", [GAVE_UP, "The DLQ refills with what is redriven: 48 of its newest 50 messages"])
+def test_a_run_may_pause_itself_for_its_two_reasons(reason: str) -> None:
+    world = World()
+    world.paused(500.0, reason)
+    assert world.said("run") == []
+
+
+def test_a_person_may_pause_a_run_for_any_reason() -> None:
+    world = World()
+    world.paused(500.0, "a moment", by="a person")
+    assert world.said("run") == []
+
+
+def test_a_run_that_gives_up_while_its_target_takes_messages_is_told() -> None:
+    world = World()
+    world.went_well(460.0, 465.0)
+    world.paused(500.0, GAVE_UP)
+    assert world.said("gave up") == [f"The run gave up 0:01:00 after its target took messages: {GAVE_UP}"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "known", "fields"),
+    [
+        (439.0, 445.0, {}),
+        (460.0, 475.0, {}),
+        (460.0, 465.0, {"outcome": "returned", "returned_at": at(470.0)}),
+        (460.0, 465.0, {"outcome": "refused", "ill": True}),
+    ],
+    ids=["before its patience", "known after the sweep had looked", "came back", "failed"],
+)
+def test_a_run_may_give_up_where_nothing_is_known_to_have_gone_well_for_as_long_as_it_waits(
+    sent: float, known: float, fields: dict[str, object]
+) -> None:
+    world = World()
+    world.went_well(sent, known, **fields)
+    world.paused(500.0, GAVE_UP)
+    assert world.said("gave up") == []
+
+
+# -- no message is taken more often than its attempts allow
+
+
+def _too_often() -> Iterator[Any]:
+    yield pytest.param(MOST, 0, 0, True, id="as often as it may")
+    yield pytest.param(MOST + 1, 0, 0, False, id="once more")
+    yield pytest.param(MOST + 1, 1, 0, True, id="once more, one spared")
+    yield pytest.param(MOST + 2, 1, 0, False, id="twice more, one spared")
+    yield pytest.param(2 * MOST, 0, 1, True, id="released")
+    yield pytest.param(2 * MOST + 1, 0, 1, False, id="released, and once more")
+
+
+@pytest.mark.parametrize(("taken", "spared", "released", "may_be"), list(_too_often()))
+def test_a_message_that_is_taken_more_often_than_it_may_is_told(
+    *, taken: int, spared: int, released: int, may_be: bool
+) -> None:
+    world = World()
+    world.failed(*[(1.0, 2.0)] * spared, spared=True)
+    world.cast.released[world.letter.message_id] += released
+    world.taken(taken)
+    assert bool(world.said("was taken")) is not may_be
+
+
+def test_attempts_of_which_nobody_heard_are_told_where_nothing_explains_them() -> None:
+    world = World()
+    world.history.tried("x", outcome="unknown")
+    assert world.said("unknown") == ["1 attempts are unknown, 0 may be."]
+    world.cast.stage.struck["crash"] += 1
+    assert world.said("unknown") == []
