@@ -19,7 +19,7 @@ from tests.proof.simulation.plot import plot
 from tests.proof.simulation.stage import Odds
 from tests.proof.simulation.world import Ending, Theatre, again, last_words
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 LAYER, STREAMS = "simulation", 3
 SHORT = 5
