@@ -13,16 +13,20 @@ $(VENV)/installed: requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: setup test soak prove check demo bench screenshots lock clean
+.PHONY: setup test soak soak-beside soak-alone prove check demo bench screenshots lock clean
 
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
+	$(BIN)/python -m tests.flaky -n 4 --dist loadfile -m "not soak and not prove" $(ARGS)  # four on two cores: much of it waits
 
-soak: setup  ## browsers, processes, faults and floods; WHICH="and not long" as in CI. Nothing to run (5) is no failure
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "soak and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
-	$(BIN)/python -m tests.flaky -m "soak and alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
+soak: soak-beside soak-alone  ## browsers, processes, faults and floods; WHICH="and not long" as in CI
+
+soak-beside: setup
+	$(BIN)/python -m tests.flaky -n 4 --dist loadfile -m "soak and not prove and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]  # 5: nothing to run
+
+soak-alone: setup
+	$(BIN)/python -m tests.flaky -m "soak and alone and not prove $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]
 
 prove: setup  ## the long form of the proof, MINUTES for each of its tests (10), LAYER alone; it adds up in .proof
 	@PROVE_MINUTES="$${MINUTES:-10}" $(BIN)/python -m tests.proof.asked "$$LAYER"  # one word; before servers start

@@ -122,6 +122,7 @@ def test_prometheus_has_the_right_values(bench: Workbench, prometheus: str) -> N
 
 
 @pytest.mark.soak
+@pytest.mark.long  # CI runs a demo of its own
 @pytest.mark.timeout(300)
 def test_after_a_demo_prometheus_has_what_its_judge_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDRIVE_METRICS_TOKEN", TOKEN)

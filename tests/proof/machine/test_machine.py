@@ -20,7 +20,7 @@ from tests.proof.ledger import HOME, Ledger
 from tests.proof.machine.ground import Ground
 from tests.proof.machine.machine import Machine
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 LAYER = "machine"
 AGAIN = ".venv/bin/python -m tests.proof.machine"

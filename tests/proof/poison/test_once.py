@@ -14,7 +14,7 @@ from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.station import STANDARD
 from tests.reprocessing.pipeline.bench import Workbench
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 
 def test_every_payload_arrives_as_it_was_or_is_held_by_the_rule_that_cannot_read_it(

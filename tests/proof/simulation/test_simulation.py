@@ -24,7 +24,7 @@ from tests.proof.simulation.plot import Plot, plot
 from tests.proof.simulation.stage import Odds
 from tests.proof.simulation.world import Ending, Theatre, again, last_words
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 LAYER, STREAMS = "simulation", 3
 SHORT = 5

@@ -15,7 +15,7 @@ from reprocessing.models.intent import Intended
 from reprocessing.pipeline import deliver, recover
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 AUTOMATIC: dict[str, Any] = {
     "mode": "automatic", "waves": True, "max_attempts": 2,
