@@ -19,7 +19,7 @@ def judged(world: World, calls: Sequence[Call], consumed: Sequence[Mapping[str, 
     experiment = Experiment(
         origins=frozenset({world.origin}), dlqs=frozenset({world.dlq}), identity="event", ordering="key", sequence="n",
         advance="settled" if world.shape.absence else "accepted", rate=RATE, burst=BURST, fifo=world.shape.fifo,
-        max_attempts=None if world.shape.trouble == "outage" else TRIES,  # what an outage does not use up it cannot tell
+        max_attempts=None if world.shape.trouble == "outage" else TRIES,  # it cannot tell what an outage spares
     )  # fmt: skip
     return judge(experiment, calls, consumed, books_of(world.states()))
 

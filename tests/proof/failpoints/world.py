@@ -8,7 +8,18 @@ from typing import Any, Final
 
 from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, Run, lanes, operations
+from reprocessing.models import (
+    Attempt,
+    Breaker,
+    Claim,
+    Custody,
+    DeadLetter,
+    DeadLetterQueue,
+    Lane,
+    Run,
+    lanes,
+    operations,
+)
 from tests.proof.failpoints.shapes import Shape
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import dead, lettered

@@ -226,7 +226,7 @@ BUGS: Final = (
     ),
     Bug(
         name="two-failures-of-a-day-give-nothing-up",
-        breaks="A person is called when one is needed: a target with few messages, and long rests, is tried for longer.",
+        breaks="A person is called when one is needed: a target with few messages and long rests is tried on.",
         file="reprocessing/domain/safety/give_up.py",
         old="FEWEST: Final = 2\n",
         new="FEWEST: Final = 3\n",
