@@ -40,6 +40,7 @@ _TO_ARRIVE: Final = 60.0  # seconds in which a request must arrive completely
 _LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form, and /reports 1 MiB
 _IN_MEMORY: Final = 64 * 1024  # bytes of a body, or of an answer that its client takes slowly
 _TO_FINISH: Final = 25.0  # seconds that running requests get after SIGTERM; `docker stop` kills after 10 by default
+_TO_ARRIVE_AT_END: Final = 2.0  # of these, the seconds in which a request that began before must arrive completely
 _HEALTH_THREADS: Final = 4
 
 
@@ -58,6 +59,10 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # as above
         """Whether a request of this connection is being answered, or an answer is still being sent."""
         return bool(self.requests or self.total_outbufs_len)
 
+    def is_expected(self) -> bool:
+        """Whether a part of a request has arrived, or nothing yet since the connection was made."""
+        return self.request is not None or self.last_activity == self.creation_time
+
 
 class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
     """waitress's listener, which also closes a connection whose request does not arrive completely in time."""
@@ -72,6 +77,15 @@ class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
             request = channel.request
             if isinstance(request, _Parser) and request.began < latest:
                 channel.will_close = True
+
+    def accept_queued(self) -> None:
+        """Accept what waits in the kernel's queue: its clients are connected, and closing the socket resets them."""
+        for _ in range(self.adj.backlog):
+            before = len(self.active_channels)
+            if before < self.adj.connection_limit:
+                self.handle_accept()
+            if len(self.active_channels) == before:
+                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +146,9 @@ class Server:
         while not self._is_ending:
             self._turn(1.0)
         self._stop_listening()
-        latest = time.monotonic() + _TO_FINISH
-        while self._close_idle() and time.monotonic() < latest:
+        self._turn(0.0)  # reads what has arrived by now
+        began = time.monotonic()
+        while self._close_idle(since=began) and time.monotonic() < began + _TO_FINISH:
             self._turn(0.1)
         self._threads.shutdown(timeout=1)
         self._listener.trigger.close()
@@ -148,13 +163,15 @@ class Server:
         wasyncore.loop(timeout=seconds, use_poll=True, map=self._connections, count=1)
 
     def _stop_listening(self) -> None:
+        self._listener.accept_queued()
         self._listener.del_channel()
         self._listener.socket.close()
 
-    def _close_idle(self) -> bool:
-        """Close connections without a request; return whether requests are still being answered."""
+    def _close_idle(self, *, since: float) -> bool:
+        """Close connections without a request; return whether requests are still arriving, or being answered."""
         channels = list(self._listener.active_channels.values())
-        busy = [channel for channel in channels if channel.is_busy()]
+        may_arrive = time.monotonic() < since + _TO_ARRIVE_AT_END
+        busy = [channel for channel in channels if channel.is_busy() or (may_arrive and channel.is_expected())]
         for channel in channels:
             if channel not in busy:
                 channel.will_close = True

@@ -166,7 +166,60 @@ def _refuses(port: int) -> bool:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # it was in the kernel's queue in the moment in which the socket was closed
+        return False
     return False
+
+
+A_CHECK = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@pytest.fixture
+def listener() -> server.Server:
+    """One that listens, and does not run yet."""
+    return server.Server(server.HealthApplication(), server.Address("127.0.0.1", 0), threads=1)
+
+
+def test_a_request_that_waits_in_the_kernel_s_queue_is_answered_before_the_server_ends(listener: server.Server) -> None:
+    with socket.create_connection(("127.0.0.1", listener.address.port), timeout=PATIENCE) as queued:
+        queued.sendall(A_CHECK)
+        listener.end()
+        listener.run()
+
+        assert queued.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("sent", [0, 20], ids=["nothing", "half a header"])
+def test_a_request_that_arrives_while_the_server_ends_is_answered(
+    monkeypatch: pytest.MonkeyPatch, listener: server.Server, sent: int
+) -> None:
+    monkeypatch.setattr(server, "_TO_ARRIVE_AT_END", PATIENCE)
+    running, port = threading.Thread(target=listener.run), listener.address.port
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as begun:
+        begun.sendall(A_CHECK[:sent])
+        listener.end()
+        running.start()
+        eventually(lambda: _refuses(port), within=PATIENCE)
+        begun.sendall(A_CHECK[sent:])
+
+        assert begun.recv(12) == b"HTTP/1.1 200"
+    running.join(PATIENCE)
+    assert not running.is_alive()
+
+
+def test_a_request_that_does_not_become_whole_holds_up_no_end(
+    monkeypatch: pytest.MonkeyPatch, listener: server.Server
+) -> None:
+    monkeypatch.setattr(server, "_TO_ARRIVE_AT_END", 0.1)
+    monkeypatch.setattr(server, "_TO_FINISH", 3_600.0)
+    running = threading.Thread(target=listener.run, daemon=True)
+    with socket.create_connection(("127.0.0.1", listener.address.port), timeout=PATIENCE) as begun:
+        begun.sendall(HALF_A_HEADER)
+        listener.end()
+        running.start()
+        running.join(PATIENCE)
+
+        assert not running.is_alive()
 
 
 def test_an_address_that_is_taken_is_told_in_a_sentence() -> None:

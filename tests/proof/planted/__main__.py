@@ -40,7 +40,7 @@ def _planted(ledger: Ledger, bugs: Sequence[Bug]) -> list[bool]:
     next(servers.pytest_load_initial_conftests())
     try:
         with tempfile.TemporaryDirectory(prefix="redrive-planted-") as folder, Stage(Path(folder)) as stage:
-            before = stage.unbroken([bug.caught_by for bug in bugs])
+            before = stage.unbroken(bugs)
             if before.failed or before.trouble:
                 sys.exit(f"Their tests do not pass without a bug: {before.trouble or before.failed}")
             return [_told(ledger, stage, bug) for bug in bugs]

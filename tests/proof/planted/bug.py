@@ -17,6 +17,7 @@ class Bug:
         new: what stands there instead.
         caught_by: the node id of the test that fails then; of several cases of it, one is enough.
         also: what else is exchanged in the file, old for new, where one guard stands behind another.
+        alone: its test measures, and wants a database in which no other test has been.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Bug:
     new: str
     caught_by: str
     also: tuple[tuple[str, str], ...] = ()
+    alone: bool = False
 
     def planted(self, text: str) -> str:
         """The file's text with the bug in it.

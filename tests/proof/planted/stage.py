@@ -56,6 +56,10 @@ class Ran:
         """Whether the tests themselves found something broken."""
         return bool(self.failed) and not self.trouble
 
+    def __add__(self, other: Ran) -> Ran:
+        trouble = "; ".join(filter(None, (self.trouble, other.trouble)))
+        return Ran(self.passed + other.passed, self.failed | other.failed, trouble, self.seconds + other.seconds)
+
 
 class Stage:
     """The copy, with a database and a Redis of its own on the servers that the environment names.
@@ -85,14 +89,19 @@ class Stage:
     ) -> None:
         self._understudy.communicate()
 
-    def unbroken(self, nodes: Collection[str]) -> Ran:
-        """The tests in the copy as it is: they have to pass, or their failure would show nothing.
+    def unbroken(self, bugs: Collection[Bug]) -> Ran:
+        """The bugs' tests in the copy as it is: they have to pass, or their failure would show nothing.
 
-        It says how many of how many are done.
+        It says how many of how many are done. Those that want a database to themselves come last.
         """
-        before = self._said.stat().st_size
-        with telling("tests without a bug", lambda: self._how_far(before)):
-            return self._run(sorted(set(nodes)), keeps=True)
+        ran = Ran(0, {}, "", 0.0)
+        for alone in (False, True):
+            if nodes := sorted({bug.caught_by for bug in bugs if bug.alone == alone}):
+                before = self._said.stat().st_size
+                self._anew |= alone
+                with telling("tests without a bug", lambda before=before: self._how_far(before)):  # type: ignore[misc]
+                    ran += self._run(nodes, keeps=True)
+        return ran
 
     def broken(self, bug: Bug) -> Ran:
         """The bug's test in the copy with the bug in it, which is gone again afterwards.
@@ -103,7 +112,7 @@ class Stage:
         file = self._project / bug.file
         whole = file.read_text()
         in_schema = "/migrations/" in bug.file
-        self._anew |= in_schema
+        self._anew |= in_schema or bug.alone
         # Byte code knows seconds: two bugs of one length have room in one. So none is kept of a broken file.
         Path(cache_from_source(str(file))).unlink(missing_ok=True)
         file.write_text(bug.planted(whole))

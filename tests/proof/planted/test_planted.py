@@ -48,7 +48,7 @@ def test_every_test_that_is_to_notice_is_there() -> None:
 def test_a_bug_is_noticed_by_its_test_and_gone_afterwards(stage: Stage) -> None:
     shown = [bug for bug in BUGS if bug.name in SHOWN]
     assert {bug.name: stage.broken(bug).noticed for bug in shown} == dict.fromkeys(SHOWN, True)
-    after = stage.unbroken([bug.caught_by for bug in shown])
+    after = stage.unbroken(shown)
     assert (after.passed, after.failed, after.trouble) == (len(SHOWN), {}, "")
 
 
@@ -58,7 +58,7 @@ def test_every_bug_is_noticed_by_its_test(stage: Stage, ledger: Ledger, is_time:
     by_name = {bug.name: bug for bug in BUGS}
     left = [by_name[name] for name in ledger.turns(LAYER, by_name)]
     print(f"\nFirst the tests of all {len(left)} bugs, without one: minutes, from whose end on time counts", flush=True)  # noqa: T201  somebody waits
-    unbroken = stage.unbroken([bug.caught_by for bug in left])
+    unbroken = stage.unbroken(left)
     assert (unbroken.failed, unbroken.trouble) == ({}, "")
     print(f"{unbroken.passed} tests pass without a bug, in {unbroken.seconds:.0f} s", flush=True)  # noqa: T201  it is asked
     for number, bug in enumerate(left, 1):

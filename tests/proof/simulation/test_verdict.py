@@ -55,7 +55,7 @@ class World:
         self.plot = replace(self.plot, **changed)
         self.cast = Cast(stage, near, Buckets(stage), self.plot, self.history.dlq.pk, "", "")
 
-    def failed(self, *times: tuple[float, float], **fields: Any) -> None:
+    def failed(self, *times: tuple[float, float], **fields: Any) -> None:  # noqa: ANN401  as `tried` takes them
         """Attempts of the letter, each sent and back at these moments."""
         for sent, back in times:
             self.history.tried("r", self.letter, opened_at=at(sent), closed_at=at(back), returned_at=at(back), **fields)
@@ -92,7 +92,7 @@ def at(seconds: float) -> datetime:
     return EPOCH + timedelta(seconds=BEGIN + seconds)
 
 
-def _ask(question: str, *values: Any) -> list[tuple[Any, ...]]:
+def _ask(question: str, *values: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401  whatever Postgres takes
     with connection.cursor() as cursor:
         cursor.execute(question, values)
         return list(cursor.fetchall())

@@ -25,6 +25,7 @@ BUGS: Final = (
         old="a.run_id IS NOT DISTINCT FROM w.run_id",
         new="a.run_id = w.run_id",
         caught_by=_FLAT,
+        alone=True,
     ),
     Bug(
         name="every-lane-that-was-leased-is-read-to-send-from-some",
@@ -33,6 +34,7 @@ BUGS: Final = (
         old="n.phase || '' = 'leased'",
         new="n.phase = 'leased'",
         caught_by=_FLAT,
+        alone=True,
     ),
     Bug(
         name="every-letter-is-read-because-other-runs-have-ended",
@@ -41,6 +43,7 @@ BUGS: Final = (
         old="{LEAVES} AND {_HAS_LETTERS} AND l.run_id = r.id",
         new="{LEAVES} AND l.run_id = r.id",
         caught_by=_FLAT,
+        alone=True,
     ),
     Bug(
         name="every-lane-is-locked-after-because-other-runs-have-ended",
@@ -79,6 +82,7 @@ BUGS: Final = (
         old="           ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)",
         new="             AND c.visible_until <= (SELECT redrive_now()) LIMIT 1) IS NOT NULL, false)",
         caught_by=_FLAT,
+        alone=True,
     ),
     Bug(
         name="every-look-is-read-to-forget-the-old-ones",
@@ -87,5 +91,6 @@ BUGS: Final = (
         old="             WHERE s.target_id = t.id\n               AND",
         new="             WHERE s.target_id + 0 = t.id\n               AND",
         caught_by=_FLAT,
+        alone=True,
     ),
 )

@@ -12,6 +12,11 @@ _OF_PARK: Final = "tests/reprocessing/pipeline/test_park.py"
 _OF_DRAIN: Final = "tests/reprocessing/pipeline/test_drain.py"
 _OF_COMMAND: Final = "tests/reprocessing/commands/test_drain_dlq.py"
 _OF_SWITCH: Final = "tests/reprocessing/pipeline/test_switched_off_meanwhile.py"
+_OF_THE_SERVER: Final = "tests/redrive_service/test_server.py"
+_GIVES_UP: Final = (
+    "tests/reprocessing/admin/test_dlq_sheet.py"
+    "::test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_never"
+)
 
 BUGS: Final = (
     Bug(
@@ -222,5 +227,45 @@ BUGS: Final = (
         new="l.attempts + l.not_sent > 0, false) AS had",
         caught_by="tests/reprocessing/pipeline/test_route.py"
         "::test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_says_so_now",
+    ),
+    Bug(
+        name="a-target-cannot-be-tried-for-ever",
+        breaks="A person decides: emptied at the desk, the time after which a run gives up stays what it was.",
+        file="reprocessing/admin/dlq_sheet.py",
+        old='_MAY_BE_EMPTY: Final = (\n    "give_up_after",\n',
+        new="_MAY_BE_EMPTY: Final = (\n",
+        caught_by=_GIVES_UP,
+    ),
+    Bug(
+        name="the-desk-forgets-when-a-target-is-given-up",
+        breaks="A person decides: the desk takes the time after which a run gives up, and does not write it.",
+        file="reprocessing/admin/dlq_sheet.py",
+        old='"waves", "wave_success", "give_up_after", "role_arn", "custody_limit",',
+        new='"waves", "wave_success", "role_arn", "custody_limit",',
+        caught_by=_GIVES_UP,
+    ),
+    Bug(
+        name="what-the-kernel-has-queued-is-reset",
+        breaks="A request that was begun is answered: one whose connection was not accepted yet is cut.",
+        file="redrive_service/server.py",
+        old="        self._listener.accept_queued()\n",
+        new="",
+        caught_by=f"{_OF_THE_SERVER}::test_a_request_that_waits_in_the_kernel_s_queue_is_answered_before_the_server_ends",
+    ),
+    Bug(
+        name="half-a-request-is-cut-by-a-stop",
+        breaks="A request that was begun is answered: one that is still arriving when the server ends is cut.",
+        file="redrive_service/server.py",
+        old=" or (may_arrive and channel.is_expected())]",
+        new="]",
+        caught_by=f"{_OF_THE_SERVER}::test_a_request_that_arrives_while_the_server_ends_is_answered",
+    ),
+    Bug(
+        name="half-a-request-holds-up-a-stop",
+        breaks="The service stops when it is told to: a client that sends half a request keeps it for half a minute.",
+        file="redrive_service/server.py",
+        old=" or (may_arrive and channel.is_expected())]",
+        new=" or channel.is_expected()]",
+        caught_by=f"{_OF_THE_SERVER}::test_a_request_that_does_not_become_whole_holds_up_no_end",
     ),
 )
