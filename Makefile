@@ -18,12 +18,12 @@ $(VENV)/installed: requirements-dev.txt
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
-	$(BIN)/python -m tests.flaky -n 4 --dist loadfile -m "not soak and not prove" $(ARGS)  # four on two cores: much of it waits
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
 soak: soak-beside soak-alone  ## browsers, processes, faults and floods; WHICH="and not long" as in CI
 
 soak-beside: setup
-	$(BIN)/python -m tests.flaky -n 4 --dist loadfile -m "soak and not prove and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]  # 5: nothing to run
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "soak and not prove and not alone $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]  # 5: nothing to run
 
 soak-alone: setup
 	$(BIN)/python -m tests.flaky -m "soak and alone and not prove $(WHICH)" --durations=12 $(ARGS) || [ $$? = 5 ]

@@ -60,7 +60,7 @@ class World:
         for sent, back in times:
             self.history.tried("r", self.letter, opened_at=at(sent), closed_at=at(back), returned_at=at(back), **fields)
 
-    def went_well(self, sent: float, known: float, **fields: object) -> None:
+    def went_well(self, sent: float, known: float, **fields: Any) -> None:  # noqa: ANN401  as `tried` takes them
         """An attempt of another letter."""
         self.history.tried("v", opened_at=at(sent), closed_at=at(known), **fields)
 
