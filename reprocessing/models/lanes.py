@@ -157,6 +157,8 @@ SELECT n.id AS lane_id FROM redrive_lane n
 # The head decides the lane; what may not go now is not kept, unless rules are still to be asked about it. While any
 # letter of it is with the target, or may be, and holds it, it awaits that one's outcome: a head may have come back, or
 # been released, in the meantime. With `fence` NULL the caller is no owner, and a leased lane is left to whoever is.
+# What holds a lane is looked up for each: asked whether it exists, the planner would read all that holds any lane, with
+# the dead entries of all letters since the last VACUUM.
 _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
@@ -168,13 +170,14 @@ WITH mine AS (
                 SELECT extract(epoch FROM c.until - redrive_now())::float8 FROM redrive_letter w
                  WHERE w.id = c.letter_id AND w.finished_at IS NOT NULL) END AS claim_rests,
            CASE WHEN h.objection = 'moved_by_aws' THEN coalesce(d.drained_through >= d.let_go_at, false) END AS gone,
-           (d.parked_head = 'hold' AND EXISTS (
-                SELECT FROM redrive_letter p WHERE p.lane_id = m.lane_id AND p.state = 'parked'))
+           (d.parked_head = 'hold' AND (
+                SELECT p.lane_id FROM redrive_letter p
+                 WHERE p.lane_id = m.lane_id AND p.state = 'parked' LIMIT 1) IS NOT NULL)
            OR coalesce(h.route IN ('hold', 'erred') AND h.route_version = coalesce(book.version, 0), false) AS held,
            b.id AS breaker_id, h.route_version >= coalesce(book.version, 0) AS routed, o.stopped_at,
-           h.state = 'awaiting' OR EXISTS (
-                SELECT FROM redrive_attempt a
-                 WHERE a.lane_id = m.lane_id AND a.holds_lane AND a.deadline IS NOT NULL) AS awaits
+           h.state = 'awaiting' OR (
+                SELECT a.deadline FROM redrive_attempt a
+                 WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits
       FROM mine m
       JOIN redrive_lane o ON o.id = m.lane_id
       JOIN redrive_dlq d ON d.id = o.dlq_id
