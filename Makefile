@@ -13,12 +13,15 @@ $(VENV)/installed: requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: setup test soak soak-beside soak-alone prove check demo bench screenshots lock clean
+.PHONY: setup test together soak soak-beside soak-alone prove check demo bench screenshots lock clean
 
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
 	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
+
+together: setup  ## make test, and what of make soak may run beside it, in one go: CI's way
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not prove and not alone $(WHICH)" --durations=12 $(ARGS)
 
 soak: soak-beside soak-alone  ## browsers, processes, faults and floods; WHICH="and not long" as in CI
 

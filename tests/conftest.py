@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import call_command
-from django.db import connection
-from django.db.backends.utils import CursorWrapper
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test import TransactionTestCase
 from hypothesis import HealthCheck, settings
+from psycopg.sql import SQL, Identifier
 
 # A slow machine is no failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,6 +41,19 @@ def _emptied_and_not_truncated() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    yield
+    if _emptier.cache_info().currsize:
+        _emptier().close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _planned_once() -> None:
+    """Postgres spends two thirds of a test's statements on plans for tables of a dozen rows: it may keep them."""
+    connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"]["prepare_threshold"] = 1
+
+
 def empty() -> None:
     """Leave the database as Django's flush does."""
     found = _rows() if _kept else None
@@ -47,30 +63,45 @@ def empty() -> None:
         return
     filled = [table for table in found if table not in _kept]
     if filled:
-        rows = "".join(f'DELETE FROM "{table}";' for table in filled)
-        with connection.cursor() as cursor:  # no trigger and no foreign key is asked
-            cursor.execute(f"BEGIN; SET LOCAL session_replication_role = replica; {rows} COMMIT")
-            _leave_no_dead_rows(cursor, filled)
+        with _emptier().pipeline():
+            for table in filled:
+                _emptier().execute(SQL("DELETE FROM {}").format(Identifier(table)))
+        _leave_no_dead_rows(filled)
 
 
-def _leave_no_dead_rows(cursor: CursorWrapper, tables: list[str]) -> None:
+@cache
+def _emptier() -> psycopg.Connection[Any]:
+    """A connection beside Django's, whose plans would be forgotten with each change of its role.
+
+    No trigger and no foreign key is asked.
+    """
+    told = {**connection.get_connection_params(), "prepare_threshold": 1}
+    del told["cursor_factory"], told["context"]  # Django's, which binds parameters itself
+    made = psycopg.connect(**told, autocommit=True)
+    made.execute("SET session_replication_role = replica")
+    return made
+
+
+def _leave_no_dead_rows(tables: list[str]) -> None:
     """A test with thousands of letters must not make the next one read their dead rows, or plan for them."""
-    cursor.execute(
+    found = _emptier().execute(
         "SELECT relname FROM pg_class WHERE oid = ANY (%s::regclass[]) AND pg_relation_size(oid) > %s",
         [tables, _LARGE],
     )
-    if large := [table for (table,) in cursor.fetchall()]:
-        listed = ", ".join(f'"{table}"' for table in large)
-        cursor.execute(f"TRUNCATE {listed} CASCADE")  # all that refers to them is empty
-        cursor.execute("DELETE FROM pg_statistic WHERE starelid = ANY (%s::regclass[])", [large])
+    if large := [table for (table,) in found]:
+        listed = SQL(", ").join(map(Identifier, large))
+        _emptier().execute(SQL("TRUNCATE {} CASCADE").format(listed))  # all that refers to them is empty
+        _emptier().execute("DELETE FROM pg_statistic WHERE starelid = ANY (%s::regclass[])", [large])
 
 
 def _rows() -> dict[str, int]:
     """The tables that have rows: how many, of those that are kept, and else 1."""
-    tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     counted = "SELECT '{0}', count(*) FROM \"{0}\" HAVING count(*) > 0"
     looked = "SELECT '{0}', 1 WHERE EXISTS (SELECT FROM \"{0}\")"
-    asked = [(counted if table in _kept or not _kept else looked).format(table) for table in tables]
-    with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(asked))
-        return dict(cursor.fetchall())
+    asked = [(counted if table in _kept or not _kept else looked).format(table) for table in _tables()]
+    return dict(_emptier().execute(" UNION ALL ".join(asked)).fetchall())
+
+
+@cache
+def _tables() -> list[str]:
+    return connection.introspection.django_table_names(only_existing=True, include_views=False)

@@ -25,6 +25,7 @@ SLICES = 2  # of one worker at a time
 POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 
 
+@pytest.mark.long
 def test_ten_workers_killed_one_after_another_in_one_drain_lose_and_reorder_nothing(tmp_path: Path) -> None:
     bench = Workbench(fields=POLICY)
     _bury(bench)

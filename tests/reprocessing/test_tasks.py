@@ -427,7 +427,7 @@ def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) 
     ("ready", "orphans"),
     [
         pytest.param(1, 0, marks=pytest.mark.soak),
-        pytest.param(900, 0, marks=pytest.mark.soak),
+        pytest.param(900, 0, marks=[pytest.mark.soak, pytest.mark.long]),
         pytest.param(0, 300, marks=pytest.mark.soak),
     ],
 )

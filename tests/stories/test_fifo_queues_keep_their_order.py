@@ -25,7 +25,7 @@ def _letters(groups: int, each: int) -> Iterator[Message]:
             yield lettered(f"{group}.{number}", group=f"g{group}")
 
 
-@pytest.mark.parametrize("each", [1, pytest.param(20, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("each", [1, pytest.param(20, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_two_hundred_groups_go_back_in_order_and_nothing_is_swallowed(each: int) -> None:
     witness = Witness()
     bench = Workbench(fifo=True, fields=POLICY)

@@ -55,6 +55,8 @@ def explained() -> Iterator[list[Explained]]:
         return execute(sql, params, many, context)
 
     with pytest.MonkeyPatch.context() as patch, connection.execute_wrapper(of_the_orm):
+        connection.ensure_connection()
+        patch.setattr(connection.connection, "prepare_threshold", None)  # plans as in production: none is kept
         patch.setattr(rows, "_execute", of_rows)
         yield found
 
