@@ -24,13 +24,13 @@ from reprocessing.models import (
     acknowledgement,
     captures,
     checks,
-    dispatch,
     instalments,
     lanes,
     metrics,
     operating,
     rules,
     schedule,
+    task_hints,
 )
 from reprocessing.pipeline import check, gather, linger, notifications, plan, replay, route, sort, watch, work
 from reprocessing.pipeline import promote as promotion
@@ -86,12 +86,12 @@ def tick(**_future: object) -> None:
     _promote()
     if notifications.is_due(conf.current()):
         notify.apply_async(queue=CONTROL, expires=10)
-    if dispatch.is_due("sweep", every=SWEEP_EVERY):
+    if task_hints.is_due("sweep", every=SWEEP_EVERY):
         recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         look_for_conditions.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         if instalments.owing(limit=1):
             enlist.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
-        if dispatch.is_due("purge", every=PURGE_EVERY):
+        if task_hints.is_due("purge", every=PURGE_EVERY):
             purge.apply_async(queue=CONTROL, expires=PURGE_EVERY)
     if conf.current().cloudwatch and metrics.is_due("publish", every=publishing.EVERY):
         publish.apply_async(queue=CONTROL, expires=publishing.EVERY)
@@ -108,7 +108,7 @@ def _hint() -> None:
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
-    turn = dispatch.next_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
+    turn = task_hints.next_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
     if turn.width:
         due = lanes.hint(limit=turn.width, lifetime=turn.lifetime)
         for first in range(0, len(due), view.lanes_per_task):

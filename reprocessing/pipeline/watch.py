@@ -6,7 +6,7 @@ import logging
 from datetime import datetime
 
 from reprocessing.highwater import HighWater
-from reprocessing.models import Dispatch, hold, lanes, rows, tide
+from reprocessing.models import Dispatch, hold, lanes, restore_detection, rows
 from reprocessing.models.hold import Hold
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
@@ -16,7 +16,7 @@ _WHY = "Redis knows of {known:,} ticks of this database, and it of {ticks:,}: Po
 
 def tick(marks: HighWater) -> bool:
     """Count a tick, and tell Redis, in one call; False: PostgreSQL is behind, and everything is held."""
-    stand = tide.rise()
+    stand = restore_detection.rise()
     known = marks.raised(str(stand.database), stand.ticks)
     if known == stand.ticks:  # no number is given twice, but by a database that has forgotten the first time
         return _hold(known, stand.ticks - 1, alone=True)
@@ -25,15 +25,15 @@ def tick(marks: HighWater) -> bool:
 
 def look(marks: HighWater) -> bool:
     """The same before anything is sent, without counting; one call."""
-    stand = tide.stand()
+    stand = restore_detection.stand()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
 
 
 def is_behind(marks: HighWater) -> bool:
     """Whether Redis proves a restore that PostgreSQL was not told of; one call, and nothing is held."""
-    stand = tide.stand()
+    stand = restore_detection.stand()
     known = marks.known(str(stand.database)) if stand else None
-    now = tide.stand()  # Redis is told what is committed: asked later, PostgreSQL knows no less
+    now = restore_detection.stand()  # Redis is told what is committed: asked later, PostgreSQL knows no less
     return now is not None and known is not None and known > now.ticks
 
 
@@ -42,12 +42,12 @@ def hold_as_told(marks: HighWater, restored_to: datetime, *, by: str, reason: st
 
     Both or neither: a worker that died in between would leave a restore to be found again, and the hold begun anew.
     """
-    stand = tide.stand()
+    stand = restore_detection.stand()
     known = marks.known(str(stand.database)) if stand else None
 
     def work() -> Hold:
         found = hold.begin(restored_to, by=by, reason=reason, anew=anew)
-        tide.catch_up(known or 0)
+        restore_detection.catch_up(known or 0)
         return found
 
     return rows.whole(work)
@@ -57,7 +57,7 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
     """Redis is told what is committed: what it knows and PostgreSQL still does not, asked again, is forgotten."""
     if known is None or known <= ticks:
         return True
-    now = tide.stand()
+    now = restore_detection.stand()
     if now is None or known <= now.ticks:
         return True
     return _hold(known, now.ticks)
@@ -72,7 +72,7 @@ def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
     why = _WHY.format(known=known, ticks=ticks)
 
     def work() -> hold.Hold | None:
-        if not tide.catch_up(known) and not alone:
+        if not restore_detection.catch_up(known) and not alone:
             return None
         return hold.begin(last or lanes.clock(), by=THE_SERVICE, reason=why, anew=True)  # one may be of the backup
 

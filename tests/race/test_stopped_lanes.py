@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter, Lane, dispatch, lanes, progress, standing, stops
+from reprocessing.models import DeadLetter, Lane, lanes, progress, standing, stops, task_hints
 from reprocessing.models.intent import intend
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -59,7 +59,7 @@ def test_a_lane_that_is_stopped_in_the_middle_of_a_slice_settles_what_is_on_the_
 def test_nobody_waits_for_a_stopped_lane_and_its_standing_says_who_stopped_it(bench: Workbench) -> None:
     lane = _stop(bench)
     Lane.objects.filter(pk=lane.pk).update(hinted_until=lanes.clock())
-    assert dispatch.next_round(most=8, least_life=5, most_life=60).width == 8
+    assert task_hints.next_round(most=8, least_life=5, most_life=60).width == 8
     told = [one.why for one in standing.lanes(bench.dlq.pk)]
     assert sorted(told) == ["", "stopped by anna: this customer is migrated"]
     assert bench.lane(key="a").run_id

@@ -33,9 +33,9 @@ from reprocessing.models import (
     hearings,
     hold,
     lanes,
+    restore_detection,
     rows,
     stops,
-    tide,
 )
 from reprocessing.models.doubt import Word
 from reprocessing.models.settlement import presume
@@ -141,7 +141,7 @@ def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pyt
     def dies(_: int) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tide, "catch_up", dies)
+    monkeypatch.setattr(restore_detection, "catch_up", dies)
     with pytest.raises(KeyboardInterrupt):
         watch.hold_as_told(HighWater.at(settings.REDIS_URL), lanes.clock(), by="ann", reason="a restore", anew=False)
     assert hold.standing() is None
@@ -437,7 +437,7 @@ def restored(marks: HighWater, *, forgets: int = 3) -> None:
     """Some ticks; then the database is as it was after the first two."""
     for _ in range(2):
         watch.tick(marks)
-    was = tide.stand()
+    was = restore_detection.stand()
     for _ in range(forgets):
         assert watch.tick(marks)
     assert was is not None
@@ -543,7 +543,7 @@ def test_of_two_who_have_the_proof_of_a_restore_at_once_one_holds(marks: HighWat
     known = marks.known(str(Tide.objects.get().database))
     assert known is not None
     with elsewhere() as begin, transaction.atomic():
-        tide.catch_up(known)
+        restore_detection.catch_up(known)
         late = begin(lambda: watch.look(marks))
         waits_for_us()
         first = hold.begin(lanes.clock(), **WHY, anew=True)

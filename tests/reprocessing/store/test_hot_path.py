@@ -61,7 +61,7 @@ EXEMPT: Final = {
 }
 #: Until the first ANALYZE, a minute after the first letters, the planner sorts the due lanes of a run to lease some,
 #: and reads dead entries of leased ones.
-EXEMPT_WITHOUT_STATISTICS: Final = {"models.lanes.lease", "models.lanes.hint", "models.dispatch.next_round"}
+EXEMPT_WITHOUT_STATISTICS: Final = {"models.lanes.lease", "models.lanes.hint", "models.task_hints.next_round"}
 
 
 @pytest.mark.parametrize("letters", [FEW, pytest.param(MANY, marks=[pytest.mark.alone, pytest.mark.long])])

@@ -351,7 +351,7 @@ BUGS: Final = (
         file="reprocessing/models/lanes.py",
         old="UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)\n",
         new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
-        caught_by="tests/reprocessing/models/test_dispatch.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
+        caught_by="tests/reprocessing/models/test_task_hints.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
     ),
     Bug(
         name="a-new-burst-counts-backwards",

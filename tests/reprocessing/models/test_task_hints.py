@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Dispatch, Lane, Run, dispatch, lanes, stops
+from reprocessing.models import Dispatch, Lane, Run, lanes, stops, task_hints
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock
 
@@ -28,8 +28,8 @@ def _stocked(number: int, *, phase: str = "ready") -> Stock:
     return stock
 
 
-def _round() -> dispatch.Round:
-    return dispatch.next_round(most=MOST, least_life=LEAST_LIFE, most_life=MOST_LIFE)
+def _round() -> task_hints.Round:
+    return task_hints.next_round(most=MOST, least_life=LEAST_LIFE, most_life=MOST_LIFE)
 
 
 def _hint() -> list[int]:
@@ -137,8 +137,8 @@ def test_lanes_of_a_run_that_does_not_run_are_not_told_of() -> None:
 def test_what_is_due_is_so_once_in_its_time(what: str, clock: Clock) -> None:
     _round()
     clock.advance(5)
-    assert not dispatch.is_due(what, every=10)
+    assert not task_hints.is_due(what, every=10)
     clock.advance(5)
-    assert [dispatch.is_due(what, every=10) for _ in range(2)] == [True, False]
+    assert [task_hints.is_due(what, every=10) for _ in range(2)] == [True, False]
     clock.advance(10)
-    assert dispatch.is_due(what, every=10)
+    assert task_hints.is_due(what, every=10)
