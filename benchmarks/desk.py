@@ -97,7 +97,7 @@ def measure(client: Client, name: str, address: str, times: int) -> Cost:
     from django.db import connection  # noqa: PLC0415  its settings are known by now
     from django.test.utils import CaptureQueriesContext  # noqa: PLC0415  as above
 
-    from reprocessing.models import rows  # noqa: PLC0415  as above
+    from reprocessing.store import rows  # noqa: PLC0415  as above
 
     took, raw = [], 0
     run = rows._execute  # noqa: SLF001  the set-based statements go past Django's count of them

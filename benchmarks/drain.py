@@ -175,8 +175,8 @@ def bare(bench: Bench) -> float:
 
 def watch(dlq: str, origin: str) -> None:
     """Have the service watch the dlq: automatic, lanes by account, no rate."""
+    from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
     from reprocessing.models import DeadLetterQueue, Origin, Target  # noqa: PLC0415  # Django is set up by now
-    from reprocessing.sqs import QueueAddress, describe  # noqa: PLC0415
 
     there, here = QueueAddress.of(origin), QueueAddress.of(dlq)
     home = describe(there).arn

@@ -35,7 +35,8 @@ SETTLING: Final = 10.0  #: seconds before the first call that counts
 
 def add(dlqs: int) -> None:
     """So many empty DLQs, each with its turn somewhere in the next minute."""
-    from reprocessing.models import DeadLetterQueue, lanes  # noqa: PLC0415  # its settings are known by now
+    from reprocessing.models import DeadLetterQueue  # noqa: PLC0415  # its settings are known by now
+    from reprocessing.store.ordering import lanes  # noqa: PLC0415  # its settings are known by now
 
     sqs: Any = boto3.client("sqs")
     now, rows = lanes.clock(), list[DeadLetterQueue]()

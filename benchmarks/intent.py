@@ -43,10 +43,11 @@ def fill(letters: int) -> None:
 
 def measure() -> float:
     """Milliseconds of the next intent; its letters are settled, and their lanes go on."""
-    from reprocessing.domain.verdict import Taken  # noqa: PLC0415  # as above
-    from reprocessing.models import DeadLetterQueue, Target, lanes  # noqa: PLC0415
-    from reprocessing.models.intent import intend  # noqa: PLC0415
-    from reprocessing.pipeline import settle  # noqa: PLC0415
+    from reprocessing.domain.replay.verdicts import Taken  # noqa: PLC0415  # as above
+    from reprocessing.models import DeadLetterQueue, Target  # noqa: PLC0415
+    from reprocessing.pipeline.replay import settle  # noqa: PLC0415
+    from reprocessing.store.ordering import lanes  # noqa: PLC0415
+    from reprocessing.store.replay.intent import intend  # noqa: PLC0415
 
     leased = lanes.lease("benchmark", limit=GROUP, lease=60)
     ids, fences = [lane.lane_id for lane in leased], [lane.fence for lane in leased]

@@ -24,14 +24,15 @@ sys.path.insert(0, str(ROOT))
 
 from jmespath.parser import Parser  # noqa: E402 - the project's folder first
 
-from reprocessing import web  # noqa: E402
-from reprocessing.domain import expression, pattern, projection  # noqa: E402
-from reprocessing.domain.condition import Condition, Field, Kind, Operator  # noqa: E402
-from reprocessing.domain.endpoint import AllowList, allow_list  # noqa: E402
 from reprocessing.domain.errors import RuleIsUnclear  # noqa: E402
-from reprocessing.domain.facts import Facts  # noqa: E402
-from reprocessing.domain.identity import LetterFacts, Selector  # noqa: E402
-from reprocessing.domain.projection import Unreadable  # noqa: E402
+from reprocessing.domain.message import json_view  # noqa: E402
+from reprocessing.domain.message.identity import LetterFacts, Selector  # noqa: E402
+from reprocessing.domain.message.json_view import Unreadable  # noqa: E402
+from reprocessing.domain.routing import jmespath_query, linear_regex  # noqa: E402
+from reprocessing.domain.routing.conditions import Condition, Field, Kind, Operator  # noqa: E402
+from reprocessing.domain.routing.message_fields import Facts  # noqa: E402
+from reprocessing.domain.safety.url_policy import AllowList, allow_list  # noqa: E402
+from reprocessing.gateways import http  # noqa: E402
 from tests.reprocessing.domain.corpora.hostile import (  # noqa: E402
     BODIES,
     CONDITIONS,
@@ -102,13 +103,13 @@ def searches() -> Iterator[tuple[str, Act]]:
 
 def evaluations() -> Iterator[tuple[str, Act]]:
     """Every expression that is one, on every body that is JSON."""
-    documents = [(name, projection.read(body)) for name, body in BODIES.items()]
+    documents = [(name, json_view.read(body)) for name, body in BODIES.items()]
     for text in EXPRESSIONS:
         if not parsed(f"body:{text} exists"):
             continue
         for name, document in documents:
             if not isinstance(document, Unreadable):
-                yield f"{name}: {text}", partial(expression.search, text, document)
+                yield f"{name}: {text}", partial(jmespath_query.search, text, document)
 
 
 def read(body: bytes, field: Field) -> object:
@@ -120,15 +121,15 @@ def refused(url: str, addresses: Sequence[str]) -> object:
     """Why the URL may not be asked; a connection is never made."""
     allowed = allow_list(["good.example"])
     assert isinstance(allowed, AllowList)
-    return web.check(url, allowed=allowed, net=web.Net(resolve=lambda _host, _port: addresses))
+    return http.check(url, allowed=allowed, net=http.Net(resolve=lambda _host, _port: addresses))
 
 
 def best(act: Act, rounds: int) -> float:
     """Milliseconds of the quickest round: other work slows a processor, and nothing makes it quicker than it is."""
     quickest = float("inf")
     for _ in range(rounds):
-        pattern._compiled.cache_clear()  # noqa: SLF001 - no round shall live on the one before
-        expression._compiled.cache_clear()  # noqa: SLF001 - as above
+        linear_regex._compiled.cache_clear()  # noqa: SLF001 - no round shall live on the one before
+        jmespath_query._compiled.cache_clear()  # noqa: SLF001 - as above
         Parser.purge()
         gc.disable()
         begun = time.process_time()

@@ -17,11 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from reprocessing.domain.condition import Condition  # noqa: E402 - the project's folder first
-from reprocessing.domain.envelope import Attribute  # noqa: E402
-from reprocessing.domain.facts import Facts  # noqa: E402
-from reprocessing.domain.identity import LetterFacts, Selector  # noqa: E402
-from reprocessing.domain.routing import Action, Rule, compiled  # noqa: E402
+from reprocessing.domain.message.envelope import Attribute  # noqa: E402
+from reprocessing.domain.message.identity import LetterFacts, Selector  # noqa: E402
+from reprocessing.domain.routing.conditions import Condition  # noqa: E402 - the project's folder first
+from reprocessing.domain.routing.first_match import Action, Rule, compiled  # noqa: E402
+from reprocessing.domain.routing.message_fields import Facts  # noqa: E402
 
 HIGHEST_COST = 50.0  # microseconds a letter, of equality rules that need no body
 MATCHED = 50

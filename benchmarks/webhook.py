@@ -74,8 +74,8 @@ def _letter(key: str, n: int) -> dict[str, Any]:
 
 def watch(dlq: str, port: int) -> None:
     """Have the service watch the dlq: automatic, lanes by key, no rate, no ramp, no waves."""
+    from reprocessing.gateways.sqs import QueueAddress, describe  # noqa: PLC0415
     from reprocessing.models import Breaker, DeadLetterQueue, Origin, Target  # noqa: PLC0415  # Django is set up by now
-    from reprocessing.sqs import QueueAddress, describe  # noqa: PLC0415
 
     here, url = QueueAddress.of(dlq), f"http://127.0.0.1:{port}/letters"
     target = Target.objects.create(kind="http", arn=url, url=url, region=here.region, rate=None)

@@ -15,8 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 from redrive_service.addresses import is_host, is_visible, misfit_of_libpq, misfit_of_redis, parts
 from redrive_service.notifications import read_alerts, read_destinations
 from reprocessing.conf import COLOURS, LONGEST_PLACE
-from reprocessing.domain import secret
-from reprocessing.domain.endpoint import AllowList, Denied, allow_list
+from reprocessing.domain.safety.url_policy import AllowList, Denied, allow_list
+from reprocessing.domain.targets import signing_secret
 
 Mode = Literal["production", "sandbox"]
 QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
@@ -274,7 +274,7 @@ class _Reader:
         entries = re.split(r"[,\r\n]+", self.variables.get("REDRIVE_SECRETS", ""))
         for entry in (one.strip() for one in entries if one.strip()):
             name, _, text = (part.strip() for part in (entry if "=" in entry else f"={entry}").partition("="))
-            problem = f"{name} is there twice" if name in found else secret.problem(name, text)
+            problem = f"{name} is there twice" if name in found else signing_secret.problem(name, text)
             if problem:
                 cure = "Write NAME=whsec_… with commas between them; make one: openssl rand -base64 32"
                 self.problems.append(f"REDRIVE_SECRETS cannot be used: {problem}. {cure}")

@@ -26,8 +26,8 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from reprocessing import conf
-from reprocessing.domain.metric import Kind, Metric, Sample
-from reprocessing.pipeline import measure
+from reprocessing.domain.aws.metric_names import Kind, Metric, Sample
+from reprocessing.pipeline.aws import collect_metrics
 
 
 class _Samples(Collector):
@@ -53,7 +53,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         told = "Ask with the token of REDRIVE_METRICS_TOKEN: Authorization: Bearer TOKEN.\n"
         return HttpResponse(told, "text/plain", 401, headers={"WWW-Authenticate": "Bearer"})
     try:
-        samples = measure.samples(count_lag=conf.current().count_lag.total_seconds())
+        samples = collect_metrics.samples(count_lag=conf.current().count_lag.total_seconds())
     except DatabaseError:
         return HttpResponse("PostgreSQL does not answer.\n", "text/plain", 503)
     registry = CollectorRegistry()

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reprocessing.conf import ALERT_LIMITS
-from reprocessing.domain import secret
-from reprocessing.domain.endpoint import AllowList
 from reprocessing.domain.notifications.destination import Unusable, is_name, read_destination
+from reprocessing.domain.safety.url_policy import AllowList
+from reprocessing.domain.targets import signing_secret
 
 PREFIX: Final = "REDRIVE_NOTIFY_"
 _CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be written."
@@ -25,7 +25,7 @@ class Destinations:
 
 def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList) -> Destinations:
     """Return the destinations in the environment. An empty variable is ignored."""
-    keys = {name: key for name, text in secrets.items() if (key := secret.key(text))}
+    keys = {name: key for name, text in secrets.items() if (key := signing_secret.key(text))}
     read = Destinations()
     for variable, value in sorted(variables.items()):
         url = value.strip()

@@ -61,11 +61,11 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["reprocessing.escaping"],
+            "builtins": ["reprocessing.admin.site.escaping"],
         },
     },
 ]
-FORM_RENDERER = "reprocessing.escaping.FormRenderer"
+FORM_RENDERER = "reprocessing.admin.site.escaping.FormRenderer"
 
 # No pool: Celery closes a pool after every task. A connection lives a minute and is looked at before it is used again.
 DATABASES = {
@@ -124,7 +124,7 @@ SECURE_HSTS_SECONDS = 31_536_000 if IN_PRODUCTION else 0
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.behind_proxy else None
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "reprocessing.admin.refusals.unsure"
+CSRF_FAILURE_VIEW = "reprocessing.admin.site.error_pages.unsure"
 LOGIN_REDIRECT_URL = "admin:index"
 # Nothing but our own files: no script, style or frame that a letter might bring along, and nothing evaluated.
 CONTENT_SECURITY_POLICY = {

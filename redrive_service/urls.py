@@ -11,9 +11,9 @@ from django.views.generic import RedirectView
 from reprocessing.reports import reports
 
 # What the desk says when it does not do what was asked.
-handler400 = "reprocessing.admin.refusals.unreadable"
-handler403 = "reprocessing.admin.refusals.denied"
-handler404 = "reprocessing.admin.refusals.missing"
+handler400 = "reprocessing.admin.site.error_pages.unreadable"
+handler403 = "reprocessing.admin.site.error_pages.denied"
+handler404 = "reprocessing.admin.site.error_pages.missing"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

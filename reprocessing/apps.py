@@ -22,7 +22,7 @@ class ReprocessingConfig(AppConfig):
 
 def _stopped_halfway(*, databases: Collection[str] | None = None, **_: Any) -> list[checks.Error]:  # noqa: ANN401  Django's
     """Nothing is migrated, nor called whole, that Django would leave as it is."""
-    from reprocessing.pipeline.diagnose import database  # noqa: PLC0415  # no models before the applications are ready
+    from reprocessing.pipeline.maintenance.doctor import database  # noqa: PLC0415  # no models before the applications are ready
 
     found = database.halfway() if DEFAULT_DB_ALIAS in (databases or ()) else None
     return [] if found is None else [checks.Error(f"{found.what} {found.why}", hint=found.cure, id="redrive.E001")]

@@ -15,15 +15,15 @@ from typing import Any
 
 from django.conf import settings
 
-from reprocessing.domain.cost import FIFO, STANDARD, Prices
-from reprocessing.domain.endpoint import AllowList, Denied, allow_list
+from reprocessing.domain.aws.pricing import FIFO, STANDARD, Prices
 from reprocessing.domain.errors import SettingsAreUnclear
-from reprocessing.domain.marks import MarkNames, is_name
+from reprocessing.domain.message.redrive_attributes import MarkNames, is_name
 from reprocessing.domain.notifications.destination import Destination, Unusable, read_destination
 from reprocessing.domain.notifications.destination import is_name as is_destination
 from reprocessing.domain.notifications.thresholds import Thresholds
-from reprocessing.domain.secret import key as key_of_secret
-from reprocessing.domain.secret import problem as problem_of_secret
+from reprocessing.domain.safety.url_policy import AllowList, Denied, allow_list
+from reprocessing.domain.targets.signing_secret import key as key_of_secret
+from reprocessing.domain.targets.signing_secret import problem as problem_of_secret
 
 _ALERTS = Thresholds()
 

@@ -11,10 +11,11 @@ from django.db import InterfaceError, InternalError, OperationalError
 from django.http import HttpRequest, JsonResponse, UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
-from reprocessing.domain import projection
-from reprocessing.domain.projection import JsonValue, Unreadable
-from reprocessing.models import Reporter, reporters
-from reprocessing.pipeline import hear
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.json_view import JsonValue, Unreadable
+from reprocessing.models import Reporter
+from reprocessing.pipeline.outcomes import record_reports
+from reprocessing.store.outcomes import reporters
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ def reports(request: HttpRequest) -> JsonResponse:
         _judge(request)
         reporter = _reporter(request)
         said = _said(request)
-        heard = hear.told(said, reporter=reporter.pk, dice=dice)
+        heard = record_reports.told(said, reporter=reporter.pk, dice=dice)
     except _Refused as refusal:
         return JsonResponse({"error": str(refusal)}, status=refusal.status, headers=refusal.headers)
     except (OperationalError, InterfaceError, InternalError) as error:
@@ -95,7 +96,7 @@ def _said(request: HttpRequest) -> Sequence[JsonValue]:
         raise _Refused(HTTPStatus.BAD_REQUEST, "The call broke off before its end.") from None
     if len(body) > LARGEST:
         raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
-    match projection.read(body, halves=True):  # who cuts a text may halve a character; one report's fault is no other's
+    match json_view.read(body, halves=True):  # who cuts a text may halve a character; one report's fault is no other's
         case Unreadable(why):
             raise _Refused(HTTPStatus.BAD_REQUEST, f"The body cannot be read: {why}.")
         case {"reports": list(said), **other} if not other:

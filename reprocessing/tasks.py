@@ -17,30 +17,33 @@ from django.db import connection
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.highwater import HighWater
-from reprocessing.models import (
-    DeadLetterQueue,
-    Pulse,
-    acknowledgement,
-    captures,
-    checks,
-    instalments,
-    lanes,
-    metrics,
-    operating,
-    rules,
-    schedule,
-    task_hints,
-)
-from reprocessing.pipeline import check, gather, linger, notifications, plan, replay, route, sort, watch, work
-from reprocessing.pipeline import promote as promotion
-from reprocessing.pipeline import publish as publishing
-from reprocessing.pipeline import purge as purging
-from reprocessing.pipeline import recover as recovery
-from reprocessing.pipeline.diagnose import Patient
+from reprocessing.gateways.aws.clients import configured_region
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.gateways.redis.tick_watermark import HighWater
+from reprocessing.models import DeadLetterQueue, Pulse
+from reprocessing.pipeline import notifications
+from reprocessing.pipeline.aws import publish_metrics as publishing
+from reprocessing.pipeline.maintenance import detect_restore
+from reprocessing.pipeline.maintenance import purge as purging
+from reprocessing.pipeline.maintenance import recover as recovery
+from reprocessing.pipeline.maintenance.doctor import Patient
 from reprocessing.pipeline.notifications import checkup, conditions
-from reprocessing.rate import Rates
-from reprocessing.sqs.clients import configured_region
+from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
+from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
+from reprocessing.pipeline.replay import late_answers, replay_slice
+from reprocessing.pipeline.routing import route
+from reprocessing.pipeline.runs import feed_run, plan
+from reprocessing.pipeline.safety import run_health_checks
+from reprocessing.store.aws import metrics
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.dlqs import schedule
+from reprocessing.store.ordering import lanes
+from reprocessing.store.outcomes import acknowledgements
+from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.replay import task_hints
+from reprocessing.store.routing import rules
+from reprocessing.store.runs import enlistment_batches
+from reprocessing.store.safety import health_checks
 from reprocessing.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -71,7 +74,7 @@ def tick(**_future: object) -> None:
 
     That it arrived is the pulse of the control queue. First it looks whether PostgreSQL was restored from a backup.
     """
-    watch.tick(marks())
+    detect_restore.tick(marks())
     Pulse.beat(CONTROL)
     now = lanes.clock()
     if turns := schedule.due(now=now, limit=DLQS_A_TICK):
@@ -79,9 +82,9 @@ def tick(**_future: object) -> None:
     if rules.turn_over(now):
         wake.apply_async(queue=CONTROL)
     _hint()
-    for operation in operating.due(limit=OPERATIONS_A_TICK):
-        operate.apply_async((operation,), queue=CONTROL, expires=operating.LEASE)
-    if checks.are_due():
+    for operation in bulk_actions.due(limit=OPERATIONS_A_TICK):
+        operate.apply_async((operation,), queue=CONTROL, expires=bulk_actions.LEASE)
+    if health_checks.are_due():
         check_health.apply_async(queue=CONTROL, expires=10)
     _promote()
     if notifications.is_due(conf.current()):
@@ -89,7 +92,7 @@ def tick(**_future: object) -> None:
     if task_hints.is_due("sweep", every=SWEEP_EVERY):
         recover.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         look_for_conditions.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
-        if instalments.owing(limit=1):
+        if enlistment_batches.owing(limit=1):
             enlist.apply_async(queue=CONTROL, expires=SWEEP_EVERY)
         if task_hints.is_due("purge", every=PURGE_EVERY):
             purge.apply_async(queue=CONTROL, expires=PURGE_EVERY)
@@ -99,7 +102,7 @@ def tick(**_future: object) -> None:
 
 def _promote() -> None:
     """Have it found out what became of sent letters, where somebody waits for that."""
-    if acknowledgement.is_awaited():
+    if acknowledgements.is_awaited():
         promote.apply_async(queue=CONTROL, expires=10)
 
 
@@ -136,12 +139,12 @@ def _look(dlq: DeadLetterQueue) -> None:
     try:
         if (turn := schedule.take(dlq, now=lanes.clock())) is None:
             return
-        if gather.look(dlq):
+        if feed_run.look(dlq):
             capture.apply_async((dlq.pk,), queue=CAPTURE)
         else:
             schedule.had(turn)
     except QueueIsOutOfReach as error:
-        captures.note_trouble(dlq.pk, str(error))
+        capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
     except Exception:
         if not connection.is_usable():  # it is gone for all of them
@@ -156,23 +159,23 @@ def capture(dlq_id: int, **_future: object) -> None:
     if dlq is None or (turn := schedule.take(dlq, now=lanes.clock())) is None:
         return
     try:
-        if not gather.is_wanted(dlq):
-            gather.look(dlq)
+        if not feed_run.is_wanted(dlq):
+            feed_run.look(dlq)
             schedule.had(turn)
             return
         turn = schedule.keep(turn, until=lanes.clock() + timedelta(seconds=CAPTURE_SLICE))
-        gathered = gather.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
+        gathered = feed_run.letters(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except QueueIsOutOfReach as error:
-        captures.note_trouble(dlq.pk, str(error))
+        capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error)
         return
     if gathered.captured.drained:
         _promote()  # that nothing came back is evidence at once
-    sort.letters(batches=SORTED_A_CAPTURE)
+    group_failures.letters(batches=SORTED_A_CAPTURE)
     _go_on(dlq, turn, gathered)
 
 
-def _go_on(dlq: DeadLetterQueue, turn: schedule.Turn, gathered: gather.Gathered) -> None:
+def _go_on(dlq: DeadLetterQueue, turn: schedule.Turn, gathered: feed_run.Gathered) -> None:
     """A turn was had once the dlq has run dry, and all that is its run's is enlisted."""
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
@@ -193,11 +196,11 @@ def _dlq(dlq_id: int) -> DeadLetterQueue | None:
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
     """Replay these lanes, each in order, one letter at a time; then, while there is time, any lane that is due."""
-    if not watch.look(marks()):
+    if not detect_restore.look(marks()):
         return  # a hint of before the restore
     view = conf.current()
     strictly = view.lanes_per_task == 1
-    turn = replay.Slice(owner=_owner(), conf=view, rates=rates(), dice=dice, only=lane_ids, strictly=strictly)
+    turn = replay_slice.Slice(owner=_owner(), conf=view, rates=rates(), dice=dice, only=lane_ids, strictly=strictly)
     left = turn.run(seconds=view.slice.total_seconds()).left
     if left:
         replay_lanes.apply_async((left,), queue=REPLAY)
@@ -209,7 +212,7 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
 @worker_shutdown.connect
 def hear_the_last(**_: object) -> None:
     """Before a worker ends: slow targets, and destinations of notifications, may still answer."""
-    linger.wait(PATIENCE)
+    late_answers.wait(PATIENCE)
     notifications.wait_for_delivery(PATIENCE)
 
 
@@ -230,7 +233,7 @@ def watch_no_more(**_: object) -> None:
 @shared_task(name="reprocessing.check_health")
 def check_health(**_future: object) -> None:
     """Look whether targets are well that letters wait for."""
-    check.targets(conf=conf.current())
+    run_health_checks.targets(conf=conf.current())
 
 
 @shared_task(name="reprocessing.notify")
@@ -248,7 +251,7 @@ def wake(**_future: object) -> None:
 @shared_task(name="reprocessing.operate")
 def operate(operation_id: int, **_future: object) -> None:
     """Take one turn at what somebody asked for of many letters, and another one when this was not enough."""
-    if work.operation(operation_id, seconds=OPERATING_SLICE):
+    if run_bulk_actions.operation(operation_id, seconds=OPERATING_SLICE):
         operate.apply_async((operation_id,), queue=CONTROL)
 
 

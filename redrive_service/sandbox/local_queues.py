@@ -18,8 +18,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
 from redrive_service.sandbox.sqs.account import ACCOUNT_ID
-from reprocessing.domain.blueprint import Differs, Found, Missing, Wanted, own
-from reprocessing.domain.deviation import differences
+from reprocessing.domain.aws.queue_diff import differences
+from reprocessing.domain.aws.queue_spec import Differs, Found, Missing, Wanted, own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from django.db import models
 from django.db.models import Q
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
-from reprocessing.domain.arn import name_of
-from reprocessing.domain.backoff import Backoff
+from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.replay.backoff import Backoff
 from reprocessing.models.target import FORTNIGHT, Target
 
 

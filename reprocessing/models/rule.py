@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from reprocessing.domain.routing import Action
+from reprocessing.domain.routing.first_match import Action
 from reprocessing.models.breaker import RateClass
 from reprocessing.models.dead_letter_queue import DeadLetterQueue, Jitter
 from reprocessing.models.target import FORTNIGHT, Target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
-from reprocessing.domain.arn import name_of
+from reprocessing.domain.message.arn import name_of
 
 #: Letters a second, of a target whose rate is limited: one in seventeen minutes, and more than SQS takes.
 SLOWEST, FASTEST = 0.001, 1_000_000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reprocessing.domain.rights import CALLS, Purpose
+from reprocessing.domain.aws.iam_policy import CALLS, Purpose
 from tests.broker.local_sqs import LocalSqs
 from tests.broker.workers import START, Worker
 from tests.conditions import eventually

@@ -9,9 +9,9 @@ from datetime import timedelta
 import boto3
 from django.db import transaction
 
-from reprocessing.domain.envelope import Attribute
+from reprocessing.domain.message.envelope import Attribute
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Origin, Report, Target
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import dlq, parked
 
 

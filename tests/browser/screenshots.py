@@ -120,11 +120,11 @@ def work_for_people(stack: Stack) -> dict[str, str]:
 
     django.setup()
     from reprocessing.models import Run  # noqa: PLC0415  as above
-    from reprocessing.pipeline import sort  # noqa: PLC0415  as above
+    from reprocessing.pipeline.parking_lot import group_failures  # noqa: PLC0415  as above
     from tests.browser import leftover  # noqa: PLC0415  as above
 
     letter = leftover.parked_letters(CAUSES)
-    sort.letters(batches=1)
+    group_failures.letters(batches=1)
     run = Run.objects.order_by("-selected", "pk").first()
     lot, here = "/admin/reprocessing/parkedletter/", f"/admin/reprocessing/parkedletter/{letter}/change/"
     pages = {"groups": "/admin/reprocessing/lettergroup/", "parking-lot": lot, "letter": here, "edit": here}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
-from reprocessing.models import Halt, Review, stops
+from reprocessing.models import Halt, Review
+from reprocessing.store.safety import stops
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, VIEWER, Opening
 from tests.reprocessing.admin.lot import dlq, parked

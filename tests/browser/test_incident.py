@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter, Operation, Review, operating
-from reprocessing.pipeline import sort, work
+from reprocessing.models import DeadLetter, Operation, Review
+from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
+from reprocessing.store.parking_lot import bulk_actions
 from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.lot import dlq, parked
 
@@ -18,17 +19,17 @@ LETTERS = 12
 @pytest.fixture
 def incident(monkeypatch: pytest.MonkeyPatch) -> None:
     """Letters that died of one cause, parked; operations go five letters at a time."""
-    monkeypatch.setattr(operating, "BATCH", 5)
+    monkeypatch.setattr(bulk_actions, "BATCH", 5)
     shop = dlq("shop")
     for _ in range(LETTERS):
         parked(shop, body=b'{"order": 1}')
-    sort.letters(batches=1)
+    group_failures.letters(batches=1)
 
 
 def worked(batches: int) -> None:
     """A worker takes the operation up, for so many batches."""
     for _ in range(batches):
-        work.operation(Operation.objects.get().pk, seconds=0)
+        run_bulk_actions.operation(Operation.objects.get().pk, seconds=0)
 
 
 def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None, window: Opening) -> None:

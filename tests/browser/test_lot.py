@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.models import DeadLetter, Operation
-from reprocessing.pipeline import work
+from reprocessing.pipeline.parking_lot import run_bulk_actions
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.lot import dlq, parked
@@ -31,7 +31,7 @@ def test_all_that_match_are_discarded_and_watched_until_they_are(window: Opening
     ann.set_clock()
     ann.press("Discard all 3")
     ann.sees("0 of 3", where="#progress .chip")
-    work.operation(Operation.objects.get().pk, seconds=9)
+    run_bulk_actions.operation(Operation.objects.get().pk, seconds=9)
     ann.pass_time(EVERY)
     ann.sees("3 of 3", where="#progress .chip")
     assert set(DeadLetter.objects.values_list("state", flat=True)) == {"discarded"}

@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetter, Review, Run
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.lot import dlq
 from tests.reprocessing.commands.stock import add_letter

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.carrier import Carrier
-from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.targets.async_sender import Carrier
 from tests.conditions import eventually
 
 LATE = 0.05  #: seconds until a target answers that is late

@@ -19,8 +19,8 @@ from django.conf import settings  # noqa: E402  the apps must be ready
 from django.db import connections  # noqa: E402
 
 from reprocessing import conf  # noqa: E402
-from reprocessing.pipeline import replay, settle  # noqa: E402
-from reprocessing.rate import Rates  # noqa: E402
+from reprocessing.gateways.redis.send_rate import Rates  # noqa: E402
+from reprocessing.pipeline.replay import replay_slice, settle  # noqa: E402
 
 
 def die(*_: object, **__: object) -> None:
@@ -30,7 +30,7 @@ def die(*_: object, **__: object) -> None:
 def turn() -> None:
     settle.attempts = die  # type: ignore[assignment]  # it never answers
     rates = Rates.at(settings.REDIS_URL)
-    replay.Slice(owner=uuid.uuid4().hex, conf=conf.current(), rates=rates, dice=lambda: 0.0).run(seconds=5)
+    replay_slice.Slice(owner=uuid.uuid4().hex, conf=conf.current(), rates=rates, dice=lambda: 0.0).run(seconds=5)
 
 
 def main() -> None:

@@ -21,7 +21,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from redrive_service.sandbox.binaries import postgres_programs
-from reprocessing.models import DeadLetter, DeadLetterQueue, Target, hold, lanes
+from reprocessing.models import DeadLetter, DeadLetterQueue, Target
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker, environment
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -54,14 +56,14 @@ def test_after_a_restore_only_what_the_report_named_is_sent_twice(tmp_path: Path
     assert known < len(before) < LETTERS
 
     with Beat(), Worker(tmp_path, "unaware"):  # nobody has told of the restore
-        eventually(lambda: hold.standing() is not None, within=30)
+        eventually(lambda: restore_hold.standing() is not None, within=30)
         with pytest.raises(CommandError, match=r"Everything is held since .* by the service"):
             _ask("hold", "--since", since.isoformat(), *SAID, "--confirm")  # it stands already
         eventually(lambda: _beats(5), within=60)
     assert len(bench.arrivals()) == len(before)
 
     eventually(lambda: _hidden(bench) == 0, within=240, every=1)
-    clock.advance(hold.HIDDEN_FOR.total_seconds() + 60)  # SQS would have shown the last of them by then
+    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() + 60)  # SQS would have shown the last of them by then
     DeadLetterQueue.objects.update(next_poll_at=None)
     with Beat(), Worker(tmp_path, "after"):
         eventually(lambda: _told()["not_in_sight"] == [], within=180, every=1)

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 
 from reprocessing.models import Attempt, DeadLetter, Run
-from reprocessing.pipeline import drain
+from reprocessing.pipeline.runs import drain
 from tests.conditions import eventually
 from tests.faults import outage
 from tests.faults.fleet import Beat, Worker

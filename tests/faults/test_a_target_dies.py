@@ -19,7 +19,8 @@ import redis
 
 from redrive_service.sandbox.servers import free_port
 from redrive_service.sandbox.valkey import Valkey
-from reprocessing.models import Attempt, Breaker, DeadLetter, lanes
+from reprocessing.models import Attempt, Breaker, DeadLetter
+from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults import outage
 from tests.faults.fleet import Beat, Worker

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, lanes
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane
+from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
 from tests.faults.orphans import Orphans

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from reprocessing.models import DeadLetter, Lane, Run, operations, plans
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import plan
+from reprocessing.models import DeadLetter, Lane, Run
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.runs import plans, run_transitions
+from reprocessing.store.runs.plans import Asked
 from tests.conditions import eventually
 from tests.faults.fleet import ROOT, environment
 from tests.reprocessing.models.stock import Stock
@@ -99,7 +100,7 @@ def test_a_plan_that_is_killed_while_it_selects_has_nothing_and_is_finished_with
     assert (run.selected, run.behind, DeadLetter.objects.filter(run=run).count()) == (LETTERS, 0, LETTERS)
     print(f"{LETTERS:,} letters on {LANES:,} lanes: selected in {took:.1f} s; after the kill {selected:,} had been")  # noqa: T201
     began = time.monotonic()
-    assert operations.start(Run.objects.get(pk=run.pk), by="ann", reason="a test") is not None
+    assert run_transitions.start(Run.objects.get(pk=run.pk), by="ann", reason="a test") is not None
     assert time.monotonic() - began < A_REQUEST
     assert plan.go_on(stop=lambda: False) == LETTERS
     assert Lane.objects.filter(run=run).count() == LANES

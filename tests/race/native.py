@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from reprocessing.gateways.sqs import Begun
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.handover import Standing
-from reprocessing.pipeline import hand_over, plan
-from reprocessing.pipeline.hand_over import Open, Refusal
-from reprocessing.sqs import Begun
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws.native_redrive import Open, Refusal
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.aws.native_redrive_lock import Standing
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -25,7 +26,7 @@ def mine(**fields: object) -> Workbench:
 def start(bench: Workbench, **options: Any) -> Begun | Refusal | Open | Standing:  # noqa: ANN401  those of start
     """Have AWS move the dlq's messages to its origin, which nothing that is sent into a dlq died in."""
     asked: dict[str, Any] = {"to": bench.target.arn, "per_second": None, "by": "anna", "reason": "a bulk", **options}
-    return hand_over.start(bench.dlq, **asked)
+    return native_redrive.start(bench.dlq, **asked)
 
 
 def tasks(bench: Workbench) -> list[str]:
@@ -47,7 +48,7 @@ def let_it_end_unseen(bench: Workbench) -> None:
 def let_it_end(bench: Workbench) -> None:
     """Wait until AWS is done, and have that seen."""
     let_it_end_unseen(bench)
-    hand_over.look(bench.dlq)
+    native_redrive.look(bench.dlq)
 
 
 def is_aws_s(bench: Workbench) -> bool:

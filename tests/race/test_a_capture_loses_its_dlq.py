@@ -11,10 +11,12 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection
 
-from reprocessing.models import Custody, DeadLetterQueue, arrival, captures, homecoming, lanes
-from reprocessing.models.arrival import KnownCopy, NewLetter
-from reprocessing.models.settlement import Deletable
-from reprocessing.pipeline import capture, clear
+from reprocessing.models import Custody, DeadLetterQueue
+from reprocessing.pipeline.capture import capture, delete_copies
+from reprocessing.store.capture import capture_lease, received_copies, returned_messages
+from reprocessing.store.capture.received_copies import KnownCopy, NewLetter
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.settlement import Deletable
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +54,9 @@ def test_a_silent_capture_renews_its_lease(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_clean_capture_does_not_vouch_for_one_that_died_before_it() -> None:
     bench = Workbench()
-    assert captures.lease(bench.dlq.pk, lease=0, dirty=100) is not None  # and dies: what it received is out of sight
+    assert (
+        capture_lease.lease(bench.dlq.pk, lease=0, dirty=100) is not None
+    )  # and dies: what it received is out of sight
     for number in range(2):
         bench.bury(f"{number}")
         assert not bench.capture().captured.drained
@@ -65,10 +69,10 @@ def test_a_clean_capture_does_not_vouch_for_one_that_died_before_it() -> None:
 
 def test_nor_for_one_that_lasted_long_before_it_died(clock: Clock) -> None:
     bench = Workbench()
-    died = captures.lease(bench.dlq.pk, lease=60, dirty=100)
+    died = capture_lease.lease(bench.dlq.pk, lease=60, dirty=100)
     assert died is not None
     clock.advance(59)
-    assert captures.renew(died, lease=60, dirty=100) is not None
+    assert capture_lease.renew(died, lease=60, dirty=100) is not None
     clock.advance(61)  # what it received last is out of sight, though what it received first is not
     bench.bury("letter")
     assert not bench.capture().captured.drained
@@ -109,7 +113,7 @@ def test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_ha
     bench.bury("a letter")
     bench.capture()
     bench.show_again()
-    refresh, latest = arrival.refresh, list[str]()
+    refresh, latest = received_copies.refresh, list[str]()
 
     def froze(*args: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  those of refresh
         monkeypatch.undo()
@@ -119,7 +123,7 @@ def test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_ha
         latest.append(Custody.objects.get().handle)
         return refresh(*args, **options)
 
-    monkeypatch.setattr(arrival, "refresh", froze)
+    monkeypatch.setattr(received_copies, "refresh", froze)
     assert bench.capture().captured.received == 1
     assert [Custody.objects.get().handle] == latest
 
@@ -136,14 +140,14 @@ def test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_n
         bench.show_again()
     before = list(Custody.objects.values_list("handle", "receives"))
     drained_through = DeadLetterQueue.objects.get(pk=bench.dlq.pk).drained_through
-    write = getattr(arrival, statement)
+    write = getattr(received_copies, statement)
 
     def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of the statement
         monkeypatch.undo()
         clock.advance(bench.conf.receive_visibility + 1)
         return write(*args, **options)
 
-    monkeypatch.setattr(arrival, statement, froze)
+    monkeypatch.setattr(received_copies, statement, froze)
     captured = bench.capture().captured
     assert (captured.received, captured.letters, captured.drained) == (1, 0, False)
     assert list(Custody.objects.values_list("handle", "receives")) == before
@@ -158,14 +162,14 @@ def test_a_return_that_one_received_who_froze_until_it_came_to_sight_is_neither_
     bench.ready()
     bench.replay()
     bench.come_back(bench.delivered()[0])
-    record = homecoming.record
+    record = returned_messages.record
 
     def froze(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of record
         monkeypatch.undo()
         clock.advance(bench.conf.receive_visibility + 1)
         return record(*args, **options)
 
-    monkeypatch.setattr(homecoming, "record", froze)
+    monkeypatch.setattr(returned_messages, "record", froze)
     assert not bench.capture().captured.drained
     assert (bench.left(), bench.states()) == (1, {"a letter": "delivered"})
 
@@ -174,12 +178,12 @@ def test_what_was_deleted_by_an_older_handle_is_not_gone() -> None:
     bench = Workbench(fields={"delete_when": "captured"})
     bench.bury("a letter")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clear, "copies", lambda *_: 0)
+        patch.setattr(delete_copies, "copies", lambda *_: 0)
         bench.capture()
     copy = Custody.objects.get()
-    captures.gone([Deletable(bench.dlq.pk, copy.message_id, "an older one")])
+    capture_lease.gone([Deletable(bench.dlq.pk, copy.message_id, "an older one")])
     assert Custody.objects.get().state == "delete"
-    captures.gone([Deletable(bench.dlq.pk, copy.message_id, copy.handle)])
+    capture_lease.gone([Deletable(bench.dlq.pk, copy.message_id, copy.handle)])
     assert Custody.objects.get().state == "gone"
 
 
@@ -188,14 +192,14 @@ def test_a_letter_that_one_wrote_who_froze_has_the_handle_under_which_another_re
 ) -> None:
     bench = Workbench()
     bench.bury("a letter")
-    admit = arrival.admit
+    admit = received_copies.admit
 
     def thaws(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
         older = [replace(one, handle="an older one") for one in letters]
         assert len(admit(dlq, older, until=until, at_capture=at_capture)) == 1
         return admit(dlq, letters, until=until, at_capture=at_capture)
 
-    monkeypatch.setattr(arrival, "admit", thaws)
+    monkeypatch.setattr(received_copies, "admit", thaws)
     captured = bench.capture().captured
     assert (captured.letters, captured.known) == (0, 1)
     bench.sqs.delete_message(QueueUrl=bench.dlq_url, ReceiptHandle=Custody.objects.get().handle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.models import DeadLetter
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,7 +29,7 @@ def _a_later_one_is_with_the_target() -> tuple[Workbench, int]:
 
 def test_a_letter_released_before_one_that_is_under_way_waits_for_its_outcome() -> None:
     bench, parked = _a_later_one_is_with_the_target()
-    park.release([parked], by="anna", reason="mended")
+    act_on_parked.release([parked], by="anna", reason="mended")
     assert bench.lane().phase == "awaiting"
     assert bench.replay().taken == 0
     bench.delivered()
@@ -45,5 +45,5 @@ def test_it_holds_up_nobody_on_other_lanes() -> None:
     bench.bury("of another account", key="other", n="1")
     bench.capture()
     bench.enlist()
-    park.release([parked], by="anna", reason="mended")
+    act_on_parked.release([parked], by="anna", reason="mended")
     assert bench.replay().taken == 1

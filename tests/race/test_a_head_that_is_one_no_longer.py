@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter, lanes
-from reprocessing.models.intent import Intended, intend
-from reprocessing.models.lanes import Leased
+from reprocessing.models import DeadLetter
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import Leased
+from reprocessing.store.replay.intent import Intended, intend
 from tests.race.abreast import elsewhere, holding_lanes, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from reprocessing.models import DeadLetter, lanes
-from reprocessing.pipeline import park, replay, take
+from reprocessing.models import DeadLetter
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import lease_lanes, replay_slice
+from reprocessing.store.ordering import lanes
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -56,7 +58,7 @@ def _release_meanwhile(bench: Workbench, letter: int, where: object, name: str, 
         turn = do(lambda: bench.replay(seconds=60))
         assert there.wait(30)
         with transaction.atomic():
-            assert park.release([letter], by="anna", reason="mended").done == (letter,)
+            assert act_on_parked.release([letter], by="anna", reason="mended").done == (letter,)
             go.set()
             waits_for_us()
         turn.result(60)
@@ -66,7 +68,7 @@ def test_a_letter_released_while_a_dead_owner_s_lane_is_taken_over_goes(clock: C
     bench, letter = _behind_a_parked_one()
     bench.replay_and_die(sent=False)
     clock.advance(10)
-    _release_meanwhile(bench, letter, take, "_close", lambda closed: closed)
+    _release_meanwhile(bench, letter, lease_lanes, "_close", lambda closed: closed)
     assert (bench.states()["G"], bench.lane().phase) == ("delivered", "idle")
 
 
@@ -78,5 +80,5 @@ def test_a_letter_released_while_its_lane_s_head_is_gone_goes() -> None:
         DeadLetter.objects.filter(payload__body=b"H").update(state="discarded", finished_at=lanes.clock())
         return []
 
-    _release_meanwhile(bench, letter, replay, "intend", gone)
+    _release_meanwhile(bench, letter, replay_slice, "intend", gone)
     assert (bench.states(), bench.lane().phase) == ({"G": "delivered", "H": "discarded"}, "idle")

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetterQueue, Report, acknowledgement
-from reprocessing.models.evidence import Ripe
-from reprocessing.models.settlement import presume
+from reprocessing.models import Attempt, DeadLetterQueue, Report
 from reprocessing.models.target import Sighting
-from reprocessing.pipeline import hear, promote
-from reprocessing.pipeline.hear import Heard
+from reprocessing.pipeline.outcomes import record_reports, resolve_outcomes
+from reprocessing.pipeline.outcomes.record_reports import Heard
+from reprocessing.store.outcomes import acknowledgements
+from reprocessing.store.outcomes.evidence import Ripe
+from reprocessing.store.replay.settlement import presume
 from tests.race.abreast import elsewhere, holding_lanes, together, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -33,7 +34,7 @@ def _taken(**fields: Any) -> Workbench:  # noqa: ANN401  of the dlq
 
 def _says(verdict: str) -> Callable[[], Heard]:
     said = {"message_id": Attempt.objects.latest("no").sent_message_id, "verdict": verdict}
-    return lambda: hear.told([said], reporter=None, dice=lambda: 0.0)
+    return lambda: record_reports.told([said], reporter=None, dice=lambda: 0.0)
 
 
 def _state(bench: Workbench) -> tuple[str, int, str]:
@@ -112,7 +113,7 @@ def test_a_promotion_that_waited_for_a_word_promotes_nothing(verdict: str, state
     attempt = _ripe(bench)
     with elsewhere() as begin:
         with holding_lanes():
-            promoting = begin(lambda: promote._close([Ripe(attempt.pk, attempt.lane_id)], presume))
+            promoting = begin(lambda: resolve_outcomes._close([Ripe(attempt.pk, attempt.lane_id)], presume))
             waits_for_us()
             _says(verdict)()
         promoting.result(20)
@@ -120,7 +121,7 @@ def test_a_promotion_that_waited_for_a_word_promotes_nothing(verdict: str, state
 
 
 @pytest.mark.parametrize(
-    ("close", "outcome"), [(presume, "absent"), (acknowledgement.silence, "silent")], ids=["absent", "silent"]
+    ("close", "outcome"), [(presume, "absent"), (acknowledgements.silence, "silent")], ids=["absent", "silent"]
 )
 @pytest.mark.parametrize("verdict", ["delivered", "failed"])
 def test_a_word_that_waited_for_a_promotion_is_believed_after_it(
@@ -132,7 +133,7 @@ def test_a_word_that_waited_for_a_promotion_is_believed_after_it(
         with holding_lanes():
             hearing = begin(_says(verdict))
             waits_for_us()
-            promote._close([Ripe(attempt.pk, attempt.lane_id)], close)
+            resolve_outcomes._close([Ripe(attempt.pk, attempt.lane_id)], close)
         hearing.result(20)
     parked = "parked" if outcome == "silent" else "waiting"  # what silence parked is a person's when it failed
     expected = "delivered" if verdict == "delivered" else parked
@@ -167,6 +168,6 @@ def test_two_calls_that_say_the_same_of_many_letters_in_other_orders_do_not_wait
         for one in Attempt.objects.values_list("sent_message_id", flat=True)
     ]
     orders = (said, said[::-1], said[10:] + said[:10])
-    found = together([partial(hear.told, order, reporter=None, dice=lambda: 0.0) for order in orders])
+    found = together([partial(record_reports.told, order, reporter=None, dice=lambda: 0.0) for order in orders])
     assert sum(one.accepted for one in found) == 20
     assert set(bench.states().values()) == {"delivered"}

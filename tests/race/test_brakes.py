@@ -9,20 +9,10 @@ import pytest
 from django.db import transaction
 from django.db.models import Count
 
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    Claim,
-    DeadLetter,
-    HealthCheck,
-    Lane,
-    Run,
-    Wave,
-    breakers,
-    inheritance,
-    lanes,
-)
-from reprocessing.models.intent import Intended, intend
+from reprocessing.models import Attempt, Breaker, Claim, DeadLetter, HealthCheck, Lane, Run, Wave
+from reprocessing.store.ordering import lanes, orphaned_lanes
+from reprocessing.store.replay.intent import Intended, intend
+from reprocessing.store.safety import circuit_breakers
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -180,7 +170,7 @@ def test_a_letter_whose_first_try_says_nothing_lets_no_other_of_its_lane_into_a_
     clock.advance(9)  # the dead worker's lease
     (lane,) = lanes.lease("next", limit=1, lease=8)
     with transaction.atomic():
-        inheritance.close("next", [lane.lane_id])
+        orphaned_lanes.close("next", [lane.lane_id])
     later = DeadLetter.objects.get()
     DeadLetter.objects.create(
         dlq=bench.dlq, message_id="earlier", origin=bench.origin, target=bench.target, lane_id=lane.lane_id, run=run,
@@ -239,6 +229,6 @@ def test_two_looks_at_the_same_failures_open_a_breaker_once() -> None:
     breaker = Breaker.objects.get()
     assert breaker.state == "closed"
     Breaker.objects.update(threshold=3)
-    moved = together([lambda: breakers.look([breaker.pk])] * 4)
+    moved = together([lambda: circuit_breakers.look([breaker.pk])] * 4)
     assert sorted(len(some) for some in moved) == [0, 0, 0, 1]
     assert Breaker.objects.get().epoch == breaker.epoch + 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import Custody, DeadLetter, Run, captures, lanes, schedule
+from reprocessing.models import Custody, DeadLetter, Run
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.dlqs import schedule
+from reprocessing.store.ordering import lanes
 from tests.race.abreast import elsewhere, together
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -14,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_a_dlq_is_leased_to_one_of_those_who_ask_together() -> None:
     bench = Workbench()
-    found = together([lambda: captures.lease(bench.dlq.pk, lease=60, dirty=140)] * 4)
+    found = together([lambda: capture_lease.lease(bench.dlq.pk, lease=60, dirty=140)] * 4)
     assert sum(one is not None for one in found) == 1
 
 
@@ -25,7 +28,7 @@ def test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it() -> None:
         Run.objects.create(dlq=bench.dlq, name="a run", asked_by="a test")
         connection.check_constraints()  # as the commit does
         assert begin(lambda: schedule.due(now=lanes.clock(), limit=9)).result(10) == [bench.dlq.pk]
-        assert begin(lambda: captures.lease(bench.dlq.pk, lease=60, dirty=140)).result(10) is not None
+        assert begin(lambda: capture_lease.lease(bench.dlq.pk, lease=60, dirty=140)).result(10) is not None
 
 
 def test_captures_abreast_write_every_message_once() -> None:

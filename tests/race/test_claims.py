@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Claim, DeadLetter, lanes
-from reprocessing.models.intent import Intended, intend
+from reprocessing.models import Attempt, Claim, DeadLetter
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import Intended, intend
 from tests.race.abreast import together
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 

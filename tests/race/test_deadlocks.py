@@ -8,7 +8,9 @@ from collections.abc import Callable
 import pytest
 from django.db import OperationalError, transaction
 
-from reprocessing.models import Lane, lanes, rows
+from reprocessing.models import Lane
+from reprocessing.store import rows
+from reprocessing.store.ordering import lanes
 from tests.race.abreast import together
 from tests.reprocessing.pipeline.bench import Workbench
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from reprocessing.domain.envelope import unpack
-from reprocessing.domain.marks import MarkNames
+from reprocessing.domain.message.envelope import unpack
+from reprocessing.domain.message.redrive_attributes import MarkNames
 from reprocessing.models import Payload, Review, Revision
-from reprocessing.pipeline import edit, park
-from reprocessing.pipeline.edit import Alteration, Edited, Overtaken, Seen, Unsendable
+from reprocessing.pipeline.parking_lot import act_on_parked, edit
+from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Overtaken, Seen, Unsendable
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -80,7 +80,7 @@ def test_an_edit_that_waited_for_a_release_changes_nothing_of_what_is_sent() -> 
     bench, seen, _ = _parked()
     with elsewhere() as begin:
         with transaction.atomic():
-            assert park.release([bench.letter().pk], by="anna", reason="mended").refused == {}
+            assert act_on_parked.release([bench.letter().pk], by="anna", reason="mended").refused == {}
             editing = begin(lambda: _edit(bench, seen, MENDED, by="ben"))
             waits_for_us()
         assert _told(editing.result(20), "anna", "released")
@@ -94,7 +94,7 @@ def test_a_release_that_waited_for_an_edit_sends_what_was_made() -> None:
     with elsewhere() as begin:
         with transaction.atomic():
             assert _edit(bench, seen, MENDED, by="anna") == Edited(1)
-            releasing = begin(lambda: park.release([bench.letter().pk], by="ben", reason="mended"))
+            releasing = begin(lambda: act_on_parked.release([bench.letter().pk], by="ben", reason="mended"))
             waits_for_us()
         assert releasing.result(20).refused == {}
     bench.replay()
@@ -105,7 +105,7 @@ def test_an_edit_that_waited_for_a_discard_is_told_of_it() -> None:
     bench, seen, _ = _parked()
     with elsewhere() as begin:
         with transaction.atomic():
-            park.discard([bench.letter().pk], by="anna", reason="of no use")
+            act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
             editing = begin(lambda: _edit(bench, seen, MENDED, by="ben", replay=True))
             waits_for_us()
         assert _told(editing.result(20), "anna", "discarded")

@@ -8,9 +8,10 @@ import pytest
 from django.db import transaction
 from django.db.models import F
 
-from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import DeadLetter, Lane, Run, selection
-from reprocessing.pipeline import plan
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models import DeadLetter, Lane, Run
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.runs import selection
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 

@@ -9,13 +9,17 @@ import pytest
 from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.verdict import Taken
-from reprocessing.models import Attempt, DeadLetter, Lane, lanes
-from reprocessing.models.evidence import Ripe
-from reprocessing.models.intent import Intended, intend
-from reprocessing.models.lanes import HandedBack
-from reprocessing.models.settlement import Closing, presume
-from reprocessing.pipeline import park, plan, promote, settle
+from reprocessing.domain.replay.verdicts import Taken
+from reprocessing.models import Attempt, DeadLetter, Lane
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import settle
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import HandedBack
+from reprocessing.store.outcomes.evidence import Ripe
+from reprocessing.store.replay.intent import Intended, intend
+from reprocessing.store.replay.settlement import Closing, presume
 from tests.race.abreast import elsewhere, holding_lanes, nobody_holds_letters, together, waits_for_us
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -174,19 +178,19 @@ def _promotes(bench: Workbench) -> object:
     bench.judge_by_absence(window=0)
     bench.replay()
     attempt = Attempt.objects.get()
-    return lambda: promote._close([Ripe(attempt.pk, attempt.lane_id)], presume)
+    return lambda: resolve_outcomes._close([Ripe(attempt.pk, attempt.lane_id)], presume)
 
 
 def _releases(bench: Workbench) -> object:
     with bench.refusing("0", poison=True):
         bench.replay()
-    return lambda: park.release([bench.letter().pk], by="anna", reason="mended")
+    return lambda: act_on_parked.release([bench.letter().pk], by="anna", reason="mended")
 
 
 def _discards(bench: Workbench) -> object:
     with bench.refusing("0", poison=True):
         bench.replay()
-    return lambda: park.discard([bench.letter().pk], by="anna", reason="of no use")
+    return lambda: act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
 
 
 @pytest.mark.parametrize("prepare", [_settles, _closes, _returns, _promotes, _releases, _discards])

@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from reprocessing import sqs
-from reprocessing.models import DeadLetter, DeadLetterQueue, captures, native, operations
-from reprocessing.models.handover import Standing
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import hand_over
-from reprocessing.pipeline.drain import prepare
-from reprocessing.pipeline.hand_over import Over
-from reprocessing.sqs import Begun
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Begun
+from reprocessing.models import DeadLetter, DeadLetterQueue
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws.native_redrive import Over
+from reprocessing.pipeline.runs.drain import prepare
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.aws.native_redrive_lock import Standing
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.plans import Asked
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.race.native import is_aws_s, let_it_end, let_it_end_unseen, mine, start, tasks
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
@@ -46,7 +49,7 @@ def test_a_drain_that_enlists_first_keeps_aws_out() -> None:
     in_sight(bench)
     run = prepare(bench.dlq, Asked("run", "anna", named=False))
     with elsewhere() as begin, transaction.atomic():
-        operations.start(run, by="bob", reason="now")
+        run_transitions.start(run, by="bob", reason="now")
         asked = begin(partial(start, bench))
         waits_for_us()
     found = asked.result(30)
@@ -60,7 +63,7 @@ def test_a_drain_that_comes_second_starts_nothing() -> None:
     run = prepare(bench.dlq, Asked("run", "anna", named=False))
     with elsewhere() as begin, transaction.atomic():
         DeadLetterQueue.objects.select_for_update().get(pk=bench.dlq.pk)
-        started = begin(partial(operations.start, run, by="bob", reason="now"))
+        started = begin(partial(run_transitions.start, run, by="bob", reason="now"))
         waits_for_us()
         DeadLetterQueue.objects.update(native_at="2026-01-01T00:00:00Z", native_by="anna", native_reason="a bulk")
     assert started.result(30) is None
@@ -74,7 +77,7 @@ def test_of_a_hand_over_and_a_start_together_one_has_the_letter() -> None:
         in_sight(bench)
         run = prepare(bench.dlq, Asked(f"run-{bench.name}", "anna", named=False))
         works: list[Callable[[], object]] = [
-            partial(start, bench), partial(operations.start, run, by="bob", reason="now"),
+            partial(start, bench), partial(run_transitions.start, run, by="bob", reason="now"),
         ]  # fmt: skip
         asked, started = together(works)
         letter = DeadLetter.objects.get(dlq=bench.dlq)
@@ -86,7 +89,7 @@ def test_of_a_hand_over_and_a_start_together_one_has_the_letter() -> None:
 def test_of_a_hand_over_and_a_capture_together_one_has_the_dlq() -> None:
     bench = mine()
     works: list[Callable[[], object]] = [
-        partial(start, bench), partial(captures.lease, bench.dlq.pk, lease=60, dirty=1),
+        partial(start, bench), partial(capture_lease.lease, bench.dlq.pk, lease=60, dirty=1),
     ]  # fmt: skip
     asked, leased = together(works)
     assert isinstance(asked, Begun) == (leased is None)
@@ -94,11 +97,11 @@ def test_of_a_hand_over_and_a_capture_together_one_has_the_dlq() -> None:
 
 def test_a_capture_that_lost_its_lease_has_nothing_left_of_the_dlq() -> None:
     bench = mine()
-    capturing = captures.lease(bench.dlq.pk, lease=0, dirty=0)
+    capturing = capture_lease.lease(bench.dlq.pk, lease=0, dirty=0)
     assert capturing is not None
     assert isinstance(start(bench), Begun)
-    assert captures.renew(capturing, lease=60, dirty=1) is None
-    assert captures.end(capturing, clean=True, drained=True) is None
+    assert capture_lease.renew(capturing, lease=60, dirty=1) is None
+    assert capture_lease.end(capturing, clean=True, drained=True) is None
 
 
 def test_whoever_is_killed_between_the_claim_and_the_call_leaves_a_dlq_that_comes_back(
@@ -109,13 +112,13 @@ def test_whoever_is_killed_between_the_claim_and_the_call_leaves_a_dlq_that_come
     def dies(*_: object, **__: object) -> None:
         raise Killed
 
-    monkeypatch.setattr(hand_over, "begin_move", dies)
+    monkeypatch.setattr(native_redrive, "begin_move", dies)
     with pytest.raises(Killed):
         start(bench)
     assert (is_aws_s(bench), tasks(bench)) == (True, [])
     with connection.cursor() as cursor:
         cursor.execute("UPDATE redrive_dlq SET native_at = native_at - interval '61 s'")
-    hand_over.sweep()
+    native_redrive.sweep()
     assert not is_aws_s(bench)
 
 
@@ -124,7 +127,7 @@ def test_an_end_that_two_see_is_written_down_once() -> None:
     start(bench)
     together([partial(let_it_end, bench)] * 3)
     assert bench.dlq.reviews.filter(act="changed").count() == 1
-    assert native.of(bench.dlq.pk) is None
+    assert aws_redrives.of(bench.dlq.pk) is None
 
 
 def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
@@ -138,14 +141,14 @@ def freezes_with_the_list(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[
             begin(meanwhile).result(30)
         return listed
 
-    monkeypatch.setattr(hand_over, "move_tasks", freezes)
+    monkeypatch.setattr(native_redrive, "move_tasks", freezes)
 
 
 ASKS: dict[str, Callable[[Workbench], object]] = {
     "who begins another": start,
-    "who looks": lambda bench: hand_over.look(bench.dlq),
+    "who looks": lambda bench: native_redrive.look(bench.dlq),
     "a capture": lambda bench: bench.capture().captured.busy or pytest.fail("it captures beside AWS"),
-    "who looks at many": lambda bench: hand_over._look_at([bench.dlq.pk]),
+    "who looks at many": lambda bench: native_redrive._look_at([bench.dlq.pk]),
 }
 
 
@@ -156,7 +159,7 @@ def test_a_list_that_is_older_than_the_claim_ends_nothing(asks: str, monkeypatch
         bench.bury(str(number))
     freezes_with_the_list(monkeypatch, partial(start, bench, per_second=1))
     ASKS[asks](bench)
-    found = native.of(bench.dlq.pk)
+    found = aws_redrives.of(bench.dlq.pk)
     assert found is not None
     assert (found.by, bool(found.handle), tasks(bench)) == ("anna", True, ["RUNNING"])
 
@@ -169,11 +172,11 @@ def test_a_list_that_tells_of_the_end_of_one_ends_none_that_came_after_it(monkey
         bench.bury(str(number))
 
     def meanwhile() -> None:
-        hand_over.look(bench.dlq)
+        native_redrive.look(bench.dlq)
         start(bench, per_second=1)
 
     freezes_with_the_list(monkeypatch, meanwhile)
-    hand_over.sweep()
+    native_redrive.sweep()
     assert (is_aws_s(bench), tasks(bench)) == (True, ["RUNNING", "COMPLETED"])
 
 
@@ -185,11 +188,11 @@ def test_what_was_not_begun_yet_when_aws_was_asked_is_not_given_up(
     begin = sqs.begin_move
 
     def looked_at_first(*args: Any, **options: Any) -> object:  # noqa: ANN401  those of begin_move
-        freezes_with_the_list(monkeypatch, lambda: clock.advance(hand_over.GRACE + 1))
-        hand_over.look(bench.dlq)
+        freezes_with_the_list(monkeypatch, lambda: clock.advance(native_redrive.GRACE + 1))
+        native_redrive.look(bench.dlq)
         return begin(*args, **options)
 
-    monkeypatch.setattr(hand_over, "begin_move", looked_at_first)
+    monkeypatch.setattr(native_redrive, "begin_move", looked_at_first)
     assert isinstance(start(bench), Begun)
     assert is_aws_s(bench)
 
@@ -205,7 +208,7 @@ def test_a_cancel_that_meets_the_end_says_so(monkeypatch: pytest.MonkeyPatch) ->
         let_it_end(bench)
         return cancel(*args)
 
-    monkeypatch.setattr(hand_over, "cancel_move", late)
-    done = hand_over.cancel(bench.dlq, by="bob", reason="too much")
+    monkeypatch.setattr(native_redrive, "cancel_move", late)
+    done = native_redrive.cancel(bench.dlq, by="bob", reason="too much")
     assert done == Over("AWS says COMPLETED: 3 messages moved.")
     assert (is_aws_s(bench), bench.left(bench.origin_url)) == (False, 3)

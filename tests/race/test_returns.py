@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.models import Attempt, DeadLetterQueue
-from reprocessing.models.evidence import Ripe
-from reprocessing.models.settlement import presume
 from reprocessing.models.target import Sighting
-from reprocessing.pipeline import promote
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.store.outcomes.evidence import Ripe
+from reprocessing.store.replay.settlement import presume
 from tests.race.abreast import elsewhere, holding_lanes, together, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -54,7 +54,7 @@ def test_a_promotion_that_waited_for_a_return_promotes_nothing() -> None:
     attempt = Attempt.objects.get()
     with elsewhere() as begin:
         with holding_lanes():
-            promoting = begin(lambda: promote._close([Ripe(attempt.pk, attempt.lane_id)], presume))
+            promoting = begin(lambda: resolve_outcomes._close([Ripe(attempt.pk, attempt.lane_id)], presume))
             waits_for_us()
             bench.capture()
         promoting.result(20)

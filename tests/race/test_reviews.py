@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from reprocessing.models import Review
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -22,8 +22,8 @@ def test_of_two_who_decide_together_one_does() -> None:
     letter = bench.letter().pk
     with elsewhere() as begin:
         with transaction.atomic():
-            assert park.discard([letter], by="anna", reason="of no use").done == (letter,)
-            releasing = begin(lambda: park.release([letter], by="ben", reason="it is"))
+            assert act_on_parked.discard([letter], by="anna", reason="of no use").done == (letter,)
+            releasing = begin(lambda: act_on_parked.release([letter], by="ben", reason="it is"))
             waits_for_us()
         assert releasing.result(20).refused == {letter: "it is no longer parked: it is discarded"}
     assert (bench.letter().state, bench.lane().phase) == ("discarded", "idle")

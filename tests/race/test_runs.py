@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db.models import Count
 
-from reprocessing.models import Attempt, DeadLetter, Run, lanes, operations
-from reprocessing.models.intent import intend
+from reprocessing.models import Attempt, DeadLetter, Run
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import intend
+from reprocessing.store.runs import run_transitions
 from tests.conditions import eventually
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
@@ -18,9 +20,9 @@ LETTERS, RATE = 40, 5.0
 
 def _end(run: Run, deed: str) -> None:
     if deed == "a pause":
-        operations.pause(run.pk, by="anna", reason="the consumer is broken")
+        run_transitions.pause(run.pk, by="anna", reason="the consumer is broken")
     else:
-        operations.abort(run, by="anna", reason="the consumer is broken", stop_dlq=False)
+        run_transitions.abort(run, by="anna", reason="the consumer is broken", stop_dlq=False)
 
 
 @pytest.mark.parametrize("deed", ["a pause", "an abort"])

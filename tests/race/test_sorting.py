@@ -8,9 +8,11 @@ from collections.abc import Callable
 import pytest
 from django.db import transaction
 
-from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Review, groups
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import hear, park, sort
+from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Review
+from reprocessing.pipeline.outcomes import record_reports
+from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Workbench
@@ -18,26 +20,26 @@ from tests.reprocessing.pipeline.bench import Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def report(message_id: str) -> hear.Heard:
+def report(message_id: str) -> record_reports.Heard:
     said = {"message_id": message_id, "verdict": "failed", "type": "KeyError"}
-    return hear.told([said], reporter=None, dice=lambda: 0.0)
+    return record_reports.told([said], reporter=None, dice=lambda: 0.0)
 
 
 def test_a_failure_that_is_reported_while_its_letter_is_sorted_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     message = bench.bury("{}")
     bench.capture()
-    find = sort.cause_of
+    find = group_failures.cause_of
     with elsewhere() as begin:
 
-        def meanwhile(one: groups.Unsorted) -> object:
+        def meanwhile(one: failure_groups.Unsorted) -> object:
             monkeypatch.undo()
             assert begin(lambda: report(message)).result(20).accepted == 1
             return find(one)
 
-        monkeypatch.setattr(sort, "cause_of", meanwhile)
-        assert sort.letters(batches=1) == 0
-    assert sort.letters(batches=1) == 1
+        monkeypatch.setattr(group_failures, "cause_of", meanwhile)
+        assert group_failures.letters(batches=1) == 0
+    assert group_failures.letters(batches=1) == 1
     assert bench.letter().group == LetterGroup.objects.get(title="KeyError")
 
 
@@ -45,31 +47,33 @@ def test_a_report_waits_for_who_sorts_and_its_letter_is_sorted_anew() -> None:
     bench = Workbench()
     message = bench.bury("{}")
     bench.capture()
-    found = groups.unsorted(limit=10)
+    found = failure_groups.unsorted(limit=10)
     with elsewhere() as begin:
         with transaction.atomic():
-            assert groups.put(found, {one.id: sort.cause_of(one) for one in found}) == 1
+            assert failure_groups.put(found, {one.id: group_failures.cause_of(one) for one in found}) == 1
             reporting = begin(lambda: report(message))
             waits_for_us()
         assert reporting.result(20).accepted == 1
     assert bench.letter().sorted_at is None
-    sort.letters(batches=1)
+    group_failures.letters(batches=1)
     assert bench.letter().group == LetterGroup.objects.get(title="KeyError")
 
 
 def test_who_resolves_a_group_at_the_moment_it_recurs_sees_it_open_again() -> None:
     stock = Stock()
-    sort.letters(batches=1)
+    group_failures.letters(batches=1)
     group = LetterGroup.objects.get()
 
     def recurs() -> int:
         stock.another_letter(captured_at=clock())
-        return sort.letters(batches=1)
+        return group_failures.letters(batches=1)
 
     seen = {"seen_status": "open", "seen_note": ""}
     with elsewhere() as begin:
         with transaction.atomic():
-            assert groups.settle(group.pk, status=GroupStatus.RESOLVED, note="", by="ann", reason="done", **seen)
+            assert failure_groups.settle(
+                group.pk, status=GroupStatus.RESOLVED, note="", by="ann", reason="done", **seen
+            )
             sorting = begin(recurs)
             waits_for_us()
         assert sorting.result(20) == 1
@@ -90,7 +94,7 @@ def test_sorting_releasing_reporting_and_settling_at_once_end_with_every_letter_
 
     def sorting() -> None:
         while not over.is_set():
-            sort.letters(batches=5)
+            group_failures.letters(batches=5)
 
     def once(work: Callable[[], object]) -> Callable[[], None]:
         def run() -> None:
@@ -102,7 +106,7 @@ def test_sorting_releasing_reporting_and_settling_at_once_end_with_every_letter_
         return run
 
     running = threading.Semaphore(0)
-    releasing = once(lambda: [park.release(ids[n : n + 10], by="ann", reason="x") for n in range(0, 40, 10)])
+    releasing = once(lambda: [act_on_parked.release(ids[n : n + 10], by="ann", reason="x") for n in range(0, 40, 10)])
     reporting = once(lambda: [report(one) for one in messages[::3]])
 
     def ending() -> None:
@@ -111,8 +115,8 @@ def test_sorting_releasing_reporting_and_settling_at_once_end_with_every_letter_
         over.set()
 
     together([sorting, sorting, releasing, reporting, ending])
-    sort.letters(batches=5)
-    assert groups.unsorted(limit=10) == []
+    group_failures.letters(batches=5)
+    assert failure_groups.unsorted(limit=10) == []
     told = dict(DeadLetter.objects.filter(pk__in=ids).values_list("pk", "group__title"))
     assert {told[pk] for pk in ids[::3]} == {"KeyError"}
     assert LetterGroup.objects.get(title="KeyError").letters.count() == 20

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter, Lane, lanes, progress, standing, stops, task_hints
-from reprocessing.models.intent import intend
+from reprocessing.models import DeadLetter, Lane
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import task_hints
+from reprocessing.store.replay.intent import intend
+from reprocessing.store.runs import progress
+from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,7 +65,7 @@ def test_nobody_waits_for_a_stopped_lane_and_its_standing_says_who_stopped_it(be
     lane = _stop(bench)
     Lane.objects.filter(pk=lane.pk).update(hinted_until=lanes.clock())
     assert task_hints.next_round(most=8, least_life=5, most_life=60).width == 8
-    told = [one.why for one in standing.lanes(bench.dlq.pk)]
+    told = [one.why for one in dlq_status.lanes(bench.dlq.pk)]
     assert sorted(told) == ["", "stopped by anna: this customer is migrated"]
     assert bench.lane(key="a").run_id
     assert progress.tally(bench.lane(key="a").run_id or 0).held == 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, lanes, stops
-from reprocessing.models.intent import intend
+from reprocessing.models import DeadLetter, DeadLetterQueue
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import intend
+from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from reprocessing.domain.verdict import NotSent
-from reprocessing.models import Attempt, lanes
-from reprocessing.pipeline import deliver
+from reprocessing.domain.replay.verdicts import NotSent
+from reprocessing.models import Attempt
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,7 +47,7 @@ def test_what_came_back_after_an_attempt_that_was_not_sent_is_sent_again(clock: 
     clock.advance(LEASE)
     once = iter([False, True])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", _sends_nothing)
+        patch.setattr(send_batches, "letters", _sends_nothing)
         bench.replay(stop=lambda: next(once))
     _fails_at_the_consumer(bench)
     _is_sent_again(bench)

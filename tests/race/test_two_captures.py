@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import DeadLetterQueue, plans
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import capture, plan
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.runs import plans
+from reprocessing.store.runs.plans import Asked
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)

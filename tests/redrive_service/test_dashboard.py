@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reprocessing.domain.metric import METRICS
+from reprocessing.domain.aws.metric_names import METRICS
 
 BOARD: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs/grafana/redrive.json").read_text())
 LABELS = {name: set(one.labels) for one in METRICS for name in one.exposed}

@@ -15,8 +15,8 @@ from redrive_service.sandbox.postgres import Postgres
 from redrive_service.sandbox.servers import Server
 from redrive_service.sandbox.valkey import Valkey
 from reprocessing.conf import Conf
-from reprocessing.models.reporters import Added
 from reprocessing.reasons.endpoint import Endpoint
+from reprocessing.store.outcomes.reporters import Added
 
 COMPLETE = {
     "SECRET_KEY": "k" * 50,

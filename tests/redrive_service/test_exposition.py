@@ -11,10 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
-from reprocessing.domain import metric
-from reprocessing.domain.metric import METRICS, Sample
-from reprocessing.models import metrics, rows
-from reprocessing.pipeline import measure
+from reprocessing.domain.aws import metric_names
+from reprocessing.domain.aws.metric_names import METRICS, Sample
+from reprocessing.pipeline.aws import collect_metrics
+from reprocessing.store import rows
+from reprocessing.store.aws import metrics
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,11 +59,11 @@ def test_what_is_told_is_read_back_with_its_labels_and_values(client: Client, to
 def test_every_metric_is_exposed_under_the_names_that_it_says(
     client: Client, token: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = {metric.Kind.HISTOGRAM: tuple(metric.spent(1.0))}
+    parts = {metric_names.Kind.HISTOGRAM: tuple(metric_names.spent(1.0))}
     every = [
         Sample(one, tuple("x" for _ in one.labels), 1.0, part) for one in METRICS for part in parts.get(one.kind, ("",))
     ]
-    monkeypatch.setattr(measure, "samples", lambda **_: every)
+    monkeypatch.setattr(collect_metrics, "samples", lambda **_: every)
     text = client.get("/metrics", headers=token).content.decode()
     names = {one.name for family in text_string_to_metric_families(text) for one in family.samples}
     assert names == {name for one in METRICS for name in one.exposed}

@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
 from django.test import Client
 
-from reprocessing.models import Breaker, Review, stops
+from reprocessing.models import Breaker, Review
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import dlq, parked
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Incident, rows
+from reprocessing.models import Incident
+from reprocessing.store import rows
 
 
 def is_open(kind: str) -> dict[str, Mapping[str, Any]]:

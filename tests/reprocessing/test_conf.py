@@ -8,9 +8,9 @@ import pytest
 from django.test import override_settings
 
 from reprocessing import conf
-from reprocessing.domain.cost import Prices
-from reprocessing.domain.endpoint import Endpoint, read
+from reprocessing.domain.aws.pricing import Prices
 from reprocessing.domain.errors import SettingsAreUnclear
+from reprocessing.domain.safety.url_policy import Endpoint, read
 
 
 def test_without_settings_the_defaults_hold() -> None:

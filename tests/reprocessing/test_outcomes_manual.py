@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from reprocessing.domain.knowledge import How
-from reprocessing.domain.report import VERDICTS, Said, read
+from reprocessing.domain.outcomes.consumer_report import VERDICTS, Said, read
+from reprocessing.domain.outcomes.delivery_status import How
 from reprocessing.models.target import Proof
 
 MANUAL = (Path(__file__).parents[2] / "docs" / "outcomes.md").read_text()

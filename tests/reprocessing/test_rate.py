@@ -20,10 +20,10 @@ from redis.commands.core import Script
 
 from redrive_service.sandbox.servers import RunningServer, free_port
 from redrive_service.sandbox.valkey import Valkey
-from reprocessing import rate as rate_module
-from reprocessing.domain.bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.domain.errors import RateIsUnknown
-from reprocessing.rate import Granted, Rates
+from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
+from reprocessing.gateways.redis import send_rate as rate_module
+from reprocessing.gateways.redis.send_rate import Granted, Rates
 from tests.conditions import eventually
 
 QUICK = 100_000.0  # tokens a second: a bucket of this rate and burst is full after a blink

@@ -12,8 +12,9 @@ from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from reprocessing.models import Attempt, DeadLetter, Report, Reporter, reporters
+from reprocessing.models import Attempt, DeadLetter, Report, Reporter
 from reprocessing.reports import LARGEST, MOST
+from reprocessing.store.outcomes import reporters
 from tests.reprocessing.models.stock import Stock
 
 pytestmark = pytest.mark.django_db
@@ -155,7 +156,7 @@ def test_a_database_that_is_out_of_reach_is_told_so(stock: Stock, token: str, mo
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(1)")
 
-    monkeypatch.setattr("reprocessing.pipeline.hear.told", gone)
+    monkeypatch.setattr("reprocessing.pipeline.outcomes.record_reports.told", gone)
     answer = post(reports(DELIVERED), token)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert answer.json()["error"].startswith("Nothing was kept: the database is out of reach.")

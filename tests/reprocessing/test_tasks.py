@@ -13,28 +13,23 @@ from pytest_django import Settings
 
 from reprocessing import tasks
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import (
-    DeadLetterQueue,
-    Lane,
-    LetterGroup,
-    Pulse,
-    Tide,
-    amendments,
-    checks,
-    hold,
-    instalments,
-    lanes,
-    operations,
-    schedule,
-)
-from reprocessing.models.checks import Question
+from reprocessing.models import DeadLetterQueue, Lane, LetterGroup, Pulse, Tide
 from reprocessing.models.health import CheckKind
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import check, drain, gather, plan, replay
-from reprocessing.pipeline import promote as promotion
-from reprocessing.pipeline import purge as purging
-from reprocessing.pipeline import recover as recovery
-from reprocessing.pipeline.capture import Captured
+from reprocessing.pipeline.capture.capture import Captured
+from reprocessing.pipeline.maintenance import purge as purging
+from reprocessing.pipeline.maintenance import recover as recovery
+from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
+from reprocessing.pipeline.replay import replay_slice
+from reprocessing.pipeline.runs import drain, feed_run, plan
+from reprocessing.pipeline.safety import run_health_checks
+from reprocessing.store.dlqs import schedule
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering import lanes
+from reprocessing.store.routing import rule_changes
+from reprocessing.store.runs import enlistment_batches, run_transitions
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.safety import health_checks
+from reprocessing.store.safety.health_checks import Question
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.post import Post, asked, post
@@ -107,7 +102,7 @@ def test_a_restored_database_sends_nothing(post: Post, noticed_by: str) -> None:
         Tide.objects.update(ticks=0)
         tasks.tick()
     tasks.replay_lanes([lane])
-    assert (_bodies(bench), hold.standing() is not None) == ([], True)
+    assert (_bodies(bench), restore_hold.standing() is not None) == ([], True)
 
 
 def test_a_tick_gives_due_dlqs_their_turn_once(post: Post, clock: Clock) -> None:
@@ -151,14 +146,14 @@ def test_a_look_that_fails_is_given_again_a_minute_later_and_keeps_no_other_dlq_
     error: Exception, post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing, other = _daily(), _daily()
-    look = gather.look
+    look = feed_run.look
 
     def fail(dlq: DeadLetterQueue) -> bool:
         if dlq.pk == failing.dlq.pk:
             raise error
         return look(dlq)
 
-    monkeypatch.setattr(gather, "look", fail)
+    monkeypatch.setattr(feed_run, "look", fail)
     tasks.tick()
     post.work_off()
     other.dlq.refresh_from_db()
@@ -173,7 +168,7 @@ def test_a_look_ends_where_postgres_is_gone(post: Post, monkeypatch: pytest.Monk
         connection.close()
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(gather, "look", fail)
+    monkeypatch.setattr(feed_run, "look", fail)
     with pytest.raises(OperationalError, match="the server closed"):
         tasks.look([one.dlq.pk for one in benches])
     assert post.messages == []
@@ -238,7 +233,7 @@ def test_a_turn_whose_capture_did_not_run_dry_is_given_again_soon(
     end: dict[str, Any], post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = _daily()
-    monkeypatch.setattr(gather, "letters", lambda *_, **__: gather.Gathered(Captured(**end)))
+    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: feed_run.Gathered(Captured(**end)))
     tasks.tick()
     tasks.capture(bench.dlq.pk)
     assert _given_again(post, clock, tasks.CAPTURE_SLICE + MINUTE) == [([bench.dlq.pk],)]
@@ -250,11 +245,11 @@ def test_nobody_else_is_given_a_turn_that_is_being_had(
     bench = _daily()
     given: list[object] = []
 
-    def take_long(*_: object, **__: object) -> gather.Gathered:
+    def take_long(*_: object, **__: object) -> feed_run.Gathered:
         given.extend(_given_again(post, clock, tasks.CAPTURE_SLICE))
-        return gather.Gathered(Captured(drained=True))
+        return feed_run.Gathered(Captured(drained=True))
 
-    monkeypatch.setattr(gather, "letters", take_long)
+    monkeypatch.setattr(feed_run, "letters", take_long)
     tasks.tick()
     tasks.capture(bench.dlq.pk)
     assert (given, _given_again(post, clock, MINUTE)) == ([], [])
@@ -264,7 +259,7 @@ def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatc
     bench = _daily()
     bench.bury("letter", key="a")
     ends = [Captured(received=1), Captured(received=1), Captured(drained=True)]
-    monkeypatch.setattr(gather, "letters", lambda *_, **__: gather.Gathered(ends.pop(0)))
+    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: feed_run.Gathered(ends.pop(0)))
     tasks.tick()
     done = [one.name for one in post.work_off()]
     assert (done.count("capture"), ends) == (3, [])
@@ -347,8 +342,8 @@ def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post:
 def test_a_capture_that_was_not_enough_is_followed_by_another(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AUTOMATIC)
     bench.bury("letter", key="a")
-    gathered = gather.Gathered()
-    monkeypatch.setattr(gather, "letters", lambda *_, **__: gathered)
+    gathered = feed_run.Gathered()
+    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: gathered)
     gathered.captured.received = 1
     tasks.capture(bench.dlq.pk)
     assert post.of("capture") == [(bench.dlq.pk,)]
@@ -363,8 +358,8 @@ def test_a_capture_that_had_no_time_to_enlist_everything_is_followed_by_another(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Workbench(fields=AUTOMATIC)
-    gathered = gather.Gathered(Captured(drained=True))
-    monkeypatch.setattr(gather, "letters", lambda *_, **__: gathered)
+    gathered = feed_run.Gathered(Captured(drained=True))
+    monkeypatch.setattr(feed_run, "letters", lambda *_, **__: gathered)
     for left, sent in ((True, [(bench.dlq.pk,)]), (False, [])):
         gathered.enlisted = plan.Fed(letters=1, left=left)
         tasks.capture(bench.dlq.pk)
@@ -458,7 +453,7 @@ def test_a_dead_worker_s_lanes_are_told_of_at_once(post: Post, brisk: Settings) 
 
 def test_what_a_slice_leaves_is_enqueued_again(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _buried("a1", "b1")
-    monkeypatch.setattr(replay.Slice, "run", lambda *_, **__: replay.Report(left=[7, 8]))
+    monkeypatch.setattr(replay_slice.Slice, "run", lambda *_, **__: replay_slice.Report(left=[7, 8]))
     tasks.replay_lanes([bench.lane(key="a").pk])
     assert post.of("replay_lanes") == [([7, 8],)]
 
@@ -542,7 +537,7 @@ def test_outcomes_are_found_out_as_soon_as_a_capture_has_run_dry_and_their_keys_
 
 def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(post: Post, clock: Clock) -> None:
     bench = Workbench(fields=AUTOMATIC)
-    checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
+    health_checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
     tasks.tick()
     assert post.of("check_health") == []
     bench.bury("a1", key="a")
@@ -551,7 +546,7 @@ def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(p
     (sent,) = (one for one in post.take() if one.name == "check_health")
     assert (sent.args, sent.options) == ((), {"queue": "redrive-control", "expires": 10})
     sent.work()
-    assert [one.verdict for one in checks.told([bench.target.pk])] == ["healthy"]
+    assert [one.verdict for one in health_checks.told([bench.target.pk])] == ["healthy"]
     tasks.tick()
     assert post.of("check_health") == []
     clock.advance(10)
@@ -575,12 +570,12 @@ def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) 
 def test_a_sweep_has_large_plans_go_on_that_were_started(
     post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(instalments, "SIZE", 1)
+    monkeypatch.setattr(enlistment_batches, "SIZE", 1)
     bench = Workbench()
     for body in ("a", "b"):
         bench.bury(body)
     bench.capture()
-    operations.start(drain.prepare(bench.dlq, Asked("monday", "ann")), by="ann", reason="mended")
+    run_transitions.start(drain.prepare(bench.dlq, Asked("monday", "ann")), by="ann", reason="mended")
     tasks.tick()
     clock.advance(tasks.SWEEP_EVERY)
     tasks.tick()
@@ -604,7 +599,7 @@ def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post:
 @pytest.mark.parametrize(
     ("task", "stage", "name"),
     [
-        (tasks.check_health, check, "targets"),
+        (tasks.check_health, run_health_checks, "targets"),
         (tasks.promote, promotion, "letters"),
         (tasks.recover, recovery, "dlqs"),
         (tasks.purge, purging, "letters"),
@@ -625,7 +620,7 @@ def test_a_task_bears_arguments_that_a_later_version_sends(task: Any, post: Post
 def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew(post: Post, clock: Clock) -> None:
     bench = _buried("a1", mode="manual")
     said = {"action": "hold", "conditions": [], "enabled": True, "valid_until": lanes.clock() + timedelta(minutes=1)}
-    amendments.put("wait", said, by="anna", reason="a test")
+    rule_changes.put("wait", said, by="anna", reason="a test")
     bench.enlist()
     bench.replay()
     tasks.tick()

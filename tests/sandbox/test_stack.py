@@ -20,10 +20,10 @@ from mypy_boto3_sqs import SQSClient
 
 from redrive_service.sandbox.local_queues import OWN_QUEUES
 from redrive_service.sandbox.servers import free_port
-from reprocessing import sqs
-from reprocessing.domain.blueprint import own
-from reprocessing.pipeline.provision import look
-from reprocessing.sqs.provisioning import Place
+from reprocessing.domain.aws.queue_spec import own
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs.provisioning import Place
+from reprocessing.pipeline.aws.provision import look
 from tests.conditions import eventually
 from tests.sandbox.launching import MANAGE, Environment, processes_of, refusal, sandbox
 from tests.sandbox.test_guard import PROMISED

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.db import connection
 
 from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
+from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetter, Origin, Target
-from reprocessing.models.progress import Tally
-from reprocessing.pipeline import drain
-from reprocessing.pipeline.drain import Hands
-from reprocessing.rate import Rates
+from reprocessing.pipeline.runs import drain
+from reprocessing.pipeline.runs.drain import Hands
+from reprocessing.store.runs.progress import Tally
 from tests.reprocessing.pipeline.bench import Workbench
 
 Message = dict[str, Any]

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django_celery_beat.models import IntervalSchedule
 
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Review, Run, Wave
-from reprocessing.pipeline import drain
+from reprocessing.pipeline.runs import drain
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from reprocessing.models import hearings, reporters
 from reprocessing.reasons import Reporter, reporting
+from reprocessing.store.outcomes import delivery_status, reporters
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,15 +31,17 @@ def test_what_the_hook_reports_is_what_its_letters_say(live_server: LiveServer) 
                 raise KeyError(body)
     hook.close(within=20)
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("well", "broken", "later")}
-    assert {body: (one.state, hearings.of(one).how.value) for body, one in letters.items()} == {
+    assert {body: (one.state, delivery_status.of(one).how.value) for body, one in letters.items()} == {
         "well": ("delivered", "acknowledged"),
         "broken": ("parked", "failed"),
         "later": ("awaiting", "open"),
     }
-    reasons = {body: [(one.verdict, one.type) for one in hearings.reasons(letter)] for body, letter in letters.items()}
+    reasons = {
+        body: [(one.verdict, one.type) for one in delivery_status.reasons(letter)] for body, letter in letters.items()
+    }
     assert reasons == {
         "well": [("delivered", "")],
         "broken": [("failed", "KeyError")],
         "later": [("retrying", "KeyError")],
     }
-    assert len({one.fingerprint for body in ("broken", "later") for one in hearings.reasons(letters[body])}) == 1
+    assert len({one.fingerprint for body in ("broken", "later") for one in delivery_status.reasons(letters[body])}) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run, Target
-from reprocessing.pipeline import drain, gather
+from reprocessing.pipeline.runs import drain, feed_run
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Witness, dead, drained, hands, lettered
@@ -49,11 +49,13 @@ def test_a_letter_that_comes_back_after_it_was_presumed_delivered_is_replayed_ag
         if again == "the standing run":
             DeadLetterQueue.objects.update(mode="automatic")
         dlq = DeadLetterQueue.objects.get()
-        assert gather.letters(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10).captured.returns == 1
+        assert feed_run.letters(dlq, conf=bench.conf, dice=lambda: 0.0, seconds=10).captured.returns == 1
         letter = bench.letter()
         assert (letter.state, letter.presumed, letter.attempts) == ("waiting", False, 1)
         run = (
-            drain.begin(dlq, name="the run", asked_by="a test") if again == "the same run" else gather.standing_run(dlq)
+            drain.begin(dlq, name="the run", asked_by="a test")
+            if again == "the same run"
+            else feed_run.standing_run(dlq)
         )
         tally = drain.work(run, hands(bench), told=lambda _: None)
     assert (tally.presumed, tally.open) == (1, 0)

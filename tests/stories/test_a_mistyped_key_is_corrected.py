@@ -7,8 +7,11 @@ from unittest import mock
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, enlistment
-from reprocessing.pipeline import park, plan, trace
+from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin
+from reprocessing.pipeline.capture import find_source
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.runs import enlistment
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,7 +54,9 @@ def test_parked_letters_get_their_places_when_they_are_released() -> None:
     bench.enlist()
     assert set(DeadLetter.objects.values_list("state", flat=True)) == {"parked"}
     _corrected(bench)
-    park.release(list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="the key is right now")
+    act_on_parked.release(
+        list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="the key is right now"
+    )
     assert (Lane.objects.count(), _in_order(bench)) == (1, _digests("1", "2", "3"))
 
 
@@ -60,17 +65,19 @@ def test_letters_of_an_origin_named_later_are_placed_too() -> None:
     Origin.objects.update(arn="arn:aws:sqs:eu-west-1:000000000000:another")
     for number in (2, 1):
         bench.bury(f"{number}", key="anna", n=f"{number}")
-    with mock.patch.object(trace.Origins, "of", return_value=None):
+    with mock.patch.object(find_source.Origins, "of", return_value=None):
         bench.capture()
     bench.enlist()
     assert set(DeadLetter.objects.values_list("reason", flat=True)) == {"unknown_origin"}
-    park.release(list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="there is but this one")
+    act_on_parked.release(
+        list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="there is but this one"
+    )
     assert (Lane.objects.count(), _in_order(bench)) == (1, _digests("1", "2"))
 
 
 def test_what_still_lacks_its_key_goes_alone_when_a_person_says_so() -> None:
     bench = _mistyped()
     bench.enlist()
-    park.release(list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="send them anyway")
+    act_on_parked.release(list(DeadLetter.objects.values_list("id", flat=True)), by="anna", reason="send them anyway")
     assert Lane.objects.filter(single=True).count() == 3
     assert bench.replay().taken == 3

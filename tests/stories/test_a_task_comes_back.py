@@ -15,7 +15,8 @@ from celery import Celery, group
 from celery.worker import WorkController, state
 from kombu.asynchronous import set_event_loop
 
-from reprocessing.models import DeadLetter, lanes
+from reprocessing.models import DeadLetter
+from reprocessing.store.ordering import lanes
 from tests import envelopes
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from celery import group
 
-from reprocessing.domain.task_death import causes
-from reprocessing.domain.task_message import TaskMessage, read
-from reprocessing.models import DeadLetter, Target, lanes
-from reprocessing.pipeline import park
+from reprocessing.domain.sources.celery_failure import causes
+from reprocessing.domain.sources.celery_task import TaskMessage, read
+from reprocessing.models import DeadLetter, Target
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.ordering import lanes
 from tests import envelopes
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
@@ -68,7 +69,7 @@ def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tm
         _are_explained(found)
         running.works()
         part = DeadLetter.objects.get(dlq=bench.dlq, reason="waits_for_a_word")
-        assert park.release([part.pk], by="a person", reason="its group has ended").refused == {}
+        assert act_on_parked.release([part.pk], by="a person", reason="its group has ended").refused == {}
         bench.replay()
         eventually(lambda: "a part" in running.marks(), within=30)
         # What no worker knows, and what this one may not open, dies again: it is not lost, and known as the same.

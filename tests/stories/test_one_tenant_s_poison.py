@@ -19,7 +19,8 @@ from django.db.models import QuerySet
 from django_celery_beat.models import IntervalSchedule
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, lanes
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane
+from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import BRISK, Workbench

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from reprocessing.domain import arn, endpoint
-from reprocessing.domain.arn import Named
-from reprocessing.domain.endpoint import AllowList, Denied
+from reprocessing.domain.message import arn
+from reprocessing.domain.message.arn import Named
+from reprocessing.domain.safety import url_policy
+from reprocessing.domain.safety.url_policy import AllowList, Denied
 
 #: Characters of a destination's name.
 LONGEST_NAME: Final = 40
@@ -130,7 +131,7 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
     if secret not in keys:
         return Unusable("the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there")
     allowed = _allowed(url, inside)
-    asked = allowed if isinstance(allowed, Denied) else endpoint.read(url, allowed)
+    asked = allowed if isinstance(allowed, Denied) else url_policy.read(url, allowed)
     if isinstance(allowed, Denied) or isinstance(asked, Denied):
         return Unusable("what follows webhook+ is no URL such as https://hooks.example.com/redrive without credentials")
     if asked.scheme == "http" and isinstance(asked.host, str):
@@ -141,7 +142,7 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
 def _allowed(url: str, inside: AllowList) -> AllowList | Denied:
     """Allow the webhook's own host, because the environment names it, and the listed hosts and networks."""
     authority = re.sub(r"(?i)^https?://", "", url).partition("/")[0].partition("?")[0]
-    found = endpoint.allow_list([authority])
+    found = url_policy.allow_list([authority])
     if isinstance(found, Denied):
         return found
     return AllowList(found.names | inside.names, found.networks + inside.networks)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from reprocessing.domain.glyphs import visible
+from reprocessing.domain.message.safe_text import visible
 
 #: Most characters of a text fact; a longer one is cut.
 LONGEST_FACT: Final = 300

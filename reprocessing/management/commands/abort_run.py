@@ -7,11 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.management.command_line import command
-from reprocessing.management.draining import stop_of
-from reprocessing.management.operating import Operator, letters
-from reprocessing.models import Run, operations
-from reprocessing.models.operations import Moved
+from reprocessing.management.shared.drain_command import stop_of
+from reprocessing.management.shared.run_command import Operator, letters
+from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.run_transitions import Moved
 
 
 class Command(Operator):
@@ -36,7 +37,7 @@ class Command(Operator):
         super().refuse(run)
 
     def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
-        return operations.abort(run, by=options["by"], reason=options["reason"], stop_dlq=not options["keep_dlq"])
+        return run_transitions.abort(run, by=options["by"], reason=options["reason"], stop_dlq=not options["keep_dlq"])
 
     def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:
         plan = was.state == RunState.PLANNED

@@ -12,19 +12,22 @@ from django.core.validators import validate_slug
 
 from reprocessing import conf
 from reprocessing.domain.errors import SelectorIsUnclear
-from reprocessing.domain.identity import Selector, Source
-from reprocessing.management import finding_words, target_options
-from reprocessing.management.brake_options import add_brakes
+from reprocessing.domain.message.identity import Selector, Source
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, number, whole
-from reprocessing.management.rule_words import OFF
-from reprocessing.management.ruling import or_off
-from reprocessing.management.targeting import PACE, add_outcome, add_role, add_to, destination, said
-from reprocessing.models import DeadLetterQueue, captures, registration
+from reprocessing.management.options import target_kind_options
+from reprocessing.management.options.safety_options import add_brakes
+from reprocessing.management.options.target_policy_options import PACE, add_outcome, add_role, add_to, destination, said
+from reprocessing.management.output import findings_output
+from reprocessing.management.output.rule_output import OFF
+from reprocessing.management.shared.rule_command import or_off
+from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
-from reprocessing.models.registration import Registered
 from reprocessing.models.target import FORTNIGHT
-from reprocessing.pipeline import examine
-from reprocessing.pipeline.examine import Examination, Wanted
+from reprocessing.pipeline.dlqs import examine
+from reprocessing.pipeline.dlqs.examine import Examination, Wanted
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs.registration import Registered
 
 #: Options by the names of the fields they fill.
 _DLQ = (
@@ -51,7 +54,7 @@ class Command(Console):
         add_outcome(parser)
         add_to(parser)
         add_brakes(parser)
-        target_options.add_target(parser)
+        target_kind_options.add_target(parser)
         _add_schedule(parser)
         add_person(parser, reason="add_dlq")
         add_confirm(parser)
@@ -79,7 +82,7 @@ class Command(Console):
     def note_depth(self, found: Examination) -> None:
         """Remember what SQS has just said."""
         row = DeadLetterQueue.objects.get(name=found.proposal.name)
-        captures.note_depth(row.pk, visible=found.sight.depth.visible, in_flight=found.sight.depth.in_flight)
+        capture_lease.note_depth(row.pk, visible=found.sight.depth.visible, in_flight=found.sight.depth.in_flight)
 
 
 def asked(options: dict[str, Any]) -> Wanted:
@@ -91,7 +94,7 @@ def asked(options: dict[str, Any]) -> Wanted:
         to=destination(options["to"]) if options["to"] not in {None, OFF} else None,
         takes_back=options["to"] == OFF,
         dlq=said(options, _DLQ),
-        target=said(options, (*PACE, *target_options.FIELDS)),
+        target=said(options, (*PACE, *target_kind_options.FIELDS)),
     )
 
 
@@ -213,7 +216,7 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
         )
         yield f"  origin {seen.address.name} (redrive policy: {receives})"
     yield ""
-    yield from finding_words.lines(done.differences, found.findings, new=done.new)
+    yield from findings_output.lines(done.differences, found.findings, new=done.new)
 
 
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
@@ -239,5 +242,5 @@ def _in_json(found: Examination, done: Registered, *, acted: bool) -> dict[str, 
         "arn": found.sight.dlq.facts.arn,
         "depth": {"visible": found.sight.depth.visible, "in_flight": found.sight.depth.in_flight},
         "origins": list(found.sight.origins),
-        **finding_words.in_json(done.differences, found.findings),
+        **findings_output.in_json(done.differences, found.findings),
     }

@@ -6,11 +6,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management import rule_words, ruling
 from reprocessing.management.commands.add_dlq import name
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, number
-from reprocessing.models import RateClass, amendments
+from reprocessing.management.output import rule_output
+from reprocessing.management.shared import rule_command
+from reprocessing.models import RateClass
 from reprocessing.models.target import FASTEST, SLOWEST
+from reprocessing.store.routing import rule_changes
 
 
 class Command(Console):
@@ -24,32 +26,32 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", type=name, metavar="NAME", help="a name of your own: letters, digits, - _")
         parser.add_argument(
-            "--rate", type=ruling.or_off(number(SLOWEST, FASTEST)), metavar="R",
+            "--rate", type=rule_command.or_off(number(SLOWEST, FASTEST)), metavar="R",
             help='letters a second, by all workers together; default ("off"): its target\'s rate alone',
         )  # fmt: skip
         parser.add_argument(
-            "--burst", type=ruling.or_off(number(1, FASTEST)), metavar="N",
+            "--burst", type=rule_command.or_off(number(1, FASTEST)), metavar="N",
             help='letters at once; default ("off"): one second of rate',
         )  # fmt: skip
-        ruling.add_backoff(parser)
+        rule_command.add_backoff(parser)
         add_person(parser)
         add_confirm(parser)
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         fields = {one: options[one] for one in ("rate", "burst") if options[one] is not None}
-        fields = {one: None if value == rule_words.OFF else value for one, value in fields.items()}
-        fields |= ruling.said_of_backoff(options)
+        fields = {one: None if value == rule_output.OFF else value for one, value in fields.items()}
+        fields |= rule_command.said_of_backoff(options)
         new = not RateClass.objects.filter(name=options["name"]).exists()
-        found = amendments.differences_of_class(options["name"], fields)
+        found = rule_changes.differences_of_class(options["name"], fields)
         if options["confirm"]:
-            amendments.put_class(options["name"], fields, by=options["by"], reason=options["reason"])
+            rule_changes.put_class(options["name"], fields, by=options["by"], reason=options["reason"])
         if options["json"]:
             changed = [{"field": one.field, "before": one.before, "after": one.after} for one in found]
             told = {"rate_class": options["name"], "dry_run": not options["confirm"], "new": new}
             self.report({**told, "changes": changed})
             return
-        self.say("\n".join([f"{options['name']}:", *rule_words.changes(found)]))
+        self.say("\n".join([f"{options['name']}:", *rule_output.changes(found)]))
         self.say(_last_line(options["name"], new=new, changed=bool(found), acted=options["confirm"]))
 
 

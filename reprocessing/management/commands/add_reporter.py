@@ -8,7 +8,8 @@ from django.core.management.base import CommandParser
 
 from reprocessing.management.commands.add_dlq import name
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.models import Reporter, reporters
+from reprocessing.models import Reporter
+from reprocessing.store.outcomes import reporters
 
 
 class Command(Console):

@@ -6,12 +6,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.domain.routing import Action
-from reprocessing.management import rule_words, ruling
+from reprocessing.domain.routing.first_match import Action
 from reprocessing.management.commands.add_dlq import name
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, moment, number, whole
-from reprocessing.models import Rule, amendments, rules
+from reprocessing.management.output import rule_output
+from reprocessing.management.shared import rule_command
+from reprocessing.models import Rule
 from reprocessing.models.target import FORTNIGHT
+from reprocessing.store.routing import rule_changes, rules
 
 
 class Command(Console):
@@ -31,35 +33,35 @@ class Command(Console):
         parser.add_argument(
             "--from",
             dest="valid_from",
-            type=ruling.or_off(moment),
+            type=rule_command.or_off(moment),
             metavar="TIME",
             help='holds from then on; "off"',
         )
         parser.add_argument(
-            "--until", dest="valid_until", type=ruling.or_off(moment), metavar="TIME", help='until then; "off"'
+            "--until", dest="valid_until", type=rule_command.or_off(moment), metavar="TIME", help='until then; "off"'
         )
         parser.add_argument("--enable", action="store_true", help="it holds at once; see disable_rule")
-        ruling.add_days(parser)
+        rule_command.add_days(parser)
         add_person(parser)
         add_confirm(parser)
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         known = Rule.objects.filter(name=options["name"]).first()
-        fields = ruling.said_of_rule(options, known)
-        row = amendments.drafted(options["name"], fields)
-        found = amendments.differences(options["name"], fields)
+        fields = rule_command.said_of_rule(options, known)
+        row = rule_changes.drafted(options["name"], fields)
+        found = rule_changes.differences(options["name"], fields)
         told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"], "new": known is None}
-        lines = [f"{row.name}:", *rule_words.changes(found)]
+        lines = [f"{row.name}:", *rule_output.changes(found)]
         if options["confirm"]:
-            amendments.put(row.name, fields, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = ruling.followed()
+            rule_changes.put(row.name, fields, by=options["by"], reason=options["reason"])
+            told["asked_anew"] = rule_command.followed()
         else:
-            seen = ruling.look(
-                ruling.with_rule(row), days=options["days"], dlq=row.dlq_id, focus=rules.bound(row).rule.id
+            seen = rule_command.look(
+                rule_command.with_rule(row), days=options["days"], dlq=row.dlq_id, focus=rules.bound(row).rule.id
             )
-            told["preview"] = rule_words.in_json(seen, days=options["days"])
-            lines += ["", *rule_words.shares(seen, days=options["days"])]
+            told["preview"] = rule_output.in_json(seen, days=options["days"])
+            lines += ["", *rule_output.shares(seen, days=options["days"])]
         if options["json"]:
             changed = [{"field": one.field, "before": one.before, "after": one.after} for one in found]
             self.report({**told, "enabled": row.enabled, "changes": changed})
@@ -107,4 +109,4 @@ def _add_what(parser: CommandParser) -> None:
         "--to", metavar="TARGET", help='where letters go: a queue\'s URL or ARN, or a target that is known; "off"'
     )
     parser.add_argument("--rate-class", metavar="NAME", help='see add_rate_class; "off"')
-    ruling.add_backoff(parser)
+    rule_command.add_backoff(parser)

@@ -8,14 +8,14 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.management import finding_words
-from reprocessing.management.brake_options import add_brakes_of_targets
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.management.targeting import PACE, REACH, add_outcome, add_reach, said
-from reprocessing.models import targets
-from reprocessing.models.difference import Difference
-from reprocessing.pipeline import examine
-from reprocessing.pipeline.examine import TargetCase
+from reprocessing.management.options.safety_options import add_brakes_of_targets
+from reprocessing.management.options.target_policy_options import PACE, REACH, add_outcome, add_reach, said
+from reprocessing.management.output import findings_output
+from reprocessing.pipeline.dlqs import examine
+from reprocessing.pipeline.dlqs.examine import TargetCase
+from reprocessing.store.differences import Difference
+from reprocessing.store.targets import targets
 
 
 class Command(Console):
@@ -44,7 +44,7 @@ class Command(Console):
             changes = targets.put(found.arn, found.fields, by=options["by"], reason=options["reason"])
         if options["json"]:
             told = {"target": found.arn, "kind": found.kind.value, "new": found.row is None, "dry_run": not acted}
-            self.report({**told, "refused": found.is_refused, **finding_words.in_json(changes, found.findings)})
+            self.report({**told, "refused": found.is_refused, **findings_output.in_json(changes, found.findings)})
         else:
             self.say("\n".join(screen(found, changes)))
         if found.is_refused:
@@ -57,7 +57,7 @@ def screen(found: TargetCase, changes: list[Difference]) -> Iterable[str]:
     """The examination for people."""
     yield f"{found.arn}: {found.kind.label}"
     yield ""
-    yield from finding_words.lines(changes, found.findings, new=found.row is None)
+    yield from findings_output.lines(changes, found.findings, new=found.row is None)
 
 
 def _last_line(found: TargetCase, changes: list[Difference], *, acted: bool) -> str:

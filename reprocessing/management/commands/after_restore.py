@@ -8,14 +8,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.highwater import HighWater
-from reprocessing.management import restore_words
+from reprocessing.gateways.redis.tick_watermark import HighWater
 from reprocessing.management.console import LATER, Console, add_confirm, add_json, add_person, find, moment, when
-from reprocessing.management.drain_words import counted
-from reprocessing.management.draining import Telling
-from reprocessing.models import doubts, hold, lanes
+from reprocessing.management.output import restore_output
+from reprocessing.management.output.drain_output import counted
+from reprocessing.management.shared.drain_command import Telling
 from reprocessing.models.doubt import Word
-from reprocessing.pipeline import hand_over, reconcile, watch
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.maintenance import detect_restore, reconcile
+from reprocessing.store.maintenance import restore_doubts, restore_hold
+from reprocessing.store.ordering import lanes
 
 
 class Command(Console):
@@ -68,15 +70,15 @@ class Command(Console):
         since = options["since"]
         if since > lanes.clock():
             raise CommandError(f"Nothing was done: {when(since)} has not come yet. --since is the time of the backup.")
-        found, sent = hold.standing(), hold.sent_since(since)
+        found, sent = restore_hold.standing(), restore_hold.sent_since(since)
         if options["confirm"]:
             marks = HighWater.at(settings.REDIS_URL)
-            anew = options["again"] or watch.is_behind(marks)
-            found = watch.hold_as_told(marks, since, by=options["by"], reason=options["reason"], anew=anew)
+            anew = options["again"] or detect_restore.is_behind(marks)
+            found = detect_restore.hold_as_told(marks, since, by=options["by"], reason=options["reason"], anew=anew)
         if found and found.restored_to != since and not options["again"]:
-            raise CommandError(restore_words.stands(found, since))
+            raise CommandError(restore_output.stands(found, since))
         if options["json"]:
-            said = restore_words.in_json(found, [], []) | {"sent_since": sent, "letters": hold.unfinished()}
+            said = restore_output.in_json(found, [], []) | {"sent_since": sent, "letters": restore_hold.unfinished()}
             self.report({"dry_run": not options["confirm"], "new": bool(found and found.new), **said})
             return
         if sent:
@@ -86,10 +88,10 @@ class Command(Console):
             )
         if found is None:
             self.say(
-                f"NOT HELD: this was a dry run. {counted(hold.unfinished(), 'unfinished letter')}: held with --confirm."
+                f"NOT HELD: this was a dry run. {counted(restore_hold.unfinished(), 'unfinished letter')}: held with --confirm."
             )
             return
-        self.say(restore_words.held(found))
+        self.say(restore_output.held(found))
         if options["again"] and not options["confirm"]:
             self.say("This was a dry run: with --confirm it is held anew, and what was said is forgotten.")
             return
@@ -97,25 +99,25 @@ class Command(Console):
 
     def tell(self, options: dict[str, Any]) -> None:
         """What can be known."""
-        found = hold.standing()
+        found = restore_hold.standing()
         if found is not None:
-            hold.doubt_arrived()
-        counts, undrained = (doubts.tally(), hold.undrained()) if found else ([], [])
+            restore_hold.doubt_arrived()
+        counts, undrained = (restore_doubts.tally(), restore_hold.undrained()) if found else ([], [])
         if options["json"]:
-            told = restore_words.in_json(found, counts, undrained) | {"letters": LATER}
-            letters = ([restore_words.letter_in_json(one) for one in group] for group in reconcile.letters())
+            told = restore_output.in_json(found, counts, undrained) | {"letters": LATER}
+            letters = ([restore_output.letter_in_json(one) for one in group] for group in reconcile.letters())
             self.report_at_length(told, chain([[]], letters))
         elif found is None:
             self.say("Nothing is held after a restore.")
         else:
-            self.say("\n".join(restore_words.report(found, counts, undrained)))
+            self.say("\n".join(restore_output.report(found, counts, undrained)))
 
     def resolve(self, options: dict[str, Any]) -> None:
         """A person's word for each class that is named."""
         words = {kind: Word(options[kind]) for kind in reconcile.MAY_BE if options[kind]}
         if not words:
             raise CommandError("Nothing was done: say what is meant, --finished, --unfinished or --unknown.")
-        if hold.standing() is None:
+        if restore_hold.standing() is None:
             raise CommandError("Nothing is held after a restore, so nothing is to be decided.")
         dlq = find(options["name"]) if options["name"] else None
         done = 0
@@ -125,9 +127,9 @@ class Command(Console):
                 words, dlq=dlq.pk if dlq else None, by=options["by"], reason=options["reason"],
                 heard=lambda n: telling.seldom(lambda: f"{n:,} letters are decided"),
             )  # fmt: skip
-        left = doubts.tally()
+        left = restore_doubts.tally()
         if options["json"]:
-            said = restore_words.in_json(hold.standing(), left, [])
+            said = restore_output.in_json(restore_hold.standing(), left, [])
             self.report({"dry_run": not options["confirm"], "decided": done} | said)
             return
         meant = sum(one.n for one in left if (dlq is None or one.dlq == dlq.name) and one.kind in words)
@@ -136,23 +138,25 @@ class Command(Console):
             return
         undecided = sum(one.n for one in left)
         self.say(f"{done:,} letters are decided, {undecided:,} are not.")
-        if not undecided and (found := hold.standing()):
-            self.say(restore_words.release(found, hold.undrained()))
+        if not undecided and (found := restore_hold.standing()):
+            self.say(restore_output.release(found, restore_hold.undrained()))
 
     def release(self, options: dict[str, Any]) -> None:
         """Let everything go on."""
-        found = hold.standing()
+        found = restore_hold.standing()
         if options["confirm"]:
-            hand_over.look_first(None)
-            found = hold.end(by=options["by"], reason=options["reason"], early=options["early"])
+            native_redrive.look_first(None)
+            found = restore_hold.end(by=options["by"], reason=options["reason"], early=options["early"])
         elif found:
-            hold.refuse_release(early=options["early"])
+            restore_hold.refuse_release(early=options["early"])
         if options["json"]:
             released = bool(options["confirm"] and found)
-            self.report({"dry_run": not options["confirm"], "released": released, "undecided": hold.undecided()})
+            self.report(
+                {"dry_run": not options["confirm"], "released": released, "undecided": restore_hold.undecided()}
+            )
         elif found is None:
             self.say("Nothing is held after a restore, so there is nothing to release.")
         elif options["confirm"]:
             self.say("Everything goes on. Where stop_redrive stopped anything too, that stop holds.")
         else:
-            self.say(f"{restore_words.held(found)}\nThis was a dry run: with --confirm everything goes on.")
+            self.say(f"{restore_output.held(found)}\nThis was a dry run: with --confirm everything goes on.")

@@ -11,9 +11,9 @@ from django.db.models import Q
 
 from reprocessing import conf
 from reprocessing.conf import Conf
-from reprocessing.domain import endpoint
-from reprocessing.domain.endpoint import Denied
-from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.domain.safety import url_policy
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.domain.safety.url_policy import Denied
 from reprocessing.management.console import (
     Console,
     add_confirm,
@@ -25,11 +25,13 @@ from reprocessing.management.console import (
     whole,
     words,
 )
-from reprocessing.models import DeadLetterQueue, Target, checks, lanes
-from reprocessing.models.checks import Check, Question, Told
+from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.health import CheckKind
 from reprocessing.models.target import FORTNIGHT, QUEUES
-from reprocessing.pipeline import check
+from reprocessing.pipeline.safety import run_health_checks
+from reprocessing.store.ordering import lanes
+from reprocessing.store.safety import health_checks
+from reprocessing.store.safety.health_checks import Check, Question, Told
 
 _OF_QUEUES = (CheckKind.DEPTH, CheckKind.AGE)
 _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
@@ -80,8 +82,8 @@ class Command(Console):
         dlq = find(options["name"])
         targets = chosen(dlq, options["target"])
         change = changed(targets, options, view)
-        check.targets(conf=view, only=[one.pk for one in targets])
-        found = checks.told([one.pk for one in targets])
+        run_health_checks.targets(conf=view, only=[one.pk for one in targets])
+        found = health_checks.told([one.pk for one in targets])
         if options["json"]:
             self.report(_in_json(dlq, targets, found, change))
         else:
@@ -125,7 +127,7 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
         raise CommandError(f"{targets[0]} is no queue, so it holds no messages. Say --http URL, or --alarm NAME.")
     if not options["confirm"]:
         return Change(trial=trial(targets[0], question, view))
-    return Change(added=checks.add(targets[0].pk, question, by=options["by"], reason=options["reason"]))
+    return Change(added=health_checks.add(targets[0].pk, question, by=options["by"], reason=options["reason"]))
 
 
 def asked(options: dict[str, Any], view: Conf) -> Question | None:
@@ -156,7 +158,7 @@ def trial(target: Target, question: Question, view: Conf) -> Finding:
         expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
         began=lanes.clock(),
     )  # fmt: skip
-    ((_, found),) = check.look([one], conf=view)
+    ((_, found),) = run_health_checks.look([one], conf=view)
     return found
 
 
@@ -251,7 +253,7 @@ def _finding_in_json(found: Finding) -> dict[str, str]:
 
 
 def _url(url: str, status: int | None, view: Conf) -> Question:
-    read = endpoint.read(url, view.outbound_hosts)
+    read = url_policy.read(url, view.outbound_hosts)
     if isinstance(read, Denied):
         raise CommandError(f"Nothing was changed: {url[:100]!a} may not be asked: {read.why}. {read.cure}".rstrip())
     if status is not None and 300 <= status < 400:  # noqa: PLR2004  redirects
@@ -261,10 +263,10 @@ def _url(url: str, status: int | None, view: Conf) -> Question:
 
 def _removed(targets: Sequence[Target], options: dict[str, Any]) -> Change:
     ids = [one.pk for one in targets]
-    if options["remove"] not in {one.check_id for one in checks.told(ids)}:
+    if options["remove"] not in {one.check_id for one in health_checks.told(ids)}:
         raise CommandError(f"Nothing was changed: these targets have no check {options['remove']}. Without --remove "
                            "all of them are listed, with their ids.")  # fmt: skip
     if not options["confirm"]:
         return Change(would_remove=options["remove"])
-    checks.remove(options["remove"], ids, by=options["by"], reason=options["reason"])
+    health_checks.remove(options["remove"], ids, by=options["by"], reason=options["reason"])
     return Change(removed=options["remove"])

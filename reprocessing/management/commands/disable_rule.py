@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.management.drain_words import counted
-from reprocessing.management.parking import GROUP
-from reprocessing.management.switching import SwitchCommand
+from reprocessing.management.output.drain_output import counted
+from reprocessing.management.shared.parking_command import GROUP
+from reprocessing.management.shared.rule_switch_command import SwitchCommand
 from reprocessing.models import DeadLetter, Rule
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
 
 
 class Command(SwitchCommand):
@@ -42,7 +42,7 @@ class Command(SwitchCommand):
         ids = list(parked.values_list("pk", flat=True))
         for first in range(0, len(ids), GROUP):
             some = ids[first : first + GROUP]
-            reviewed = park.release(some, by=options["by"], reason=options["reason"])
+            reviewed = act_on_parked.release(some, by=options["by"], reason=options["reason"])
             done, refused = done + len(reviewed.done), refused + len(reviewed.refused)
         left = f" Left parked: {counted(refused, 'letter')}." if refused else ""
         return {"quarantined": refused, "released": done}, [f"Put back: {counted(done, 'letter')}.{left}"]

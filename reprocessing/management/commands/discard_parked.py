@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reprocessing.management.parking import ParkingCommand
-from reprocessing.pipeline import park
+from reprocessing.management.shared.parking_command import ParkingCommand
+from reprocessing.pipeline.parking_lot import act_on_parked
 
 
 class Command(ParkingCommand):
@@ -11,4 +11,4 @@ class Command(ParkingCommand):
 
     help = "Gives up parked letters: they are never sent. Letters with the same idempotency key are parked later on."
     deed = "discarded"
-    act = staticmethod(park.discard)
+    act = staticmethod(act_on_parked.discard)

@@ -12,26 +12,21 @@ from django.core.validators import validate_slug
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.selection import ALL, Selection
-from reprocessing.management import drain_words
+from reprocessing.domain.runs.selection import ALL, Selection
 from reprocessing.management.command_line import command
 from reprocessing.management.console import add_confirm, add_json, add_name, find, when, whoever_is_here, words
-from reprocessing.management.draining import (
-    Drainer,
-    Interruption,
-    Telling,
-    hands,
-    refuse,
-    refuse_moves,
-)
-from reprocessing.management.selecting import add_selection, selected
-from reprocessing.models import DeadLetterQueue, Run, latecomers, plans, progress, standing
+from reprocessing.management.options.selection_options import add_selection, selected
+from reprocessing.management.output import drain_output
+from reprocessing.management.shared.drain_command import Drainer, Interruption, Telling, hands, refuse, refuse_moves
+from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dead_letter_queue import Mode
-from reprocessing.models.plans import UNNAMED, Asked
 from reprocessing.models.run import RunState
-from reprocessing.pipeline import drain, foresee
-from reprocessing.pipeline.capture import Captured
-from reprocessing.pipeline.foresee import Outlook
+from reprocessing.pipeline.capture.capture import Captured
+from reprocessing.pipeline.runs import drain, forecast_plan
+from reprocessing.pipeline.runs.forecast_plan import Outlook
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.runs import late_arrivals, plans, progress
+from reprocessing.store.runs.plans import UNNAMED, Asked
 
 #: Seconds after which a capture that never runs dry is begun anew.
 _CAPTURE = 3_600.0
@@ -93,18 +88,18 @@ class Command(Drainer):
         """A run that was planned or begun before: go on with it, capture nothing for it."""
         planned = run.state == RunState.PLANNED
         outlook = look_ahead(run, by_beat=options["enqueue"]) if planned else None
-        refused = drain_words.too_slow(outlook) if outlook and outlook.late else ""
+        refused = drain_output.too_slow(outlook) if outlook and outlook.late else ""
         if outlook and not options["json"]:
-            self.say("\n".join(drain_words.plan(outlook, 0)))
-            if since := latecomers.since(run.pk):
-                self.say(f"  since then      {drain_words.counted(since, 'letter')} arrived, which are not part of it")
+            self.say("\n".join(drain_output.plan(outlook, 0)))
+            if since := late_arrivals.since(run.pk):
+                self.say(f"  since then      {drain_output.counted(since, 'letter')} arrived, which are not part of it")
         if refused:
             raise CommandError(refused)
         if options["confirm"]:
             self.act(drain.again(run, by=options["by"]), options, interruption)
             return
         if outlook and options["json"]:
-            self.report(drain_words.plan_in_json(outlook, 0, refused) | {"arrived": latecomers.since(run.pk)})
+            self.report(drain_output.plan_in_json(outlook, 0, refused) | {"arrived": late_arrivals.since(run.pk)})
         elif not outlook:
             self.tell(run, options, progress.tally(run.pk), dry_run=True)
         if not options["json"]:
@@ -119,16 +114,16 @@ class Command(Drainer):
         )  # fmt: skip
         run = drain.prepare(dlq, asked)
         outlook = look_ahead(run, by_beat=options["enqueue"])
-        refused = drain_words.too_slow(outlook) if outlook.late else ""
+        refused = drain_output.too_slow(outlook) if outlook.late else ""
         if not options["json"]:
-            self.say("\n".join(drain_words.plan(outlook, new)))
+            self.say("\n".join(drain_output.plan(outlook, new)))
         if options["confirm"] and not refused and not interruption():
             self.act(drain.again(run, by=options["by"]), options, interruption)
             return
         if refused or interruption() or outlook.nothing:
             plans.forget(run.pk)
         if options["json"]:
-            self.report(drain_words.plan_in_json(outlook, new, refused))
+            self.report(drain_output.plan_in_json(outlook, new, refused))
         if interruption():
             raise CommandError(
                 "Interrupted: nothing was sent. What was captured is kept; run this again to go on.",
@@ -154,7 +149,7 @@ class Command(Drainer):
             QueueIsOutOfReach: receiving failed.
         """
         telling, new, told = Telling(self.stderr), 0, False
-        telling.line(drain_words.hiding(dlq))
+        telling.line(drain_output.hiding(dlq))
         while True:
             found = drain.collect(
                 dlq,
@@ -180,7 +175,7 @@ class Command(Drainer):
         if options["enqueue"]:
             self.leave(run, options)
         else:
-            self.work(run, options, interruption, along=foresee.others(run.dlq, run))
+            self.work(run, options, interruption, along=forecast_plan.others(run.dlq, run))
 
 
 def heard(telling: Telling, now: Captured) -> None:
@@ -191,7 +186,7 @@ def heard(telling: Telling, now: Captured) -> None:
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:
     """Another capture has the dlq, or one ended uncleanly: what it received comes to sight again, and when."""
-    watch = standing.watches(dlq.pk)[0]
+    watch = dlq_status.watches(dlq.pk)[0]
     until = watch.unclean_until or watch.captured_until  # who has it may live on; if it dies, its copies stay hidden
     said = f", at the latest at {when(until)}" if until else ""
     return f"Another capture of {dlq.name} has, or had, part of its messages: waiting for them{said}."
@@ -214,7 +209,7 @@ def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
 def look_ahead(run: Run, *, by_beat: bool) -> Outlook:
     """What a plan has before it, which workers and beat or this process would replay."""
     view = conf.current()
-    return foresee.plan(run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices)
+    return forecast_plan.plan(run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices)
 
 
 def acting(run: Run, options: dict[str, Any]) -> str:

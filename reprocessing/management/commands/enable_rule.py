@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reprocessing.management.switching import SwitchCommand
+from reprocessing.management.shared.rule_switch_command import SwitchCommand
 from reprocessing.models import Rule
 
 

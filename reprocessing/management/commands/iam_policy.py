@@ -11,16 +11,17 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain.arn import Arn, Named, read
+from reprocessing.domain.aws.iam_policy import ALL, Purpose, Use, key_of, policies, trust
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.message.arn import Arn, Named, read
 from reprocessing.domain.notifications.destination import SnsTopic
-from reprocessing.domain.rights import ALL, Purpose, Use, key_of, policies, trust
+from reprocessing.gateways.sqs import QueueAddress, describe, locate
 from reprocessing.management.console import Console, add_json, find
-from reprocessing.management.targeting import role
-from reprocessing.models import DeadLetterQueue, holdings
+from reprocessing.management.options.target_policy_options import role
+from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.target import QUEUES
-from reprocessing.sqs import QueueAddress, describe, locate
+from reprocessing.store.dlqs import aws_resources
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _LONGEST: Final = 6_144  #: characters without white space; AWS: IAM quotas, managed policy
@@ -122,9 +123,9 @@ class Holder:
     def _configured(self) -> Iterator[Use]:
         if not self._dlqs:
             return
-        yield from holdings.uses(self._dlqs)
+        yield from aws_resources.uses(self._dlqs)
         self._urls |= {one.arn: one.url for one in self._dlqs}
-        self._urls |= {one.arn: one.url for one in holdings.targets_of(self._dlqs) if one.kind in QUEUES}
+        self._urls |= {one.arn: one.url for one in aws_resources.targets_of(self._dlqs) if one.kind in QUEUES}
 
     def _topics(self) -> Iterator[Use]:
         """SNS topics that notifications are sent to."""
@@ -134,9 +135,9 @@ class Holder:
 
     def _as_if(self) -> Iterator[Use]:
         for arn in self._options["dlq"]:
-            yield from holdings.of_dlq(arn.text)
+            yield from aws_resources.of_dlq(arn.text)
         for arn in self._options["origin"]:
-            yield from holdings.of_queue(arn.text)
+            yield from aws_resources.of_queue(arn.text)
 
     def _parking(self) -> Iterator[Use]:
         for url in sorted({one.parking_url for one in self._dlqs} - {""}):

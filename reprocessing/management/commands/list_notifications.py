@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from reprocessing import conf
 from reprocessing.management.console import Console, add_json, when
-from reprocessing.management.notification_words import as_json, told, unheard, without_url
+from reprocessing.management.output.notification_output import as_json, told, unheard, without_url
 from reprocessing.models import NotificationRoute
 from reprocessing.store.notifications import routes
 

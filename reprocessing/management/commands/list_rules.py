@@ -8,9 +8,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.management.console import Console, add_json, when
-from reprocessing.management.drain_words import counted
-from reprocessing.models import RateClass, Rule, rules
-from reprocessing.models.amendments import FIELDS, plain
+from reprocessing.management.output.drain_output import counted
+from reprocessing.models import RateClass, Rule
+from reprocessing.store.routing import rules
+from reprocessing.store.routing.rule_changes import FIELDS, plain
 
 
 class Command(Console):

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.management.console import Console, add_confirm, add_json
-from reprocessing.models import roles
-from reprocessing.models.roles import Difference
+from reprocessing.store.maintenance import roles
+from reprocessing.store.maintenance.roles import Difference
 
 
 class Command(Console):

@@ -7,17 +7,18 @@ from typing import Any, assert_never
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain import cost
-from reprocessing.domain.arn import Named, read
-from reprocessing.management import native_words
+from reprocessing.domain.aws import pricing
+from reprocessing.domain.message.arn import Named, read
+from reprocessing.gateways.sqs import FASTEST, Begun, QueueAddress, depth
+from reprocessing.gateways.sqs.queue_attributes import is_missing
 from reprocessing.management.command_line import command
 from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find, when, whole
-from reprocessing.models import DeadLetterQueue, handover, native
-from reprocessing.models.handover import Standing
-from reprocessing.pipeline import hand_over
-from reprocessing.pipeline.hand_over import Cancelling, Open, Over, Refusal
-from reprocessing.sqs import FASTEST, Begun, QueueAddress, depth
-from reprocessing.sqs.facts import is_missing
+from reprocessing.management.output import native_redrive_output
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws.native_redrive import Cancelling, Open, Over, Refusal
+from reprocessing.store.aws import aws_redrives, native_redrive_lock
+from reprocessing.store.aws.native_redrive_lock import Standing
 
 Told = dict[str, Any]
 
@@ -63,17 +64,19 @@ class Command(Console):
         """Say what would be lost; with --confirm have AWS begin."""
         to, per_second = options["to"], options["per_second"]
         refuse_destination(dlq, to)
-        hand_over.look(dlq)  # of what has ended meanwhile, nobody need be told first
-        found, seen = handover.standing(dlq.pk), depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
+        native_redrive.look(dlq)  # of what has ended meanwhile, nobody need be told first
+        found, seen = native_redrive_lock.standing(dlq.pk), depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         refuse(dlq, found)
         if not options["json"]:
-            price = cost.in_words(cost.native(seen.visible, each=conf.current().prices.of(fifo=dlq.fifo)))
-            self.say("\n".join(native_words.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
+            price = pricing.in_words(pricing.native(seen.visible, each=conf.current().prices.of(fifo=dlq.fifo)))
+            self.say("\n".join(native_redrive_output.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
         told: Told = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
         if options["confirm"]:
             self.begin(dlq, options)
         if options["json"]:
-            self.report(told | {"per_second": per_second, "captured": found.captured, "lost": native_words.LOST})
+            self.report(
+                told | {"per_second": per_second, "captured": found.captured, "lost": native_redrive_output.LOST}
+            )
         elif not options["confirm"]:
             self.say("NOT STARTED: this was a dry run. AWS is asked with --confirm.")
 
@@ -84,7 +87,7 @@ class Command(Console):
             CommandError: it did not begin, or is not known to have.
         """
         to, per_second = options["to"], options["per_second"]
-        done = hand_over.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
+        done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
         match done:
             case Standing():
                 refuse(dlq, done)
@@ -108,7 +111,7 @@ class Command(Console):
             if not options["json"]:
                 self.say("NOT CANCELLED: this was a dry run. AWS is told to stop with --confirm.")
             return
-        said = cancelled(hand_over.cancel(dlq, by=options["by"], reason=options["reason"]))
+        said = cancelled(native_redrive.cancel(dlq, by=options["by"], reason=options["reason"]))
         if options["json"]:
             self.report({"dlq": dlq.name, "dry_run": False, "said": said})
         else:
@@ -116,17 +119,19 @@ class Command(Console):
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
         """What AWS says, and whose the dlq is by now."""
-        listed = hand_over.look(dlq)
-        own = native.of(dlq.pk)
+        listed = native_redrive.look(dlq)
+        own = aws_redrives.of(dlq.pk)
         if options["json"]:
             said = own and {"since": own.at, "by": own.by, "reason": own.reason, "to": own.to or None}
-            self.report({"dlq": dlq.name, "native": said, "tasks": [native_words.in_json(one) for one in listed]})
+            self.report(
+                {"dlq": dlq.name, "native": said, "tasks": [native_redrive_output.in_json(one) for one in listed]}
+            )
             return
         if own:
             self.say(f'{dlq.name} is AWS\'s since {when(own.at)}, as {own.by} asked ("{own.reason}").')
         else:
             self.say(f"{dlq.name} is ours: AWS moves nothing out of it.")
-        self.say("\n".join(map(native_words.task, listed)) or "  AWS lists no redrive of it.")
+        self.say("\n".join(map(native_redrive_output.task, listed)) or "  AWS lists no redrive of it.")
 
 
 def cancelled(done: Cancelling | Over | Refusal | Open) -> str:
@@ -154,7 +159,7 @@ def refuse(dlq: DeadLetterQueue, found: Standing) -> None:
     Raises:
         CommandError: it says what, and how it ends.
     """
-    if said := list(native_words.obstacles(dlq, found)):
+    if said := list(native_redrive_output.obstacles(dlq, found)):
         raise CommandError("\n".join([f"AWS cannot have {dlq.name} now. Nothing was done:", *(f"- {x}" for x in said)]))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from reprocessing.management.operating import Operator, letters
-from reprocessing.models import Run, operations
-from reprocessing.models.operations import Moved
+from reprocessing.management.shared.run_command import Operator, letters
+from reprocessing.models import Run
 from reprocessing.models.run import RunState
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.run_transitions import Moved
 
 
 class Command(Operator):
@@ -18,7 +19,7 @@ class Command(Operator):
     out_of = (RunState.RUNNING,)
 
     def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
-        return operations.pause(run.pk, by=options["by"], reason=options["reason"])
+        return run_transitions.pause(run.pk, by=options["by"], reason=options["reason"])
 
     def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:
         if not options["confirm"]:

@@ -8,15 +8,16 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.domain.arn import name_of
-from reprocessing.domain.lane import Place
-from reprocessing.domain.task_message import TaskMessage
-from reprocessing.domain.verdict import Park
+from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.ordering.placement import Place
+from reprocessing.domain.replay.verdicts import Park
+from reprocessing.domain.sources.celery_task import TaskMessage
+from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.management.console import Console, add_confirm, add_json, add_name, find, when, whole
-from reprocessing.models import DeadLetterQueue, captures
-from reprocessing.pipeline import peek
-from reprocessing.pipeline.peek import Glimpse, Peeked
-from reprocessing.sqs import Depth, QueueAddress, depth
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.capture import peek
+from reprocessing.pipeline.capture.peek import Glimpse, Peeked
+from reprocessing.store.capture import capture_lease
 
 Told = dict[str, Any]
 #: Characters of a body that are shown.
@@ -42,7 +43,7 @@ class Command(Console):
     def answer(self, options: dict[str, Any]) -> None:
         dlq = find(options["name"])
         found = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
-        captures.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
+        capture_lease.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
         peeked = peek.messages(dlq, limit=options["limit"]) if options["confirm"] else None
         if options["json"]:
             self.report(_in_json(dlq, found, peeked, bodies=options["bodies"]))

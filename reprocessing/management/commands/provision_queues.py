@@ -12,18 +12,18 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain import arn as arns
-from reprocessing.domain.blueprint import FIFO, MOST_RECEIVES, Wanted, family, own, said
-from reprocessing.domain.template import cloudformation, terraform
-from reprocessing.management import provision_words as words
+from reprocessing.domain.aws.queue_spec import FIFO, MOST_RECEIVES, Wanted, family, own, said
+from reprocessing.domain.aws.queue_templates import cloudformation, terraform
+from reprocessing.domain.message import arn as arns
+from reprocessing.gateways.aws.clients import configured_region
+from reprocessing.gateways.sqs import QueueAddress
+from reprocessing.gateways.sqs.provisioning import Place
 from reprocessing.management.console import Console, add_confirm, add_json, whole
-from reprocessing.management.rule_words import OFF
-from reprocessing.management.targeting import add_role
-from reprocessing.pipeline import provision
-from reprocessing.pipeline.provision import Look
-from reprocessing.sqs import QueueAddress
-from reprocessing.sqs.clients import configured_region
-from reprocessing.sqs.provisioning import Place
+from reprocessing.management.options.target_policy_options import add_role
+from reprocessing.management.output import provision_output as words
+from reprocessing.management.output.rule_output import OFF
+from reprocessing.pipeline.aws import provision
+from reprocessing.pipeline.aws.provision import Look
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # AWS: CreateQueue, QueueName
 _LONGEST: Final = 80  # as above

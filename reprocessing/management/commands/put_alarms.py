@@ -9,12 +9,12 @@ from typing import Any, Final, assert_never
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
-from reprocessing.domain.alarm import Differs, Missing
-from reprocessing.domain.arn import Named, read
+from reprocessing.domain.aws.cloudwatch_alarm import Differs, Missing
+from reprocessing.domain.message.arn import Named, read
+from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.management.console import Console, add_confirm, add_json, find
-from reprocessing.pipeline import alarm
-from reprocessing.pipeline.alarm import Look
-from reprocessing.sqs.clients import configured_region
+from reprocessing.pipeline.aws import put_alarms
+from reprocessing.pipeline.aws.put_alarms import Look
 
 #: AWS: PutMetricAlarm, AlarmActions: at most five; topics, functions and these.
 _MOST: Final = 5
@@ -46,15 +46,15 @@ class Command(Console):
 
     def answer(self, options: dict[str, Any]) -> None:
         for its in {one.split(":")[3] for one in options["action"]}:
-            if (n := len(alarm.of_region(options["action"], its))) > _MOST:
+            if (n := len(put_alarms.of_region(options["action"], its))) > _MOST:
                 raise CommandError(f"An alarm tells {_MOST} at most, and {n} --action were said{_of(its)}.")
         for name in options["names"]:
             find(name)
         region, namespace, actions = configured_region(), conf.current().cloudwatch, tuple(options["action"])
         if not region:
             raise CommandError("No region is configured. Set AWS_DEFAULT_REGION.")
-        looks = alarm.look(region, namespace, names=options["names"], actions=actions)
-        if actions and (mute := alarm.mute(looks, actions)):
+        looks = put_alarms.look(region, namespace, names=options["names"], actions=actions)
+        if actions and (mute := put_alarms.mute(looks, actions)):
             raise CommandError(
                 f"Alarms are to be put{_of(', '.join(mute))}, and no --action is of there: CloudWatch takes none of "
                 f"another region. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
@@ -62,7 +62,7 @@ class Command(Console):
         if not options["json"]:
             self.tell(looks, namespace, options)
         done = []
-        for one in alarm.put(looks, actions) if options["confirm"] else ():
+        for one in put_alarms.put(looks, actions) if options["confirm"] else ():
             done.append(one.wanted.name)
             if not options["json"]:
                 self.say(f"  {one.wanted.name}: put")
@@ -77,7 +77,7 @@ class Command(Console):
             self.say(f"{one.wanted.name} ({one.region}): {_state(one)}")
             for each in one.differences:
                 self.say(f"  {_line(each)}")
-        for name in alarm.elsewhere(options["names"]):
+        for name in put_alarms.elsewhere(options["names"]):
             self.say(f"{name}: its queues are another account's: alarms on them are to be set there.")
         if not namespace:
             self.say(

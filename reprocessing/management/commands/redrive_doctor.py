@@ -9,10 +9,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
 
 from reprocessing import conf
-from reprocessing.management import doctor_words as words
 from reprocessing.management.console import Console, add_json, find
-from reprocessing.pipeline import diagnose
-from reprocessing.pipeline.diagnose import Look, Patient
+from reprocessing.management.output import doctor_output as words
+from reprocessing.pipeline.maintenance import doctor
+from reprocessing.pipeline.maintenance.doctor import Look, Patient
 from reprocessing.tasks import CONTROL, rates
 
 
@@ -34,7 +34,7 @@ class Command(Console):
             names=tuple(known(options["names"])), control=CONTROL, conf=conf.current(), rates=rates(), now=now
         )
         looks: list[Look] = []
-        for look in diagnose.everything(patient, lambda title: self.tell(title, options)):
+        for look in doctor.everything(patient, lambda title: self.tell(title, options)):
             looks.append(look)
             if not options["json"]:
                 self.say("\n".join(words.lines(look)))

@@ -14,31 +14,23 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
 from reprocessing import conf
-from reprocessing.domain.cost import Polling
-from reprocessing.domain.lane import read_sort_key
+from reprocessing.domain.aws.pricing import Polling
 from reprocessing.domain.lifecycle import FINISHED, LetterState
-from reprocessing.management import brake_words, rule_words, status_words
+from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.management.console import LATER, Console, add_json, find, number
-from reprocessing.models import (
-    Attempt,
-    DeadLetter,
-    DeadLetterQueue,
-    bearings,
-    charges,
-    checks,
-    expectation,
-    hearings,
-    rules,
-    schedule,
-    standing,
-    stops,
-    tallies,
-)
-from reprocessing.models import lanes as lanes_of
-from reprocessing.models.bearings import Bearing
-from reprocessing.models.expectation import Expectation
-from reprocessing.models.standing import Lanes, Oldest, Watch, Working
-from reprocessing.models.tallies import Kind
+from reprocessing.management.output import rule_output, safety_output, status_output
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue
+from reprocessing.store.dlqs import dlq_status, schedule
+from reprocessing.store.dlqs.dlq_status import Lanes, Oldest, Watch, Working
+from reprocessing.store.maintenance import counters
+from reprocessing.store.maintenance.counters import Kind
+from reprocessing.store.ordering import lanes as lanes_of
+from reprocessing.store.outcomes import delivery_status, pending_outcomes
+from reprocessing.store.outcomes.pending_outcomes import Expectation
+from reprocessing.store.routing import rules
+from reprocessing.store.runs import run_cost
+from reprocessing.store.safety import breaker_status, health_checks, stops
+from reprocessing.store.safety.breaker_status import Bearing
 
 Told = dict[str, Any]
 _PRESUMED = "presumed"
@@ -88,7 +80,7 @@ class Command(Console):
         found = status(key)
         if options["letters"] and key:
             found["dlqs"][0]["states"] = LATER
-            self.report_at_length(found, chain([{}], standing.states(key)))
+            self.report_at_length(found, chain([{}], dlq_status.states(key)))
         elif options["json"]:
             self.report(found)
         else:
@@ -97,7 +89,7 @@ class Command(Console):
     def show(self, found: Told, options: dict[str, Any]) -> None:
         """The same for people."""
         clear = _CLEAR if options["watch"] and self.stdout.isatty() else ""
-        self.say(clear + "\n".join(status_words.screen(found)))
+        self.say(clear + "\n".join(status_output.screen(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
         """The letters that go by this text: in several dlqs, there may be several."""
@@ -107,25 +99,25 @@ class Command(Console):
         if options["json"]:
             self.report({"letters": found})
         else:
-            self.say("\n".join(line for one in found for line in status_words.letter(one)))
+            self.say("\n".join(line for one in found for line in status_output.letter(one)))
 
 
 def status(key: int | None = None) -> Told:
     """Everything of one dlq, or of all."""
     now = lanes_of.clock()
     halt = stops.stopped(None)
-    letters, lanes, oldest = tallies.kinds(key), standing.lanes(key), standing.oldest(key)
-    lag, expiry = conf.current().count_lag.total_seconds(), standing.expiries(key)
-    evidence, runs = expectation.of_targets(key, count_lag=lag), standing.working(key)
-    known = hearings.counted(key)
-    brakes = bearings.bearings([one.target_id for one in evidence])
-    health = checks.told([one.target_id for one in evidence])
+    letters, lanes, oldest = counters.kinds(key), dlq_status.lanes(key), dlq_status.oldest(key)
+    lag, expiry = conf.current().count_lag.total_seconds(), dlq_status.expiries(key)
+    evidence, runs = pending_outcomes.of_targets(key, count_lag=lag), dlq_status.working(key)
+    known = delivery_status.counted(key)
+    brakes = breaker_status.bearings([one.target_id for one in evidence])
+    health = health_checks.told([one.target_id for one in evidence])
     return {
         "now": now,
         "stopped": halt and _stop(halt.since, halt.by, halt.reason),
         "held_after_restore": halt is not None and halt.restored,
         "polling": _polling() if key is None else None,
-        "rules": [rule_words.of_rule(one) for one in rules.standing(key)],
+        "rules": [rule_output.of_rule(one) for one in rules.standing(key)],
         "dlqs": [
             {
                 **_of_dlq(watch),
@@ -137,7 +129,7 @@ def status(key: int | None = None) -> Told:
                 "targets": [_of_target(one, brakes, health, now) for one in evidence if one.dlq_id == watch.id],
                 "runs": [_of_run(one) for one in runs if one.dlq_id == watch.id],
             }
-            for watch in standing.watches(key)
+            for watch in dlq_status.watches(key)
         ],
     }
 
@@ -161,7 +153,7 @@ def named(text: str, key: int | None) -> list[DeadLetter]:
 
 def of_letter(one: DeadLetter) -> Told:
     """What is known of a letter, and what consumers said of it, but for their messages."""
-    found = hearings.of(one)
+    found = delivery_status.of(one)
     return {
         "message_id": one.message_id,
         "redrive_id": str(one.public_id),
@@ -181,7 +173,7 @@ def of_letter(one: DeadLetter) -> Told:
                 "type": said.type,
                 "fingerprint": said.fingerprint,
             }
-            for said in hearings.reasons(one, most=20)
+            for said in delivery_status.reasons(one, most=20)
         ],
     }
 
@@ -240,14 +232,14 @@ def _waiting(found: list[Lanes]) -> list[Told]:
     """Why lanes wait, each reason once: how many, and when the first of them is due."""
     reasons: dict[str, Told] = {}
     for one in found:
-        why = standing.in_words(one)
+        why = dlq_status.in_words(one)
         told = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
         told["lanes"] += one.n
         told["due_at"] = min(filter(None, (told["due_at"], one.due_at)), default=None)
     return list(reasons.values())
 
 
-def _of_target(one: Expectation, brakes: list[Bearing], health: list[checks.Told], now: datetime) -> Told:
+def _of_target(one: Expectation, brakes: list[Bearing], health: list[health_checks.Told], now: datetime) -> Told:
     return {
         "origin": one.origin,
         "target": one.target,
@@ -260,14 +252,14 @@ def _of_target(one: Expectation, brakes: list[Bearing], health: list[checks.Told
         "window": one.window,
         "watched_by": one.watched_by,
         "unsettled": one.unsettled,
-        "waits_for": expectation.in_words(one) or None,
-        "breakers": [brake_words.told(brake, now) for brake in brakes if brake.target_id == one.target_id],
-        "checks": [brake_words.checked(check) for check in health if check.target_id == one.target_id],
+        "waits_for": pending_outcomes.in_words(one) or None,
+        "breakers": [safety_output.told(brake, now) for brake in brakes if brake.target_id == one.target_id],
+        "checks": [safety_output.checked(check) for check in health if check.target_id == one.target_id],
     }
 
 
 def _of_run(one: Working) -> Told:
-    asked = charges.of(one.id, conf.current().prices, most=charges.MOST)
+    asked = run_cost.of(one.id, conf.current().prices, most=run_cost.MOST)
     return {
         "name": one.name,
         "kind": one.kind,

@@ -10,10 +10,11 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
 from reprocessing.management.console import moment, when, words
-from reprocessing.management.parking import Decided, ParkingCommand
-from reprocessing.models import DeadLetterQueue, Run, Target, lanes
+from reprocessing.management.shared.parking_command import Decided, ParkingCommand
+from reprocessing.models import DeadLetterQueue, Run, Target
 from reprocessing.models.run import RunKind
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.ordering import lanes
 
 
 class Command(ParkingCommand):
@@ -24,7 +25,7 @@ class Command(ParkingCommand):
         "They go though later ones of their lane were delivered."
     )
     deed = "released"
-    act = staticmethod(park.release)
+    act = staticmethod(act_on_parked.release)
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.management.notification_words import as_json, told
+from reprocessing.management.output.notification_output import as_json, told
 from reprocessing.store.notifications import routes
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.gateways.sqs import QueueAddress, origins_of
 from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find
 from reprocessing.models import DeadLetterQueue, Origin
-from reprocessing.sqs import QueueAddress, origins_of
-from reprocessing.store.dlqs import origins
+from reprocessing.store.dlqs import source_queues
 
 
 class Command(Console):
@@ -31,11 +31,11 @@ class Command(Console):
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = find(options["name"])
-        origin = origins.find(dlq, options["origin"])
-        origins.refuse_needed(origin)
+        origin = source_queues.find(dlq, options["origin"])
+        source_queues.refuse_needed(origin)
         silence = refuse_what_sqs_names(dlq, origin)
         if options["confirm"]:
-            origins.remove(origin, by=options["by"], reason=options["reason"])
+            source_queues.remove(origin, by=options["by"], reason=options["reason"])
         if options["json"]:
             told = {"dlq": dlq.name, "origin": origin.arn, "dry_run": not options["confirm"], "sqs": silence or None}
             self.report(told)

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management import ruling
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.management.drain_words import counted
-from reprocessing.models import amendments
+from reprocessing.management.output.drain_output import counted
+from reprocessing.management.shared import rule_command
+from reprocessing.store.routing import rule_changes
 
 
 class Command(Console):
@@ -24,13 +24,13 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        row = ruling.find_rule(options["name"])
+        row = rule_command.find_rule(options["name"])
         key = row.pk
         told: dict[str, Any] = {"rule": row.name, "dry_run": not options["confirm"]}
         if options["confirm"]:
-            amendments.remove(key, by=options["by"], reason=options["reason"])
-            told["asked_anew"] = ruling.followed()
-            amendments.erase(key)
+            rule_changes.remove(key, by=options["by"], reason=options["reason"])
+            told["asked_anew"] = rule_command.followed()
+            rule_changes.erase(key)
         if options["json"]:
             self.report(told)
         elif options["confirm"]:

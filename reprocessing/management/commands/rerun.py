@@ -8,11 +8,12 @@ from django.core.management.base import CommandParser
 
 from reprocessing.management.command_line import command
 from reprocessing.management.console import add_confirm, add_json, whoever_is_here
-from reprocessing.management.draining import Drainer, Interruption, Telling, refuse, refuse_moves
-from reprocessing.management.operating import find_run
-from reprocessing.models import Run, progress
+from reprocessing.management.shared.drain_command import Drainer, Interruption, Telling, refuse, refuse_moves
+from reprocessing.management.shared.run_command import find_run
+from reprocessing.models import Run
 from reprocessing.models.run import RunState
-from reprocessing.pipeline import drain
+from reprocessing.pipeline.runs import drain
+from reprocessing.store.runs import progress
 
 
 class Command(Drainer):

@@ -9,11 +9,13 @@ from typing import Any, Literal
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
-from reprocessing.management import brake_words
 from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find, number, when
-from reprocessing.models import DeadLetterQueue, RateClass, Target, bearings, lanes, resets
-from reprocessing.models.bearings import Bearing
+from reprocessing.management.output import safety_output
+from reprocessing.models import DeadLetterQueue, RateClass, Target
 from reprocessing.models.target import FORTNIGHT
+from reprocessing.store.ordering import lanes
+from reprocessing.store.safety import breaker_resets, breaker_status
+from reprocessing.store.safety.breaker_status import Bearing
 
 
 class Command(Console):
@@ -45,12 +47,12 @@ class Command(Console):
         targets = meant(dlq, options["target"])
         which = _class(options["rate_class"])
         rate_class = which.pk if which else None
-        found = bearings.bearings([one.pk for one in targets], rate_class=rate_class)
+        found = breaker_status.bearings([one.pk for one in targets], rate_class=rate_class)
         if not found:
             raise CommandError(f"No letters of {which} have gone to a target of {dlq.name}: there is no such breaker.")
         if options["confirm"]:
             to: Literal["closed", "open"] = "open" if options["open"] else "closed"
-            found = resets.reset(
+            found = breaker_resets.reset(
                 [one.pk for one in targets], to=to, by=options["by"], reason=options["reason"],
                 seconds=options["seconds"], rate_class=rate_class,
             )  # fmt: skip
@@ -60,7 +62,7 @@ class Command(Console):
         """How they stand, and what was done or would be."""
         now = lanes.clock()
         sharing = others(dlq, {one.target_id for one in found})
-        breakers = [brake_words.told(one, now) for one in found]
+        breakers = [safety_output.told(one, now) for one in found]
         if options["json"]:
             self.report(
                 {
@@ -73,7 +75,7 @@ class Command(Console):
             )
             return
         for one in breakers:
-            self.say(f"{one['name']}: {brake_words.standing(one, now)}; {brake_words.allowed(one)}")
+            self.say(f"{one['name']}: {safety_output.standing(one, now)}; {safety_output.allowed(one)}")
         if sharing:
             self.say(f"Letters of {', '.join(sharing)} go there, too.")
         self.say(last_line(options, found, now))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.management.parking import Decided, ParkingCommand
-from reprocessing.pipeline import park
+from reprocessing.management.shared.parking_command import Decided, ParkingCommand
+from reprocessing.pipeline.parking_lot import act_on_parked
 
 
 class Command(ParkingCommand):
@@ -17,7 +17,7 @@ class Command(ParkingCommand):
         "history. Their idempotency keys are free again; letters that were parked as their twins stay parked."
     )
     deed = "restored"
-    act = staticmethod(park.restore)
+    act = staticmethod(act_on_parked.restore)
     state = LetterState.DISCARDED
 
     def after(self, decided: Decided) -> Iterable[str]:

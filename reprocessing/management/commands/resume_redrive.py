@@ -8,8 +8,10 @@ from django.core.management.base import CommandParser
 
 from reprocessing.management.commands.stop_redrive import add_which, in_words, naming, standing, which
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.models import DeadLetterQueue, native, stops
-from reprocessing.pipeline import hand_over
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.safety import stops
 
 
 class Command(Console):
@@ -33,7 +35,7 @@ class Command(Console):
             stops.refuse_while_held()
         was = stops.stopped(key)
         if options["confirm"]:
-            hand_over.look_first(key)
+            native_redrive.look_first(key)
             was = stops.resume(key, by=options["by"], reason=options["reason"])
         still = still_stopped(dlq)
         if options["json"]:
@@ -60,8 +62,8 @@ def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
         return [f"{name} is stopped by itself: {_resume(name)}" for name in names]
-    halt, moved = stops.stopped(None), native.of(dlq.pk)
-    aws_s = [native.in_words(moved)] if moved else []
+    halt, moved = stops.stopped(None), aws_redrives.of(dlq.pk)
+    aws_s = [aws_redrives.in_words(moved)] if moved else []
     if halt and halt.restored:
         return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report", *aws_s]
     return [f"Everything is stopped {in_words(halt)}: {_resume('--all')}", *aws_s] if halt else aws_s

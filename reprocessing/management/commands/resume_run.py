@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from reprocessing.management.command_line import command
-from reprocessing.management.draining import stop_of
-from reprocessing.management.operating import Operator, letters
-from reprocessing.models import Run, native, operations
-from reprocessing.models.operations import Moved
+from reprocessing.management.shared.drain_command import stop_of
+from reprocessing.management.shared.run_command import Operator, letters
+from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import hand_over
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.run_transitions import Moved
 
 
 class Command(Operator):
@@ -24,8 +26,8 @@ class Command(Operator):
     out_of = (RunState.PAUSED,)
 
     def act(self, run: Run, options: dict[str, Any]) -> Moved | None:
-        hand_over.look_first(run.dlq_id)
-        return operations.resume(run.pk, by=options["by"], reason=options["reason"])
+        native_redrive.look_first(run.dlq_id)
+        return run_transitions.resume(run.pk, by=options["by"], reason=options["reason"])
 
     def told(self, run: Run, was: Moved, options: dict[str, Any]) -> list[str]:
         said = [letters(run), f"It was paused by {was.by}: {was.why}"]
@@ -35,5 +37,5 @@ class Command(Operator):
         said.append(f"{run.name} is resumed{begins}. Workers replay it, where worker and beat run.")
         if run.kind != RunKind.STANDING:
             said.append(f"Here it goes on with: {command('rerun', run.name, '--confirm')}")
-        moved = native.of(run.dlq_id)
-        return [*said, *filter(None, [stop_of(run.dlq), native.in_words(moved) if moved else ""])]
+        moved = aws_redrives.of(run.dlq_id)
+        return [*said, *filter(None, [stop_of(run.dlq), aws_redrives.in_words(moved) if moved else ""])]

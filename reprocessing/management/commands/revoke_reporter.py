@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.models import reporters
+from reprocessing.store.outcomes import reporters
 
 
 class Command(Console):

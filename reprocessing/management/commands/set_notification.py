@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from reprocessing import conf
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.management.console import Console, add_confirm, add_json, add_person
-from reprocessing.management.notification_words import as_json, told, without_url
+from reprocessing.management.output.notification_output import as_json, told, without_url
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 

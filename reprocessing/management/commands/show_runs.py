@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 from django.db.models import F
 
 from reprocessing import conf
-from reprocessing.management import run_words
 from reprocessing.management.console import Console, add_json, find, whole
-from reprocessing.management.operating import find_run
-from reprocessing.management.run_words import Seen
+from reprocessing.management.output import run_output
+from reprocessing.management.output.run_output import Seen
+from reprocessing.management.shared.run_command import find_run
 from reprocessing.models import Run
 from reprocessing.models.run import RunState
 
@@ -43,9 +43,9 @@ class Command(Console):
         view = conf.current()
         seen = [Seen.look(one, count_lag=view.count_lag.total_seconds(), prices=view.prices) for one in chosen]
         if options["json"]:
-            self.report({"runs": [run_words.in_json(one) for one in seen]})
+            self.report({"runs": [run_output.in_json(one) for one in seen]})
         else:
             self.say(
-                "\n\n".join("\n".join(run_words.lines(one)) for one in seen)
+                "\n\n".join("\n".join(run_output.lines(one)) for one in seen)
                 or "There is no run. Plan one: manage.py drain_dlq NAME, a dry run."
             )

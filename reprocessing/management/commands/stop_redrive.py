@@ -7,7 +7,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.management.console import Console, add_confirm, add_json, add_person, find, when
-from reprocessing.models import DeadLetterQueue, native, stops
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.safety import stops
 
 
 class Command(Console):
@@ -36,7 +38,7 @@ class Command(Console):
             self.report({**naming(dlq), "dry_run": not options["confirm"], "stopped": stop is not None, **said})
         else:
             self.say(sentence(dlq, stop))
-            for one in native.under_way():
+            for one in aws_redrives.under_way():
                 if key in {None, one.dlq_id}:
                     self.say(aws_goes_on(DeadLetterQueue.objects.get(pk=one.dlq_id)))
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.domain.notifications.delivery import Failed
 from reprocessing.management.console import Console, add_json, number
-from reprocessing.management.notification_words import without_url
+from reprocessing.management.output.notification_output import without_url
 from reprocessing.pipeline import notifications
 from reprocessing.pipeline.notifications.deliver import SEND_SECONDS
 

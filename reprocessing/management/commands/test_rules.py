@@ -6,9 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management import rule_words, ruling
 from reprocessing.management.console import Console, add_json, find
-from reprocessing.models import rules
+from reprocessing.management.output import rule_output
+from reprocessing.management.shared import rule_command
+from reprocessing.store.routing import rules
 
 
 class Command(Console):
@@ -22,21 +23,21 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--rule", metavar="NAME", help="this rule alone")
         parser.add_argument("--dlq", metavar="NAME", help="the letters of this dlq alone")
-        ruling.add_days(parser)
+        rule_command.add_days(parser)
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = find(options["dlq"]).pk if options["dlq"] is not None else None
         days, focus = options["days"], None
         if options["rule"] is not None:
-            row = ruling.find_rule(options["rule"])
-            some, focus = ruling.with_rule(row), row.pk
+            row = rule_command.find_rule(options["rule"])
+            some, focus = rule_command.with_rule(row), row.pk
         else:
             some = list(rules.in_force().rules)
-        found = ruling.look(some, days=days, dlq=dlq, focus=focus)
+        found = rule_command.look(some, days=days, dlq=dlq, focus=focus)
         if options["json"]:
-            self.report(rule_words.in_json(found, days=days))
+            self.report(rule_output.in_json(found, days=days))
         else:
-            self.say("\n".join(rule_words.shares(found, days=days)))
+            self.say("\n".join(rule_output.shares(found, days=days)))
             if not some:
                 self.say("No rule holds: manage.py list_rules shows those there are.")

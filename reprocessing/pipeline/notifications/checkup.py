@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from reprocessing.domain.diagnosis import Grade
+from reprocessing.domain.maintenance.findings import Grade
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_finding
-from reprocessing.models import DeadLetterQueue, rows
-from reprocessing.pipeline import diagnose
-from reprocessing.pipeline.diagnose import Look, Patient
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.maintenance import doctor
+from reprocessing.pipeline.maintenance.doctor import Look, Patient
+from reprocessing.store import rows
 from reprocessing.store.notifications import doctor_rounds
 from reprocessing.store.notifications.outbox import announce, conclude
 
@@ -43,12 +44,12 @@ def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
 
 
 def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:
-    for look in diagnose.service(of):
+    for look in doctor.service(of):
         yield look, None
     turns = doctor_rounds.next_dlqs(DLQS)
     names = dict(DeadLetterQueue.objects.filter(pk__in=turns).values_list("pk", "name"))
     for dlq in turns:
-        for look in diagnose.dlqs_alone(replace(of, names=(names[dlq],))):
+        for look in doctor.dlqs_alone(replace(of, names=(names[dlq],))):
             yield look, dlq
 
 

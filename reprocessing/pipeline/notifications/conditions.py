@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from reprocessing.conf import Conf
-from reprocessing.domain.arn import name_of
+from reprocessing.domain.message.arn import name_of
 from reprocessing.domain.notifications import standstill
 from reprocessing.domain.notifications.dlq_growth import NOTES, growth
 from reprocessing.domain.notifications.event import Event, EventKind
@@ -15,14 +15,17 @@ from reprocessing.domain.notifications.expiry import seconds_left
 from reprocessing.domain.notifications.hysteresis import holds
 from reprocessing.domain.notifications.standstill import Standstill
 from reprocessing.domain.notifications.subjects import of_dlq, of_run
-from reprocessing.models import expectation, metrics, rows, standing
 from reprocessing.models.dead_letter_queue import Mode
-from reprocessing.models.standing import Watch
+from reprocessing.store import rows
+from reprocessing.store.aws import metrics
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.dlqs.dlq_status import Watch
 from reprocessing.store.notifications import dlq_notes, heartbeats, stalled_runs
 from reprocessing.store.notifications.open_incidents import left_open, open_incidents
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.notifications.parked_messages import ParkedMessages, parked_messages
 from reprocessing.store.notifications.stalled_runs import StalledRun, UnseenEmpty
+from reprocessing.store.outcomes import pending_outcomes
 
 Open = Collection[tuple[EventKind, str]]
 
@@ -50,7 +53,7 @@ def look(conf: Conf) -> None:
     """
     back_for = heartbeats.looked(gap=GAP)
     is_open = open_incidents(_POLLED)
-    watches = standing.watches(copies=False)
+    watches = dlq_status.watches(copies=False)
     uncaptured = _uncaptured(watches, conf)
     found = [
         *_parked(conf, is_open),
@@ -85,14 +88,14 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 
 def _uncaptured(watches: Collection[Watch], conf: Conf) -> dict[int, int]:
     """Return the uncaptured messages of each DLQ. A DLQ in mode automatic counts only while its captures fail."""
-    ours = standing.in_sight(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
+    ours = dlq_status.in_sight(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     return {watch.id: _left_out(watch, ours.get(watch.id, 0)) for watch in watches}
 
 
 def _left_out(watch: Watch, ours: int) -> int:
     if watch.mode == Mode.AUTOMATIC:
         return watch.depth_visible or 0 if watch.trouble else 0
-    return standing.uncaptured(watch, ours)
+    return dlq_status.uncaptured(watch, ours)
 
 
 def _expiring(conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int]) -> Iterator[Event]:
@@ -142,8 +145,8 @@ def _stalled(conf: Conf, back_for: float) -> Iterator[Event]:
 def _never_empty(conf: Conf) -> list[UnseenEmpty]:
     return [
         UnseenEmpty(target.dlq_id, target.target_id, target.unsettled, (target.now - since).total_seconds())
-        for target in expectation.of_targets(count_lag=conf.count_lag.total_seconds())
-        if (since := target.again_from or target.taken_at) and expectation.is_never_empty(target)
+        for target in pending_outcomes.of_targets(count_lag=conf.count_lag.total_seconds())
+        if (since := target.again_from or target.taken_at) and pending_outcomes.is_never_empty(target)
     ]
 
 

@@ -15,11 +15,11 @@ from reprocessing.conf import Conf
 from reprocessing.domain.notifications.delivery import Delivery, Failed, Sent
 from reprocessing.domain.notifications.destination import Destination
 from reprocessing.domain.notifications.text import compose, trial_text
-from reprocessing.models import lanes
 from reprocessing.pipeline.notifications.links import links
 from reprocessing.pipeline.notifications.send import Letterhead, send
 from reprocessing.store.notifications import filing, sending
 from reprocessing.store.notifications.sending import Claimed, Owed
+from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, assert_never
 
-from reprocessing.domain import signature
-from reprocessing.domain.answers import Answers
-from reprocessing.domain.carrier import Post
 from reprocessing.domain.errors import RedriveError
-from reprocessing.domain.notification import Publication
 from reprocessing.domain.notifications.delivery import Delivery, Failed, Sent
 from reprocessing.domain.notifications.destination import AppriseService, Destination, SignedWebhook, SnsTopic
 from reprocessing.domain.notifications.text import Section, Text
 from reprocessing.domain.notifications.webhook_body import webhook_body
-from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.notifiers import apprise_process
-from reprocessing.sqs import publishing
-from reprocessing.web.posts import Posts
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.sources.sns_notification import Publication
+from reprocessing.domain.targets import webhook_signature
+from reprocessing.domain.targets.async_sender import Post
+from reprocessing.domain.targets.http_responses import Answers
+from reprocessing.gateways.aws_services import sns_eventbridge_publish
+from reprocessing.gateways.http.post import Posts
+from reprocessing.gateways.notifiers import apprise_process
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def _publish(topic: SnsTopic, text: Text, *, within: float) -> Delivery:
     until = time.monotonic() + within
     subject = text.title.encode("ascii", "replace").decode()[:_LONGEST_SUBJECT]
     publication = Publication(attempt=0, message=text.body.encode(), subject=subject)
-    outcomes = publishing.publish(topic.arn, [publication], may_start=lambda: time.monotonic() < until)
+    outcomes = sns_eventbridge_publish.publish(topic.arn, [publication], may_start=lambda: time.monotonic() < until)
     match outcomes[0]:
         case Taken():
             return Sent()
@@ -84,7 +84,7 @@ def _post(
     webhook: SignedWebhook, text: Text, sections: Sequence[Section], head: Letterhead, seconds: float
 ) -> Delivery:
     body = webhook_body(text, sections, place=head.place, destination=head.name)
-    signed = signature.headers(webhook.key, message_id=head.message_id, now=head.now, body=body)
+    signed = webhook_signature.headers(webhook.key, message_id=head.message_id, now=head.now, body=body)
     headers = (("Content-Type", "application/json"), *signed)
     return _told(_asked(webhook, Post(0, webhook.url, body, headers, seconds, Answers())))
 

@@ -7,7 +7,7 @@ from functools import partial
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.heartbeat import Silence
 from reprocessing.domain.notifications.subjects import BEAT, of_workers
-from reprocessing.models import rows
+from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, LiteralString
 
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 #: Seconds for which an answer is valid. A worker asks again a little earlier, so that lanes do not wait.
 HOLDS: Final = 60

@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import RunSQL
 
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 _APP: Final = "reprocessing"
 #: What a migration of ours makes besides tables: the name behind one of these.

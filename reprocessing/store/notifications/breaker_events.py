@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_breaker
-from reprocessing.models import rows
+from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
 # The DLQ of a target that only one DLQ sends to: a route for that DLQ gets the events of this breaker.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.dlq_growth import DlqNote
-from reprocessing.models import metrics, rows
+from reprocessing.store import rows
+from reprocessing.store.aws import metrics
 
 # Reads only maintained counts, so the cost does not depend on the number of messages.
 _NOTE: Final[LiteralString] = """

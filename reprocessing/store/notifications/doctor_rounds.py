@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 _NEXT: Final[LiteralString] = """
 WITH last AS MATERIALIZED (

@@ -6,7 +6,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.limits import REMINDED_EVERY
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 #: Most incidents of one statement, and most statements of one call. The next call handles the rest.
 _AT_ONCE: Final = 1_000

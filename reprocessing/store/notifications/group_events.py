@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_group
-from reprocessing.models import rows
+from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce
 
 _NAMES: Final[LiteralString] = "SELECT id, name FROM redrive_dlq WHERE id = ANY(%(dlqs)b::bigint[])"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.heartbeat import Signs
-from reprocessing.models import rows
-from reprocessing.models.stalls import TICK
+from reprocessing.store import rows
+from reprocessing.store.ordering.stalled_lanes import TICK
 
 _SIGNS: Final[LiteralString] = """
 SELECT (SELECT sum(total_run_count)::bigint FROM django_celery_beat_periodictask WHERE task = %(tick)b) AS ticks,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.event import EventKind
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 _OPEN: Final[LiteralString] = """
 SELECT kind, subject FROM redrive_incident WHERE ended_at IS NULL AND kind = ANY(%(kinds)b::text[])

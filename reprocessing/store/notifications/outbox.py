@@ -12,7 +12,7 @@ from typing import Final, LiteralString
 from psycopg.types.json import Jsonb
 
 from reprocessing.domain.notifications.event import Event, EventKind
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. Incidents within them are sent as one text. An
 #: incident that ends earlier is not notified.

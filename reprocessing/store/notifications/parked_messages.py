@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 # Reads maintained counts, and the first entry of an index for each DLQ, however many messages are parked.
 _PARKED: Final[LiteralString] = """

@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_run
-from reprocessing.models import rows
+from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
 #: Conditions that end when a run is resumed, or ends.

@@ -11,7 +11,7 @@ from reprocessing.domain.notifications.delivery import Failed, Sent
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.limits import GIVEN_UP_AFTER, next_text_at, retry_at
 from reprocessing.domain.notifications.text import EXAMPLES, Section, Stage, Told
-from reprocessing.models import rows
+from reprocessing.store import rows
 
 #: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
 LEASE: Final = 60.0

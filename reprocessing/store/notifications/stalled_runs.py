@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from reprocessing.models import rows
-from reprocessing.models.bearings import NAME
-from reprocessing.models.brakes import BESIDE, OBSTACLE
-from reprocessing.models.lanes import ACTIVE_RUNS
+from reprocessing.store import rows
+from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.safety.breaker_status import NAME
+from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be well"
 #: Most lanes of a run that are read: those that have been due for longest.

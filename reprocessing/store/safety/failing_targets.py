@@ -8,10 +8,11 @@ from typing import Final, LiteralString, assert_never
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMessage, PauseRun, give_up
-from reprocessing.models import lanes, rows
-from reprocessing.models.bearings import NAME
-from reprocessing.models.sends import NEWEST_SENDS
-from reprocessing.models.settlement import Closing, Deletable, close, put_off
+from reprocessing.store import rows
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.settlement import Closing, Deletable, close, put_off
+from reprocessing.store.safety.breaker_status import NAME
+from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 from reprocessing.store.safety.spared_attempts import DEPTH
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
-from reprocessing.models import rows
+from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_stopped
 
 #: The name under which the service pauses a run.

@@ -6,10 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from reprocessing.domain import breaker, ramp
-from reprocessing.domain.ramp import Pace, Ramp
-from reprocessing.models import rows, sends
-from reprocessing.models.sends import Window
+from reprocessing.domain.safety import circuit_breaker, rate_ramp
+from reprocessing.domain.safety.rate_ramp import Pace, Ramp
+from reprocessing.store import rows
+from reprocessing.store.safety import breaker_window
+from reprocessing.store.safety.breaker_window import Window
 
 _DUE = """
 SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_ill, b.ramp_at,
@@ -37,7 +38,7 @@ UPDATE redrive_breaker
    AND extract(epoch FROM redrive_now() - ramp_at) >= greatest(%(idle)b::float8, 2 * ramp_every)
 """
 
-_IDLE_WHY = f"from its start: nothing had been settled for {ramp.IDLE / 60:g} minutes before"
+_IDLE_WHY = f"from its start: nothing had been settled for {rate_ramp.IDLE / 60:g} minutes before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,11 @@ def climb(ids: Collection[int]) -> int:
 
     One statement if no step is due. If nothing was settled for long before, the ramp begins anew.
     """
-    due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": ramp.IDLE})
+    due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE})
     if not due:
         return 0
-    sizes = [breaker.WINDOW] * len(due)
-    seen = sends.windows([row.id for row in due], [row.epoch for row in due], sizes, settled=True)
+    sizes = [circuit_breaker.WINDOW] * len(due)
+    seen = breaker_window.windows([row.id for row in due], [row.epoch for row in due], sizes, settled=True)
     steps = [(row, pace) for row in due if (pace := _pace(row, seen[row.id]))]
     if not steps:
         return 0
@@ -78,10 +79,10 @@ def climb(ids: Collection[int]) -> int:
 def _pace(row: _Due, seen: Window) -> Pace | None:
     now = Ramp(start=row.ramp_from, share=row.ramp, ill=row.ramp_ill)
     if row.idle:
-        return ramp.anew(now, _IDLE_WHY)
+        return rate_ramp.anew(now, _IDLE_WHY)
     if seen.settled_at is None or seen.settled_at <= row.ramp_at:
         return None
-    return ramp.step(now, seen.sends)
+    return rate_ramp.step(now, seen.sends)
 
 
 def after_rest(ids: Collection[int] | None = None) -> int:
@@ -89,5 +90,5 @@ def after_rest(ids: Collection[int] | None = None) -> int:
 
     Call it before letters are sent: one statement, which usually finds nothing.
     """
-    values = {"ids": None if ids is None else sorted(set(ids)), "idle": ramp.IDLE, "why": _IDLE_WHY}
+    values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, LiteralString
 
 from reprocessing.domain.safety.redrive_loop import DIFFERENT, ROUNDS, SAMPLE, WITHIN, NewestMessages, redrive_loop
-from reprocessing.models import rows
+from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_loop
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 

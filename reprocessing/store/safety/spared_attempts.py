@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final, LiteralString
 
-from reprocessing.models import rows
-from reprocessing.models.sends import NEWEST_SENDS
+from reprocessing.store import rows
+from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 
-#: How many of the newest attempts of a circuit breaker are searched, as for its state (models/sends.py).
+#: How many of the newest attempts of a circuit breaker are searched, as for its state (store/safety/breaker_window.py).
 DEPTH: Final = 2_000
 
 #: Of a letter l in DLQ d: a person resumed its run, which had paused itself, and so said that its targets work. If its

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.domain.safety.failure_cause import LastFailures
-from reprocessing.models import rows
-from reprocessing.models.sends import NEWEST_SENDS
+from reprocessing.store import rows
+from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 from reprocessing.store.safety.spared_attempts import DEPTH, SEEMED_WELL, TARGET_IS_SAID_TO_BE_WELL
 
 # Reads few messages, each by itself: `OFFSET 0` keeps the planner from joining whole tables instead. Returns nothing

@@ -10,9 +10,9 @@ import pytest
 from django.db import OperationalError, connection
 
 from redrive_service.sandbox.judge import Offence
+from reprocessing.gateways.aws import clients
 from reprocessing.models import Attempt, Breaker, DeadLetter
-from reprocessing.pipeline import recover
-from reprocessing.sqs import clients
+from reprocessing.pipeline.maintenance import recover
 from tests.broker.local_sqs import LocalSqs
 from tests.conditions import eventually
 from tests.faults import outage

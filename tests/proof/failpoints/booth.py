@@ -19,7 +19,7 @@ from django.conf import settings  # noqa: E402  the apps must be ready
 
 from reprocessing import conf, tasks  # noqa: E402
 from reprocessing.domain.safety import failure_cause  # noqa: E402
-from reprocessing.pipeline import capture  # noqa: E402
+from reprocessing.pipeline.capture import capture  # noqa: E402
 from tests.proof.failpoints.cells import named  # noqa: E402
 from tests.proof.failpoints.trial import LEASE, SETTINGS, Outcome, Trial  # noqa: E402
 

@@ -16,9 +16,10 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 
-from reprocessing import rate, tasks
+from reprocessing import tasks
 from reprocessing.domain.errors import RateIsUnknown
-from reprocessing.rate import Rates
+from reprocessing.gateways.redis import send_rate
+from reprocessing.gateways.redis.send_rate import Rates
 from tests.conditions import eventually
 
 #: Seconds for which a process meets no Redis.
@@ -97,7 +98,7 @@ class Striker:
                 (self._folder / "met").touch()
                 raise
 
-        rate.Rates._ask = asked  # type: ignore[method-assign]  # it only listens
+        send_rate.Rates._ask = asked  # type: ignore[method-assign]  # it only listens
         _lead(CLOSED)
 
 

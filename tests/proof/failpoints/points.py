@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reprocessing.models import enlistment, intent
+from reprocessing.store.replay import intent
+from reprocessing.store.runs import enlistment
 from tests.proof.failpoints.shapes import (
     ABSENCE,
     ALL,
@@ -75,16 +76,16 @@ _CLEARING: Final = f"{_PIPELINE}.clear:everywhere"
 POINTS: Final = (
     Point(name="copies received, not written", where=_WRITING, most=2),
     Point(
-        name="copies written, not deleted", where="reprocessing.models.arrival:admit", after=True, shapes=CAPTURED,
+        name="copies written, not deleted", where="reprocessing.store.capture.received_copies:admit", after=True, shapes=CAPTURED,
         most=2, in_database=True,
     ),
     Point(
-        name="copies deleted at capture, not noted", where="reprocessing.models.captures:gone", within=_WRITING,
+        name="copies deleted at capture, not noted", where="reprocessing.store.capture.capture_lease:gone", within=_WRITING,
         shapes=CAPTURED, most=2, in_database=True,
     ),
     Point(name="letters placed, run not enlisted", where=f"{_PIPELINE}.plan:places", after=True),
     Point(
-        name="inside the enlisting transaction", where="reprocessing.models.rows:fetch", after=True,
+        name="inside the enlisting transaction", where="reprocessing.store.rows:fetch", after=True,
         only=_is(enlistment._ENLIST), in_database=True,
     ),
     Point(
@@ -96,7 +97,7 @@ POINTS: Final = (
         meters=True,
     ),
     Point(
-        name="inside the intent's transaction", where="reprocessing.models.rows:fetch", after=True,
+        name="inside the intent's transaction", where="reprocessing.store.rows:fetch", after=True,
         only=_is(intent._INTENT), most=3, in_database=True, meters=True,
     ),
     Point(
@@ -124,18 +125,18 @@ POINTS: Final = (
         most=3, meters=True,
     ),
     Point(
-        name="copies deleted, not noted", where="reprocessing.models.captures:gone", within=_CLEARING, shapes=HELD,
+        name="copies deleted, not noted", where="reprocessing.store.capture.capture_lease:gone", within=_CLEARING, shapes=HELD,
         in_database=True,
     ),
     Point(
-        name="return recorded, lane not told", where="reprocessing.models.lanes:advance", within=_TAKING_BACK,
+        name="return recorded, lane not told", where="reprocessing.store.ordering.lanes:advance", within=_TAKING_BACK,
         in_database=True,
     ),
     Point(
         name="return committed, breaker not told", where=f"{_PIPELINE}.tell:outcomes", within=_TAKING_BACK,
     ),
     Point(
-        name="inside the promotion's transaction", where="reprocessing.models.lanes:advance",
+        name="inside the promotion's transaction", where="reprocessing.store.ordering.lanes:advance",
         within=f"{_PIPELINE}.promote:_close", shapes=ABSENCE, most=2, in_database=True,
     ),
     Point(
@@ -151,11 +152,11 @@ POINTS: Final = (
         in_database=True,
     ),
     Point(
-        name="breaker opened, its failures not spared", where="reprocessing.models.breakers:spare_epochs",
+        name="breaker opened, its failures not spared", where="reprocessing.store.safety.circuit_breakers:spare_epochs",
         shapes=OUTAGE, most=2, in_database=True,
     ),
     Point(
-        name="waves begin anew, the old one not settled", where="reprocessing.models.waves:_follow",
+        name="waves begin anew, the old one not settled", where="reprocessing.store.safety.waves:_follow",
         only=lambda _run, size: size == 1, shapes=OUTAGE, most=2, in_database=True,
     ),
     Point(
@@ -163,7 +164,7 @@ POINTS: Final = (
         shapes=OUTAGE, in_database=True,
     ),
     Point(
-        name="inside the transaction that parks what has no attempts left", where="reprocessing.models.lanes:advance",
+        name="inside the transaction that parks what has no attempts left", where="reprocessing.store.ordering.lanes:advance",
         within=f"{_PIPELINE}.settle:heads", shapes=POISON, in_database=True,
     ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from celery.app.task import Task
 from django.db import close_old_connections
 
 from reprocessing import tasks
-from reprocessing.pipeline import clear
+from reprocessing.pipeline.capture import delete_copies
 from tests.proof.failpoints.cells import Cell
 from tests.proof.failpoints.faults import Striker
 from tests.proof.failpoints.trap import Trap
@@ -94,4 +94,4 @@ class Worker:
 
 def _leave_copies_to_the_sweep() -> None:
     """As if whoever settled letters had died each time before it deleted their copies."""
-    clear.everywhere = lambda *_, **__: None
+    delete_copies.everywhere = lambda *_, **__: None

@@ -8,18 +8,9 @@ from typing import Any, Final
 
 from django_celery_beat.models import IntervalSchedule
 
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    Claim,
-    Custody,
-    DeadLetter,
-    DeadLetterQueue,
-    Lane,
-    Run,
-    lanes,
-    operations,
-)
+from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, Run
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import run_transitions
 from tests.proof.failpoints.shapes import Shape
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import dead, lettered
@@ -120,7 +111,7 @@ class World:
 
     def _resume(self) -> None:
         for run in Run.objects.filter(state="paused"):
-            operations.resume(run.pk, by="a person", reason="the target is well again")
+            run_transitions.resume(run.pk, by="a person", reason="the target is well again")
 
     def _rests(self) -> bool:
         finished = DeadLetter.objects.filter(state__in=("delivered", "parked")).count()

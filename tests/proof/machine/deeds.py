@@ -11,11 +11,16 @@ from typing import Any, Final
 from hypothesis.stateful import RuleBasedStateMachine
 
 from reprocessing.conf import Conf
-from reprocessing.domain.selection import Selection
-from reprocessing.models import DeadLetter, Run, operations, plans, stops
-from reprocessing.models.plans import Asked
+from reprocessing.domain.runs.selection import Selection
+from reprocessing.models import DeadLetter, Run
 from reprocessing.models.run import RunState
-from reprocessing.pipeline import gather, park, plan, promote, recover
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import feed_run, plan
+from reprocessing.store.runs import plans, run_transitions
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.safety import stops
 from tests.proof.machine.ground import Buried, Ground
 from tests.proof.machine.promises import Watch
 from tests.proof.machine.turns import Turn, fresh
@@ -142,10 +147,10 @@ class Deeds(RuleBasedStateMachine):
         return str(sent["MessageId"])
 
     def _capture(self) -> None:
-        gather.letters(self.ground.watched(), conf=self.ground.policy.conf, dice=lambda: 0.0, seconds=30)
+        feed_run.letters(self.ground.watched(), conf=self.ground.policy.conf, dice=lambda: 0.0, seconds=30)
 
     def _sweep(self) -> None:
-        promote.letters(conf=self.ground.policy.conf, dice=lambda: 0.0)
+        resolve_outcomes.letters(conf=self.ground.policy.conf, dice=lambda: 0.0)
         recover.dlqs(conf=self.ground.policy.conf)
 
     def _run(self, name: str, limit: int | None) -> None:
@@ -153,16 +158,16 @@ class Deeds(RuleBasedStateMachine):
         plan.places(dlq)
         run = plans.plan(dlq, Asked(name=name, by=SOMEBODY, selection=Selection(limit=limit)))
         plans.select(run.pk, by=SOMEBODY, reason="they are wanted")
-        operations.start(run, by=SOMEBODY, reason="they are wanted")
+        run_transitions.start(run, by=SOMEBODY, reason="they are wanted")
 
     def _abort(self, run: Run) -> None:
-        self._audited(lambda why: operations.abort(run, by=SOMEBODY, reason=why, stop_dlq=False))
+        self._audited(lambda why: run_transitions.abort(run, by=SOMEBODY, reason=why, stop_dlq=False))
 
     def _let_go(self) -> None:
         self._audited(lambda why: stops.resume(None, by=SOMEBODY, reason=why))
         self._audited(lambda why: stops.resume(self.ground.dlq, by=SOMEBODY, reason=why))
         for one in Run.objects.filter(state=RunState.PAUSED):
-            self._audited(lambda why, run=one.pk: operations.resume(run, by=SOMEBODY, reason=why))  # type: ignore[misc]
+            self._audited(lambda why, run=one.pk: run_transitions.resume(run, by=SOMEBODY, reason=why))  # type: ignore[misc]
 
     def _audited(self, act: Callable[[str], Any]) -> Any:  # noqa: ANN401  whatever the act says
         """Do what a person does; when something was done, a review says who and why."""
@@ -199,7 +204,7 @@ class Deeds(RuleBasedStateMachine):
         self._capture()
         if self.ground.policy.hold:
             parked = list(DeadLetter.objects.filter(state="parked").values_list("id", flat=True))
-            park.discard(parked, by=SOMEBODY, reason="it is in the way")
+            act_on_parked.discard(parked, by=SOMEBODY, reason="it is in the way")
         self.serial += 1
         fresh(self.ground, self.serial).run(seconds=2.0)
         self._consume()

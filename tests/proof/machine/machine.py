@@ -16,9 +16,14 @@ from hypothesis.stateful import (
     rule,
 )
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run, amendments, operations, stops
+from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline import park, purge, route
+from reprocessing.pipeline.maintenance import purge
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.routing import route
+from reprocessing.store.routing import rule_changes
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.safety import stops
 from tests.proof.machine.deeds import SOMEBODY, Deeds, sending
 from tests.proof.machine.ground import Policy
 from tests.proof.machine.promises import Watch
@@ -202,7 +207,7 @@ class Machine(Deeds):
         parked = dict(DeadLetter.objects.filter(state="parked").values_list("id", "message_id"))
         if not parked:
             return
-        act = park.discard if discard else park.release
+        act = act_on_parked.discard if discard else act_on_parked.release
         done = self._audited(lambda why: act(list(parked), by=SOMEBODY, reason=why).done)
         if not discard:
             self._watch.released.update(parked[one] for one in done)
@@ -212,7 +217,7 @@ class Machine(Deeds):
         match act:
             case "pause":
                 for one in Run.objects.filter(state=RunState.RUNNING):
-                    self._audited(lambda why, run=one.pk: operations.pause(run, by=SOMEBODY, reason=why))  # type: ignore[misc]
+                    self._audited(lambda why, run=one.pk: run_transitions.pause(run, by=SOMEBODY, reason=why))  # type: ignore[misc]
             case "abort":
                 for run in Run.objects.filter(kind=RunKind.DRAIN, state__in=("planned", "running", "paused")):
                     self._abort(run)
@@ -229,7 +234,7 @@ class Machine(Deeds):
             "action": action, "delay": 5.0 if action == "delay" else None, "enabled": on,
             "conditions": ["attribute:half equals 1"],
         }  # fmt: skip
-        self._audited(lambda why: amendments.put("a-rule", fields, by=SOMEBODY, reason=why).differences)
+        self._audited(lambda why: rule_changes.put("a-rule", fields, by=SOMEBODY, reason=why).differences)
         self.ground.perform(lambda: route.wake(route.Book.load()))
 
     # -- what holds, and how it ends
@@ -247,7 +252,7 @@ class Machine(Deeds):
             return
         self._let_go()
         for one in Rule.objects.filter(enabled=True):
-            amendments.switch(one.pk, enabled=False, by=SOMEBODY, reason="it is over")
+            rule_changes.switch(one.pk, enabled=False, by=SOMEBODY, reason="it is over")
         route.wake(route.Book.load())
         for run in Run.objects.filter(kind=RunKind.DRAIN, state=RunState.PLANNED):
             self._abort(run)

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import run_state_machine_as_test
 
-from reprocessing.models import inheritance, intent, lanes
+from reprocessing.store.ordering import lanes, orphaned_lanes
+from reprocessing.store.replay import intent
 from tests.proof.ledger import HOME, Ledger
 from tests.proof.machine.ground import Ground
 from tests.proof.machine.machine import Machine
@@ -46,7 +47,7 @@ def test_every_promise_is_kept_after_every_step(ground: Ground) -> None:
     ("module", "guard", "instead"),
     [
         (lanes, "(n.fence = m.fence AND n.phase = 'leased')|n.fence = head.my_fence AND n.phase = 'leased'", "true"),
-        (inheritance, "AND l.state = 'sending'", "AND false"),
+        (orphaned_lanes, "AND l.state = 'sending'", "AND false"),
         (intent, "attempts = l.attempts + 1", "attempts = l.attempts + 1, forgiven = l.forgiven + 1"),
     ],
     ids=["a lane's fence", "what a dead owner left", "attempts that count"],

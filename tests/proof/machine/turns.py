@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.verdict import Outcome
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, replay
-from reprocessing.pipeline.send import Wire
+from reprocessing.domain.replay.verdicts import Outcome
+from reprocessing.pipeline.replay import replay_slice, send_batches
+from reprocessing.pipeline.replay.send import Wire
+from reprocessing.store.replay.intent import Intended
 from tests.proof.machine.ground import Ground
 
 
@@ -19,9 +19,9 @@ class _Halted(Exception):
     """The intent is committed, and nothing is on the wire yet."""
 
 
-def fresh(ground: Ground, serial: int) -> replay.Slice:
+def fresh(ground: Ground, serial: int) -> replay_slice.Slice:
     """A turn at any due lane."""
-    return replay.Slice(owner=f"turn-{serial}", conf=ground.policy.conf, rates=ground.rates, dice=lambda: 0.0)
+    return replay_slice.Slice(owner=f"turn-{serial}", conf=ground.policy.conf, rates=ground.rates, dice=lambda: 0.0)
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Turn:
         outcomes: what the wire said.
     """
 
-    slice: replay.Slice
+    slice: replay_slice.Slice
     leases: dict[int, int] = field(default_factory=dict)
     intended: Sequence[Intended] = ()
     outcomes: Mapping[int, Outcome] = field(default_factory=dict)
@@ -55,11 +55,11 @@ class Turn:
 
         def halt(intended: Sequence[Intended], *rest: Any, **options: Any) -> dict[int, Outcome]:  # noqa: ANN401
             self.intended = intended
-            self._post = lambda: deliver.letters(intended, *rest, **options)
+            self._post = lambda: send_batches.letters(intended, *rest, **options)
             raise _Halted
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(deliver, "letters", halt)
+            patch.setattr(send_batches, "letters", halt)
             for _ in range(8):  # closed heads make room for the next
                 if not self.slice._standings:
                     return False

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.models import DeadLetter, Lane, Rule, Target, amendments
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, linger, route
-from reprocessing.pipeline.ask import Book
+from reprocessing.models import DeadLetter, Lane, Rule, Target
+from reprocessing.pipeline.replay import late_answers, send_batches
+from reprocessing.pipeline.routing import route
+from reprocessing.pipeline.routing.evaluate_rules import Book
+from reprocessing.store.replay.intent import Intended
+from reprocessing.store.routing import rule_changes
 from tests.conditions import eventually
 from tests.proof.poison.arrivals import heard
 from tests.proof.poison.corpus import Payload
@@ -91,7 +93,7 @@ def run(station: Station, some: Iterable[Batch], caplog: pytest.LogCaptureFixtur
         bench.capture(seconds=60)
         bench.enlist()
         bench.replay(seconds=120)
-        linger.wait(10)
+        late_answers.wait(10)
     _judge(cycle, logged(caplog))
     return cycle
 
@@ -105,7 +107,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 def without_rules(cycle: Cycle) -> None:
     """The rules are disabled, and there is another turn: what they held arrives, too; judged anew."""
     for one in Rule.objects.filter(name__endswith=cycle.bench.name):
-        amendments.switch(one.pk, enabled=False, by="a person", reason="it cannot read them")
+        rule_changes.switch(one.pk, enabled=False, by="a person", reason="it cannot read them")
     cycle.station = replaced(cycle.station, rules=())
     route.wake(Book.load())
     with _in_order(cycle):
@@ -165,7 +167,7 @@ def _die(bench: Workbench, number: int) -> None:
 @contextmanager
 def _in_order(cycle: Cycle) -> Iterator[None]:
     """What goes to the wire together goes in the order of its batch."""
-    post, order = deliver.letters, {pk: at for pk, (_, _, at) in cycle.buried.items()}
+    post, order = send_batches.letters, {pk: at for pk, (_, _, at) in cycle.buried.items()}
 
     def ordered(intended: Sequence[Intended], *args: Any, **options: Any) -> Any:  # noqa: ANN401  # handed through
         going = sorted(intended, key=lambda one: order[one.message_id])
@@ -173,7 +175,7 @@ def _in_order(cycle: Cycle) -> Iterator[None]:
         return post(going, *args, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", ordered)
+        patch.setattr(send_batches, "letters", ordered)
         yield
 
 

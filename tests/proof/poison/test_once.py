@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.sqs import receiving
+from reprocessing.gateways.sqs import receiving
 from tests.proof.poison import cycle
 from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.station import STANDARD

@@ -18,9 +18,11 @@ from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client
 
-from reprocessing.admin.reading import visible
-from reprocessing.models import DeadLetter, Rule, lanes, rules
-from reprocessing.pipeline import preview
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.models import DeadLetter, Rule
+from reprocessing.pipeline.routing import preview
+from reprocessing.store.ordering import lanes
+from reprocessing.store.routing import rules
 from tests.proof.ledger import Ledger
 from tests.proof.names import SCREENS, begun
 from tests.proof.poison.corpus import CORPUS
@@ -57,7 +59,7 @@ def test_every_payload_is_looked_at_on_every_screen(
 ) -> None:
     if not os.environ.get("POISON", SCREENS).startswith(SCREENS):
         pytest.skip("POISON asks for a batch")
-    monkeypatch.setattr("reprocessing.pipeline.peek.WAIT", 0)
+    monkeypatch.setattr("reprocessing.pipeline.capture.peek.WAIT", 0)
     rule("preview", "quarantine", "body:order.id equals nobody-has-this", "task:args equals x", enabled=False)
     broken: list[str] = []
     done = 0

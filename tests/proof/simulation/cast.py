@@ -10,9 +10,17 @@ from typing import Any
 from django.db import Error as DatabaseError
 
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run, amendments, lanes, operations, stops
+from reprocessing.models import DeadLetter, DeadLetterQueue, Rule, Run
 from reprocessing.models.run import RunState
-from reprocessing.pipeline import gather, park, promote, recover, replay
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import replay_slice
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.ordering import lanes
+from reprocessing.store.routing import rule_changes
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.safety import stops
 from tests.proof.simulation.house import Buckets
 from tests.proof.simulation.near import Near
 from tests.proof.simulation.plot import BEGIN, VISIBILITY, Event, Plot
@@ -98,18 +106,18 @@ class Cast:
             only = lanes.hint(limit=view.lanes_per_task, lifetime=5.0) or None
         strictly = only is not None and view.lanes_per_task == 1
         owner = f"{mine.actor and mine.actor.name}:{self.stage.dice.getrandbits(48):x}"
-        turn = replay.Slice(
+        turn = replay_slice.Slice(
             owner=owner, conf=view, rates=self.rates, dice=self.stage.dice.random, only=only, strictly=strictly
         )
         turn.run(seconds=view.slice.total_seconds())
 
     def capture(self) -> None:
         dlq = DeadLetterQueue.objects.select_related("default_origin").get(pk=self.dlq)
-        if gather.is_wanted(dlq):
-            gather.letters(dlq, conf=self.plot.conf, dice=self.stage.dice.random, seconds=30)
+        if feed_run.is_wanted(dlq):
+            feed_run.letters(dlq, conf=self.plot.conf, dice=self.stage.dice.random, seconds=30)
 
     def sweep(self) -> None:
-        promote.letters(conf=self.plot.conf, dice=self.stage.dice.random)
+        resolve_outcomes.letters(conf=self.plot.conf, dice=self.stage.dice.random)
         recover.dlqs(conf=self.plot.conf)
 
     # -- the world around it
@@ -180,27 +188,27 @@ class Cast:
         stops.resume(None, by=SOMEBODY, reason="it goes on")
         stops.resume(self.dlq, by=SOMEBODY, reason="it goes on")
         for run in Run.objects.filter(state=RunState.PAUSED):
-            operations.resume(run.pk, by=SOMEBODY, reason="it goes on")
+            run_transitions.resume(run.pk, by=SOMEBODY, reason="it goes on")
         if self.healing:
             for rule in Rule.objects.filter(enabled=True, action="hold"):
-                amendments.switch(rule.pk, enabled=False, by=SOMEBODY, reason="it holds no more")
+                rule_changes.switch(rule.pk, enabled=False, by=SOMEBODY, reason="it holds no more")
             if self.plot.dlq["parked_head"] == "hold":
                 self._settle_held()
 
     def _settle_held(self) -> None:
         """What stands before others is given up."""
         parked = DeadLetter.objects.filter(dlq=self.dlq, state="parked").order_by("id")
-        park.discard(list(parked.values_list("id", flat=True)), by=SOMEBODY, reason="it is in the way")
+        act_on_parked.discard(list(parked.values_list("id", flat=True)), by=SOMEBODY, reason="it is in the way")
 
     def _release_some(self) -> None:
         parked = DeadLetter.objects.filter(dlq=self.dlq, state="parked").order_by("id").values_list("id", "message_id")
         for pk, message_id in list(parked)[:2]:
-            done = park.release([pk], by=SOMEBODY, reason="once more").done
+            done = act_on_parked.release([pk], by=SOMEBODY, reason="once more").done
             self.released[message_id] += len(done)
 
     def _pause(self) -> None:
         for run in Run.objects.filter(dlq=self.dlq, state=RunState.RUNNING):
-            operations.pause(run.pk, by=SOMEBODY, reason="a moment")
+            run_transitions.pause(run.pk, by=SOMEBODY, reason="a moment")
 
     def _stop(self) -> None:
         stops.stop(self.stage.dice.choice((None, self.dlq)), by=SOMEBODY, reason="a moment")

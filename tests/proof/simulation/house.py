@@ -11,12 +11,16 @@ from typing import Any, Self
 
 import pytest
 
-from reprocessing.domain.bucket import Bucket, capacity
 from reprocessing.domain.errors import QueueIsOutOfReach, RateIsUnknown
-from reprocessing.pipeline import capture, hand_over, keep, promote, send
-from reprocessing.pipeline.listen import QUIET_POLLS, Poll
-from reprocessing.rate import Rates
-from reprocessing.sqs import QueueAddress, clients, handles, receive, trips
+from reprocessing.domain.safety.token_bucket import Bucket, capacity
+from reprocessing.gateways.aws import clients
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.gateways.sqs import QueueAddress, batch_requests, receive, received_handles
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.capture.receivers import QUIET_POLLS, Poll
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.pipeline.replay import lease_keeper, send
 from tests.proof.simulation.near import Near
 from tests.proof.simulation.stage import Stage, mine
 
@@ -123,13 +127,13 @@ def set_up(stage: Stage, near: Near) -> Iterator[None]:
                 patch.setattr(module, "time", clock)
         patch.setattr(clients, "_clients", SimpleNamespace(get=lambda *_, **__: near, region=lambda: "eu-west-1"))
         patch.setattr(clients, "forget", lambda: None)
-        patch.setattr("reprocessing.sqs.refusals.forget", lambda: None)
+        patch.setattr("reprocessing.gateways.aws.errors.forget", lambda: None)
         patch.setattr(capture, "Listening", Listening)
         patch.setattr(capture, "LEASE", 8.0)  # worlds are short
-        patch.setattr(keep, "meanwhile", meanwhile)
+        patch.setattr(lease_keeper, "meanwhile", meanwhile)
         patch.setattr(send, "meanwhile", meanwhile)
-        patch.setattr(trips, "side_by_side", one_by_one)
-        patch.setattr(handles, "side_by_side", one_by_one)
-        patch.setattr(promote, "as_they_end", in_their_order)
-        patch.setattr(hand_over, "as_they_end", in_their_order)
+        patch.setattr(batch_requests, "side_by_side", one_by_one)
+        patch.setattr(received_handles, "side_by_side", one_by_one)
+        patch.setattr(resolve_outcomes, "as_they_end", in_their_order)
+        patch.setattr(native_redrive, "as_they_end", in_their_order)
         yield

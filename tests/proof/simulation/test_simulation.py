@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain import wave
-from reprocessing.models import breakers, intent, lanes
+from reprocessing.domain.safety import wave_progression
 from reprocessing.models.target import FORTNIGHT
-from reprocessing.pipeline import capture, settle
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.replay import settle
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import intent
+from reprocessing.store.safety import circuit_breakers
 from tests.proof.ledger import Ledger
 from tests.proof.progress import TELLS_EVERY, say
 from tests.proof.simulation.outage import Kind, Outage
@@ -108,7 +111,7 @@ def test_poison_at_the_head_of_every_lane_holds_up_no_other_message(theatre: The
 @pytest.mark.soak
 def test_an_outage_that_uses_up_attempts_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is spared: an outage counts as in a manual run."""
-    monkeypatch.setattr(breakers, "spare_epochs", lambda _: 0)
+    monkeypatch.setattr(circuit_breakers, "spare_epochs", lambda _: 0)
     monkeypatch.setattr(settle, "spare_late", lambda _: 0)
     monkeypatch.setattr(capture, "spare_late", lambda _: 0)
     ending = theatre.play(_patient("ten minutes"))
@@ -118,8 +121,10 @@ def test_an_outage_that_uses_up_attempts_is_seen(theatre: Theatre, monkeypatch: 
 @pytest.mark.soak
 def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed wave stops it, as it stops a manual run."""
-    judge = wave.judge
-    monkeypatch.setattr(wave, "judge", lambda *count, **options: judge(*count, **{**options, "heals": False}))
+    judge = wave_progression.judge
+    monkeypatch.setattr(
+        wave_progression, "judge", lambda *count, **options: judge(*count, **{**options, "heals": False})
+    )
     world = replace(_patient("usual", waves=True), outage=Outage(((0.0, 60.0),)))
     ending = theatre.play(world)
     assert any(said.startswith("The automatic run paused itself: It stopped itself: ") for said in ending.broken)

@@ -14,7 +14,7 @@ from typing import Final
 from django.apps import apps
 from django.db import DatabaseError, connection, models, transaction
 
-from reprocessing.domain.envelope import Attribute, pack
+from reprocessing.domain.message.envelope import Attribute, pack
 
 _RUN: Final = "window.__pwned=1"
 

@@ -9,10 +9,10 @@ from itertools import count
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from reprocessing.domain.envelope import Attribute, pack
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+from reprocessing.domain.message.envelope import Attribute, pack
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Target
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 
 _numbers = count(1)
 HOUR = timedelta(hours=1)

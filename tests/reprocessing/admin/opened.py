@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django.test import Client
 
-from reprocessing.models import roles
+from reprocessing.store.maintenance import roles
 from tests.reprocessing.admin import test_matrix
 from tests.reprocessing.admin.stock import rows_of_everything, schedules
 

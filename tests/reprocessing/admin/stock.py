@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 
-from reprocessing.domain.sieve import Sieve
+from reprocessing.domain.parking_lot.message_filter import Sieve
 from reprocessing.models import (
     Act,
     Halt,
@@ -23,11 +23,11 @@ from reprocessing.models import (
     Run,
     Sighting,
     Wave,
-    amendments,
-    operating,
 )
-from reprocessing.models.lanes import clock
 from reprocessing.models.notification import Incident, Notification, NotificationRoute
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.lot import dlq, parked
 
 
@@ -59,12 +59,12 @@ def rows_of_everything() -> None:
         Notification.objects.create(incident=incident, route=route, phase="opened")
     Halt.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
-    amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
 
 
 def operated() -> Operation:
     """What somebody asked for of all parked letters."""
-    operating.begin(uuid4(), OperationAct.NOTE, Sieve(), {}, by="ann", reason="a note")
+    bulk_actions.begin(uuid4(), OperationAct.NOTE, Sieve(), {}, by="ann", reason="a note")
     return Operation.objects.latest("pk")
 
 

@@ -7,9 +7,11 @@ import html
 import pytest
 from django.test import Client
 
-from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target, doubts, hold, rows
+from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target
 from reprocessing.models.doubt import Word
-from reprocessing.models.lanes import clock
+from reprocessing.store import rows
+from reprocessing.store.maintenance import restore_doubts, restore_hold
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person, revealed
 
 pytestmark = pytest.mark.django_db
@@ -39,9 +41,9 @@ def test_what_a_person_said_after_a_restore_is_told_with_the_answer(word: Word, 
     ann = person("ann", *LOOKS)
     assert "restored from a backup" not in page(ann, letter)
     DeadLetter.objects.filter(pk=letter.pk).update(state="waiting", reason="", finished_at=None)
-    hold.begin(clock(), by="eva", reason="a disk died")
-    found = doubts.page(dlq=None, above=0, limit=1)
-    rows.whole(lambda: doubts.decide(found, Word(word), by="ben", reason=f"I asked {SCRIPT}"))
+    restore_hold.begin(clock(), by="eva", reason="a disk died")
+    found = restore_doubts.page(dlq=None, above=0, limit=1)
+    rows.whole(lambda: restore_doubts.decide(found, Word(word), by="ben", reason=f"I asked {SCRIPT}"))
     said = f"<b>ben</b> said of it: {told} (“I asked {html.escape(SCRIPT)}”, "
     assert said in page(ann, letter).partition("<details")[0]
 

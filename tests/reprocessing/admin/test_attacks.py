@@ -6,7 +6,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from reprocessing.models import DeadLetter, Review, roles
+from reprocessing.models import DeadLetter, Review
+from reprocessing.store.maintenance import roles
 from tests.reprocessing.admin.lot import dlq, parked
 from tests.reprocessing.admin.test_matrix import DEEDS, EDITOR
 

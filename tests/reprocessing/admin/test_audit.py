@@ -12,10 +12,12 @@ from django.http import StreamingHttpResponse
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin.audit import line
-from reprocessing.models import Act, Operation, Review, Run, audit, stops
-from reprocessing.models.audit import Entry
-from reprocessing.models.lanes import clock
+from reprocessing.admin.audit.audit_log import line
+from reprocessing.models import Act, Operation, Review, Run
+from reprocessing.store.maintenance import audit_log
+from reprocessing.store.maintenance.audit_log import Entry
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person, token
 
 pytestmark = pytest.mark.django_db
@@ -111,7 +113,7 @@ def test_the_list_says_what_each_act_was_about_in_as_many_questions_as_ever(
 
 
 def test_a_long_history_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "_CHUNK", 2)
+    monkeypatch.setattr(audit_log, "_CHUNK", 2)
     for number in range(5):
         Review.objects.create(act=Act.NOTED, by="bob", reason=f"{number}")
-    assert [one.reason for one in audit.entries(audit.Span())] == ["0", "1", "2", "3", "4"]
+    assert [one.reason for one in audit_log.entries(audit_log.Span())] == ["0", "1", "2", "3", "4"]

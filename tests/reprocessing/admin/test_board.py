@@ -11,8 +11,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Run, Target, stops
-from reprocessing.models.lanes import clock
+from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Run, Target
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import pytest
 from django.test import Client
 
-from reprocessing.admin import rule_sheet
+from reprocessing.admin.rules import rule_form
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.routing import CONDITIONS
-from reprocessing.models import Rule, rules
+from reprocessing.domain.routing.first_match import CONDITIONS
+from reprocessing.models import Rule
+from reprocessing.store.routing import rules
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 from tests.reprocessing.commands.stock import add_letter
 
@@ -111,8 +112,8 @@ def test_a_look_ends_when_a_person_has_waited_long_enough(monkeypatch: pytest.Mo
     origin = dlq()
     for _ in range(30):
         add_letter(origin, LetterState.CAPTURED, body=BODY, planned=True)
-    monkeypatch.setattr(rule_sheet, "_PATIENCE", 3)
-    monkeypatch.setattr(rule_sheet, "time", SimpleNamespace(monotonic=count().__next__))  # a look at it, a second
+    monkeypatch.setattr(rule_form, "_PATIENCE", 3)
+    monkeypatch.setattr(rule_form, "time", SimpleNamespace(monotonic=count().__next__))  # a look at it, a second
     answer = sent(person("ann", *MAKES, "view_payload"), conditions=json.dumps(COSTLY))
     assert (answer.code, answer.words) == (200, "")
     asked = re.search(r"Of ([0-9]+) letters? captured in the last 7 days \(the newest alone", answer.page)

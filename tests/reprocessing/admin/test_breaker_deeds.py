@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from reprocessing.models import Breaker, Review, resets
+from reprocessing.models import Breaker, Review
+from reprocessing.store.safety import breaker_resets
 from tests.reprocessing.admin.lot import dlq, person, post
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +53,7 @@ def test_an_opened_one_rests_for_as_long_as_is_said(breaker: Breaker) -> None:
 def test_one_that_moved_since_is_left_alone_and_the_page_says_who_moved_it(breaker: Breaker) -> None:
     ann = person("ann", *MOVES)
     seen = _seen(ann, _address(breaker, "open"))
-    resets.reset([breaker.target_id], to="open", by="ben", reason="it burns")
+    breaker_resets.reset([breaker.target_id], to="open", by="ben", reason="it burns")
     page = post(ann, _address(breaker, "open"), seen=seen, reason="a test")
     assert "Nothing was done." in page
     assert "opened by ben: &quot;it burns&quot;" in page

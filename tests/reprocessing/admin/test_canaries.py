@@ -17,25 +17,18 @@ from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
 from django.test import Client
 
-from reprocessing.admin import decision, letter_page
-from reprocessing.domain.verdict import Outcome, Refused
-from reprocessing.models import (
-    Breaker,
-    DeadLetter,
-    LetterGroup,
-    Operation,
-    Report,
-    Review,
-    Rule,
-    Run,
-    lanes,
-    roles,
-)
-from reprocessing.models.intent import Intended
-from reprocessing.models.lanes import clock
+from reprocessing.admin.messages import message_page
+from reprocessing.admin.parking_lot import decision
+from reprocessing.domain.replay.verdicts import Outcome, Refused
+from reprocessing.models import Breaker, DeadLetter, LetterGroup, Operation, Report, Review, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
-from reprocessing.pipeline import deliver, sort, work
+from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store.maintenance import roles
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.replay.intent import Intended
 from tests import envelopes
 from tests.reprocessing.admin import test_matrix
 from tests.reprocessing.admin.opened import addresses, furnished
@@ -145,11 +138,11 @@ def journey(clock: Clock, caplog: pytest.LogCaptureFixture, post: Post) -> Aviar
     canary = bury(bench)
     bench.ready()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", refuse)
+        patch.setattr(send_batches, "letters", refuse)
         bench.replay()
     assert set(bench.states().values()) == {"parked"}
     report(canary)
-    sort.letters(batches=5)
+    group_failures.letters(batches=5)
     assert len(set(canary.all)) >= 50
     return canary
 
@@ -234,7 +227,7 @@ def test_nobody_gets_at_a_payload_by_sending_without_the_right(
             answer = client.post(there, sent, follow=True)
             statuses[answer.status_code] += 1
             sung[there] = sung.get(there, set()) | told(b"".join(answer)) | told(answer.headers)
-    work.operation(Operation.objects.latest("pk").pk, seconds=9)
+    run_bulk_actions.operation(Operation.objects.latest("pk").pk, seconds=9)
     kept = [*Review.objects.values("reason", "before", "after"), *Operation.objects.values(), *Rule.objects.values()]
     assert {where: found for where, found in sung.items() if found} == {}
     assert told(kept) == set()
@@ -270,7 +263,7 @@ def test_an_error_tells_of_no_payload(
         body = bytes(letter.payload.body)
         raise RuntimeError(f"it broke with {len(body)} bytes in its hands")
 
-    monkeypatch.setattr(letter_page, "page", breaks)
+    monkeypatch.setattr(message_page, "page", breaks)
     caplog.clear()
     answer = logged_in(EDITOR).get(f"/admin/reprocessing/parkedletter/{letter.pk}/change/")
     assert answer.status_code == 500

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.admin.cures import in_the_desk
-from reprocessing.admin.dlq_sheet import DlqSheet
-from reprocessing.models import Rule, amendments
+from reprocessing.admin.dlqs.dlq_form import DlqSheet
+from reprocessing.admin.dlqs.finding_links import in_the_desk
+from reprocessing.models import Rule
+from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.lot import dlq
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,7 @@ def test_an_option_is_a_field_and_a_command_a_link(said: str, told: str) -> None
 
 def test_what_is_there_already_is_changed_on_its_own_sheet() -> None:
     row = dlq("shop").dlq
-    amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     sheet = f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
     assert in_the_desk("Change that one: manage.py add_dlq shop …", {}) == (
         f'Change that one: <a href="{sheet}">change shop</a>'

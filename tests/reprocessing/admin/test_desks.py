@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin.history import FirstPages
+from reprocessing.admin.site.readonly_admin import FirstPages
 from reprocessing.models import DeadLetter, Report, Reporter
 from reprocessing.models.letter import ParkedLetter
 from tests.reprocessing.admin.lot import person
@@ -111,7 +111,7 @@ def test_no_search_is_too_strange(root: Client, rows: None) -> None:
 
 
 def test_a_list_counts_no_further_than_its_pages_reach(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
-    monkeypatch.setattr("reprocessing.admin.history.REACH", 2)
+    monkeypatch.setattr("reprocessing.admin.site.readonly_admin.REACH", 2)
     everything = DeadLetter.objects.order_by("pk")
 
     assert [Paginator(everything, 1).count, FirstPages(everything, 1).count] == [3, 2]

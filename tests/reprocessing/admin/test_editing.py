@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.domain.envelope import Attribute, unpack
+from reprocessing.domain.message.envelope import Attribute, unpack
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Payload, Review, Revision
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db

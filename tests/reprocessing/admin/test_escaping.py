@@ -7,8 +7,8 @@ from django.contrib.messages.storage.base import Message
 from django.template import engines
 from django.utils.html import format_html
 
-from reprocessing.admin.fields import moment
-from reprocessing.admin.planning import NewRun
+from reprocessing.admin.runs.plan_run import NewRun
+from reprocessing.admin.site.fields import moment
 from reprocessing.models import DeadLetterQueue, Halt, Run
 from tests.reprocessing.admin.lot import DECIDES, dlq, parked, person, post
 

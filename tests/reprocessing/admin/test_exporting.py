@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.marks import MarkNames
-from reprocessing.models import DeadLetter, LetterGroup, Review, withdrawal
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import edit
-from reprocessing.pipeline.edit import Alteration, Edited, Seen
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.redrive_attributes import MarkNames
+from reprocessing.models import DeadLetter, LetterGroup, Review
+from reprocessing.pipeline.parking_lot import edit
+from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Seen
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import export
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person, post, token
 
 pytestmark = pytest.mark.django_db
@@ -98,8 +99,8 @@ def test_no_cell_is_a_formula(begin: str) -> None:
 
 
 def test_it_is_read_piece_by_piece_and_holds_every_letter_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(withdrawal, "PIECE", 2)
-    monkeypatch.setattr(withdrawal, "WEIGHT", 15)
+    monkeypatch.setattr(export, "PIECE", 2)
+    monkeypatch.setattr(export, "WEIGHT", 15)
     origin = dlq()
     letters = [parked(origin, body=b"x" * 10) for _ in range(7)]
     ids = [one.message_id for one in letters]
@@ -202,13 +203,13 @@ def test_a_group_that_goes_while_its_export_is_written_down_is_answered(monkeypa
     group = LetterGroup.objects.create(
         dlq=origin.dlq, fingerprint=b"f", cause="body", title="JSON with a", first_at=clock(), last_at=clock()
     )
-    bound = withdrawal.bound
+    bound = export.bound
 
-    def too_late() -> withdrawal.Bound:
+    def too_late() -> export.Bound:
         LetterGroup.objects.all().delete()
         return bound()
 
-    monkeypatch.setattr(withdrawal, "bound", too_late)
+    monkeypatch.setattr(export, "bound", too_late)
     said = post(person("ann", *MAY), EXPORT, query=f"group={group.pk}", kind="csv", reason="for the supplier")
     assert "What this filter names is there no more. Choose another dlq or group." in said
     assert not Review.objects.exists()

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from reprocessing.models import DeadLetter, Flow, FlowDelta
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from tests.conditions import eventually
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 

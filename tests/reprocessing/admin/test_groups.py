@@ -11,8 +11,9 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.models import DeadLetter, LetterGroup, Origin, Review, tallies
-from reprocessing.models.lanes import clock
+from reprocessing.models import DeadLetter, LetterGroup, Origin, Review
+from reprocessing.store.maintenance import counters
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import HOUR, LOOKS, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
@@ -114,7 +115,7 @@ def test_its_numbers_are_those_of_its_letters_and_lead_to_them() -> None:
         reason = "stale" if state == "parked" else ""
         member(ours, shop, state=state, reason=reason, finished_at=clock() if finished else None)
     member(other, shop)
-    tallies.fold()
+    counters.fold()
     page = ann.get(address(ours)).content.decode()
     told = {what: number(page, what)[0] for what in ("Under way", "Finished", "Waiting behind")}
     assert told == {"Under way": "2", "Finished": "2", "Waiting behind": "none"}
@@ -151,12 +152,15 @@ def test_who_waits_behind_its_letters_is_counted_up_to_a_bound(monkeypatch: pyte
     page = ann.get(leads).content.decode()
     waits = DeadLetter.objects.filter(lane=first.lane, sequence__startswith="9").order_by("-pk")
     assert re.findall(r'<th scope="row"><a href="[^"]+">([^<]+)<', page) == [one.message_id for one in waits]
-    monkeypatch.setattr("reprocessing.admin.groups.LETTERS", 2)
+    monkeypatch.setattr("reprocessing.admin.parking_lot.failure_group_pages.LETTERS", 2)
     older = re.search(r'href="([^"]+)" rel="next"', ann.get(leads).content.decode())
     assert older
     rest = ann.get(address(ours) + html.unescape(older[1])).content.decode()
     assert re.findall(r'<th scope="row"><a href="[^"]+">([^<]+)<', rest) == [waits[2].message_id]
-    for module in ("reprocessing.models.causes", "reprocessing.admin.causes"):
+    for module in (
+        "reprocessing.store.parking_lot.failure_group_pages",
+        "reprocessing.admin.parking_lot.failure_group_cards",
+    ):
         monkeypatch.setattr(f"{module}.BEHIND", 2)
     assert number(read(ann), "Waiting behind")[0] == "2+"
 

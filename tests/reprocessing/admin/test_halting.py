@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from reprocessing.models import Halt, Review, hold, lanes, stops
+from reprocessing.models import Halt, Review
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering import lanes
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import LOOKS, person, post
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +98,7 @@ def test_who_may_not_is_told_so_on_a_page_that_leads_on() -> None:
 
 def test_what_is_held_after_a_restore_goes_on_by_no_button() -> None:
     ann = person("ann", *STOPS)
-    hold.begin(lanes.clock(), by="cron", reason="the disk burnt")
+    restore_hold.begin(lanes.clock(), by="cron", reason="the disk burnt")
     page = post(ann, "/admin/resume", reason="it is over", seen=_seen(ann))
     assert "<strong>Nothing was done.</strong> Everything is held since" in page
     assert "manage.py after_restore report" in page

@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from reprocessing.admin import operations
-from reprocessing.domain.glyphs import visible
+from reprocessing.admin.parking_lot import bulk_action_pages
+from reprocessing.domain.message.safe_text import visible
 from reprocessing.models.letter import ParkedLetter
 from tests.reprocessing.admin.hostile import SHORT, TEXTS, TOGETHER, places, write_everywhere
 from tests.reprocessing.admin.opened import KINDS, furnished, pages
@@ -131,7 +131,7 @@ def test_a_text_that_ran_would_be_noticed() -> None:
 def test_no_page_has_other_nodes_because_of_what_its_texts_say(
     kind: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "_UNUSUAL", timedelta(hours=1))  # a page says so of what nobody takes up
+    monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", timedelta(hours=1))  # a page says so of what nobody takes up
     furnished()
     client.force_login(User.objects.create_superuser("root"))
     opened = []

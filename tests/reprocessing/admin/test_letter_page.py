@@ -11,23 +11,14 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing import conf
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.lane import sort_key
-from reprocessing.models import (
-    Act,
-    Custody,
-    DeadLetter,
-    DeadLetterQueue,
-    Lane,
-    Review,
-    Rule,
-    Target,
-    amendments,
-    neighbours,
-)
-from reprocessing.models.lanes import clock
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.ordering.placement import sort_key
+from reprocessing.models import Act, Custody, DeadLetter, DeadLetterQueue, Lane, Review, Rule, Target
 from reprocessing.models.report import Report
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.ordering import lane_neighbours
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.routing import rule_changes
 from tests import envelopes
 from tests.reprocessing.admin.lot import DECIDES, LOOKS, dlq, parked, person, revealed, token
 
@@ -107,7 +98,7 @@ def test_what_cannot_be_recorded_is_not_shown(monkeypatch: pytest.MonkeyPatch) -
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr("reprocessing.models.editing.record", fails)
+    monkeypatch.setattr("reprocessing.store.parking_lot.editing.record", fails)
     with pytest.raises(DatabaseError):
         revealed(person("ben", *LOOKS, "view_payload"), letter)
 
@@ -253,7 +244,7 @@ def test_a_lane_tells_who_is_first_and_who_waits_behind() -> None:
     waiting.update(state="waiting", reason="", finished_at=None)
     assert lane
     Lane.objects.filter(pk=lane.pk).update(phase="ready", due_at=clock(), why="no token")
-    at = neighbours.of(letters[1].pk)
+    at = lane_neighbours.of(letters[1].pk)
     assert at
     first, _, third, _ = (one.pk for one in letters)
     assert (at.head_id, at.before_id, at.after_id, at.behind, at.parked) == (first, first, third, 2, 0)
@@ -263,13 +254,13 @@ def test_a_lane_tells_who_is_first_and_who_waits_behind() -> None:
 
 
 def test_of_a_long_lane_no_more_is_counted_than_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "MOST", 1)
-    monkeypatch.setattr("reprocessing.admin.letter_page.MOST", 1)
+    monkeypatch.setattr(lane_neighbours, "MOST", 1)
+    monkeypatch.setattr("reprocessing.admin.messages.message_page.MOST", 1)
     origin = dlq()
     letters = [parked(origin) for _ in range(4)]
     DeadLetter.objects.filter(dlq=origin.dlq).update(lane=letters[0].lane)
     DeadLetter.objects.exclude(pk=letters[0].pk).update(state="waiting", reason="", finished_at=None)
-    at = neighbours.of(letters[0].pk)
+    at = lane_neighbours.of(letters[0].pk)
     assert at
     assert at.behind == 2
     assert "<dd>more than 1</dd>" in pages(person("ann", *LOOKS), letters[0].pk)[0]
@@ -284,11 +275,11 @@ def decided(letter: DeadLetter) -> str:
 
 def test_after_a_release_the_rule_that_quarantined_is_the_past() -> None:
     letter = parked(dlq(), reason="quarantined")
-    amendments.put("bad", {"action": "quarantine", "conditions": []}, by="ann", reason="a test")
+    rule_changes.put("bad", {"action": "quarantine", "conditions": []}, by="ann", reason="a test")
     letter.rule, letter.route = Rule.objects.get(), "quarantine"
     letter.save()
     before = decided(letter)
-    park.release([letter.pk], by="ben", reason="it is mended")
+    act_on_parked.release([letter.pk], by="ben", reason="it is mended")
     letter.refresh_from_db()
     after = decided(letter)
     assert before == "the rule bad: quarantine"

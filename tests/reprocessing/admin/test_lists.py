@@ -13,10 +13,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.admin.history import History
-from reprocessing.admin.letters import Letters
+from reprocessing.admin.messages.messages import Letters
+from reprocessing.admin.site.readonly_admin import History
 from reprocessing.models import DeadLetter
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db

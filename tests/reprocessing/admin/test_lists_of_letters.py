@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from reprocessing.models import DeadLetter, Origin
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import dlq, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]

@@ -13,12 +13,14 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin import lot
-from reprocessing.admin.decision import packed
-from reprocessing.domain.envelope import Attribute
-from reprocessing.models import Act, DeadLetter, LetterGroup, Operation, Review, Target, sieves, stops
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import park, work
+from reprocessing.admin.parking_lot import message_list
+from reprocessing.admin.parking_lot.decision import packed
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.models import Act, DeadLetter, LetterGroup, Operation, Review, Target
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import DECIDES, LOOKS, dlq, parked, person, post, token
 from tests.reprocessing.admin.test_parking_lot import carried, messages, states
 
@@ -54,7 +56,7 @@ def pages(client: Client, query: str = "") -> Iterator[str]:
 def test_the_pages_of_a_list_show_each_letter_once_the_last_that_was_parked_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lot, "SHOWN", 2)
+    monkeypatch.setattr(message_list, "SHOWN", 2)
     origin = dlq()
     letters = [parked(origin) for _ in range(5)]
     DeadLetter.objects.filter(pk__in=[one.pk for one in letters[:2]]).update(finished_at=letters[0].finished_at)
@@ -67,8 +69,8 @@ def test_the_pages_of_a_list_show_each_letter_once_the_last_that_was_parked_firs
 
 
 def test_a_count_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sieves, "COUNTED", 3)
-    monkeypatch.setattr(lot, "SHOWN", 2)
+    monkeypatch.setattr(message_filters, "COUNTED", 3)
+    monkeypatch.setattr(message_list, "SHOWN", 2)
     origin = dlq()
     for _ in range(5):
         parked(origin)
@@ -135,7 +137,7 @@ def test_a_list_of_many_takes_as_many_queries_as_one_of_few(
 def test_the_list_of_discarded_letters_offers_to_restore_them() -> None:
     origin = dlq()
     chosen, other = parked(origin), parked(origin, reason="stale")
-    park.discard([chosen.pk, other.pk], by="ann", reason="test data")
+    act_on_parked.discard([chosen.pk, other.pk], by="ann", reason="test data")
     client = person("ben", *DECIDES)
     page = client.get(LOT, {"state": "discarded"}).content.decode()
     assert set(re.findall(r'formaction="([^"]*)"', page)) == {f"{LOT}restore"}
@@ -249,7 +251,7 @@ def test_all_that_match_are_an_operation_that_is_asked_for_once_and_leads_to_its
         assert "No worker has taken it up yet" not in post(client, LOT + "discard", **given)
     operation = Operation.objects.get()
     assert (operation.asked, operation.by, operation.reason) == (2, "ann", "test data")
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     assert states(*meant, other) == ["discarded", "discarded", "parked"]
 
 
@@ -270,7 +272,7 @@ def test_a_text_is_looked_for_in_the_newest_letters_and_acted_on_only_where_thes
     letters = [parked(origin, body=b"card", attributes={"n": Attribute("String", "1")}) for _ in range(3)]
     client = person("ann", *EVERYTHING)
     assert len(listed(client, text="card")) == 3
-    monkeypatch.setattr(sieves, "LOOKED_THROUGH", 2)
+    monkeypatch.setattr(message_filters, "LOOKED_THROUGH", 2)
     assert listed(client, text="card") == [letters[2].message_id, letters[1].message_id]
     page = post(client, LOT + "discard", scope="all", query="text=card")
     assert "A text is looked for in the newest 2 letters alone, and there are more." in page
@@ -281,8 +283,8 @@ def test_a_text_is_looked_for_in_the_newest_letters_and_acted_on_only_where_thes
 
 def test_a_look_that_takes_too_long_is_ended_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     parked(dlq())
-    monkeypatch.setattr(sieves, "_PATIENCE", 20)
-    monkeypatch.setitem(sieves._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
+    monkeypatch.setattr(message_filters, "_PATIENCE", 20)
+    monkeypatch.setitem(message_filters._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
     answer = person("ann", *LOOKS).get(LOT, {"key": "a"})
     assert (answer.status_code, "Narrow the filter by dlq, group or dates." in answer.content.decode()) == (200, True)
 

@@ -12,10 +12,12 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from reprocessing.admin import rights
-from reprocessing.models import Breaker, LetterGroup, Operation, Rule, Run, amendments, roles
+from reprocessing.admin.site import permissions
+from reprocessing.models import Breaker, LetterGroup, Operation, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
+from reprocessing.store.maintenance import roles
+from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.lot import dlq, parked
 from tests.reprocessing.admin.stock import operated, rows_of_everything, schedules
 
@@ -157,7 +159,7 @@ def test_every_address_is_open_to_those_it_is_for_and_to_no_other(people: dict[s
 
 def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str, Client]) -> None:
     letter = parked(dlq("shop"))
-    amendments.put("a-rule", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    rule_changes.put("a-rule", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     run = Run.objects.create(name="run", dlq=letter.dlq)
     its = LetterGroup.objects.create(
         dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.died_at,
@@ -203,8 +205,8 @@ def test_each_role_may_do_what_the_one_before_may() -> None:
 def test_every_deed_takes_a_permission_that_there_is() -> None:
     there = {f"reprocessing.{one}" for one in Permission.objects.values_list("codename", flat=True)}
     given = {f"reprocessing.{one}" for role in roles.ROLES for one in role.may}
-    assert given | set(rights.DEEDS.values()) <= there
-    assert set(rights.DEEDS.values()) >= given
+    assert given | set(permissions.DEEDS.values()) <= there
+    assert set(permissions.DEEDS.values()) >= given
 
 
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:

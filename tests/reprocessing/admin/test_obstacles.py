@@ -7,23 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from reprocessing.domain.selection import ALL
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    DeadLetter,
-    HealthCheck,
-    Lane,
-    Run,
-    Target,
-    Wave,
-    operations,
-    standing,
-    stops,
-)
-from reprocessing.models.lanes import clock
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import drain
+from reprocessing.domain.runs.selection import ALL
+from reprocessing.models import Attempt, Breaker, DeadLetter, HealthCheck, Lane, Run, Target, Wave
+from reprocessing.pipeline.runs import drain
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import HOUR, LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +24,7 @@ def _running(*, waves: bool = False) -> Run:
     """A run of two letters, each on a lane of its own, that are due."""
     origin = dlq()
     run = drain.prepare(origin.dlq, Asked("monday", "ann", ALL, in_waves=waves))
-    operations.start(run, by="ann", reason="mended")
+    run_transitions.start(run, by="ann", reason="mended")
     for _ in range(2):
         letter = parked(origin)
         Lane.objects.filter(letters=letter).update(run=run, phase="ready", due_at=clock() - HOUR)
@@ -95,7 +86,7 @@ def test_what_holds_a_lane_is_said_alike_by_the_status_its_letter_and_its_run(
     letter = DeadLetter.objects.earliest("pk")
     of_letter = html.unescape(ann.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode())
     of_run = html.unescape(ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode())
-    assert [(one.n, standing.in_words(one)) for one in standing.lanes(run.dlq_id)] == [(2, why)]
+    assert [(one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)] == [(2, why)]
     assert (f"this letter waits: {why}<" in of_letter, "as soon as" in of_letter) == (True, False)
     assert (f"<b>2</b> lanes: {why}<" in of_run, f"ends not known: {why}" in of_run) == (True, True)
     assert "left, if nothing fails" not in of_run
@@ -108,7 +99,7 @@ def test_a_letter_that_its_target_put_off_is_what_its_wave_waits_for() -> None:
         letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=clock(),
         closed_at=clock(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
     )  # fmt: skip
-    assert sorted((one.n, standing.in_words(one)) for one in standing.lanes(run.dlq_id)) == [
+    assert sorted((one.n, dlq_status.in_words(one)) for one in dlq_status.lanes(run.dlq_id)) == [
         (1, "a letter of the run's wave was not taken by its target, and waits for its next try"),
         (1, "due: any worker may take them"),
     ]
@@ -129,7 +120,7 @@ def test_what_nothing_holds_goes_as_soon_as_a_worker_has_time_and_its_run_has_an
 
 def test_of_a_run_that_is_paused_its_letters_say_so() -> None:
     run = _running()
-    operations.pause(run.pk, by="ben", reason="it burns")
+    run_transitions.pause(run.pk, by="ben", reason="it burns")
     letter = DeadLetter.objects.earliest("pk")
     page = person("ann", *LOOKS).get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
     assert "this letter waits: the run monday is paused<" in page

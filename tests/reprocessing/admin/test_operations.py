@@ -8,11 +8,12 @@ from uuid import uuid4
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin import operations
-from reprocessing.domain.sieve import Sieve
-from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Run, Target, operating
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import work
+from reprocessing.admin.parking_lot import bulk_action_pages
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Run, Target
+from reprocessing.pipeline.parking_lot import run_bulk_actions
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import bulk_actions
 from tests.reprocessing.admin.lot import DECIDES, HOUR, LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.test_parking_lot import messages
 
@@ -22,7 +23,7 @@ MAY = (*DECIDES, "view_operation")
 
 
 def _asked(act: OperationAct = OperationAct.DISCARD, **arguments: object) -> Operation:
-    operating.begin(uuid4(), act, Sieve(), arguments, by="ann", reason="<b>test data</b>")
+    bulk_actions.begin(uuid4(), act, Sieve(), arguments, by="ann", reason="<b>test data</b>")
     return Operation.objects.latest("id")
 
 
@@ -42,7 +43,7 @@ def test_its_page_tells_how_far_it_is_and_asks_anew_until_it_is_done() -> None:
     )  # fmt: skip
     assert ("&lt;b&gt;test data" in page, "<b>test data" in page) == (True, False)
     parked(origin)
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
     assert {name: _facts(part)[name] for name in ("Done", "Left alone")} == {"Done": "3", "Left alone": "0"}
     assert ("hx-get" in part, "1 new letter that the filter means arrived meanwhile" in part) == (False, True)
@@ -54,7 +55,7 @@ def test_letters_that_went_into_a_paused_run_are_told_of_while_one_looks() -> No
     run = Run.objects.create(name="later", dlq=letter.dlq, state="paused", stopped_by="ann", why="it rains")
     DeadLetter.objects.filter(pk=letter.pk).update(run=run)
     operation = _asked(OperationAct.RELEASE)
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     part = person("ben", *MAY).get(f"{DESK}{operation.pk}/progress").content.decode()
     assert (_facts(part)["Done"], "which is paused: nothing of it is sent" in part) == ("1", True)
 
@@ -64,7 +65,7 @@ def test_it_tells_why_letters_were_left_alone() -> None:
     letters = [parked(origin) for _ in range(3)]
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
     operation = _asked(OperationAct.RELEASE, target=fifo.pk)
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     page = person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
     assert (_facts(page)["Left alone"], _facts(page)["To"]) == ("3", "x.fifo")
     assert f"such as {letters[0].message_id}" in page
@@ -76,7 +77,7 @@ def test_letters_that_others_moved_before_their_turn_are_told_of() -> None:
         parked(origin)
     operation = _asked()
     DeadLetter.objects.update(finished_at=clock() + HOUR)
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     assert _facts(person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode())[
         "Moved by others before their turn"
     ] == "3"  # fmt: skip
@@ -91,9 +92,9 @@ def test_without_a_worker_it_says_so_once_that_lasts(monkeypatch: pytest.MonkeyP
     operation, ben = _asked(), person("ben", *MAY)
     Operation.objects.update(asked_at=clock() - HOUR)
     said = "No worker has taken it up yet."
-    monkeypatch.setattr(operations, "_UNUSUAL", HOUR / 2)
+    monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", HOUR / 2)
     assert said not in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
-    monkeypatch.setattr(operations, "_UNUSUAL", -HOUR)
+    monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", -HOUR)
     assert said in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
 
 
@@ -101,9 +102,9 @@ def test_what_was_asked_for_and_who_ended_it_is_in_the_audit_though_no_letter_wa
     parked(dlq())
     token, sieve = uuid4(), Sieve(states=("parked",), text="secret")
     for _ in range(2):
-        operating.begin(token, OperationAct.ASSIGN, sieve, {"to": "zoe"}, by="ann", reason="hers")
+        bulk_actions.begin(token, OperationAct.ASSIGN, sieve, {"to": "zoe"}, by="ann", reason="hers")
     operation = Operation.objects.get()
-    assert [operating.abort(operation.pk, by="ben", why="not hers") for _ in range(2)] == [True, False]
+    assert [bulk_actions.abort(operation.pk, by="ben", why="not hers") for _ in range(2)] == [True, False]
     told = Review.objects.filter(letter=None).order_by("pk").values_list("act", "operation", "by", "reason", "after")
     asked = {
         "filter": {"states": ["parked"], "text": "(a text in their bodies)"},
@@ -138,7 +139,7 @@ def test_it_is_aborted_with_a_reason_and_who_comes_second_is_told() -> None:
 def test_what_was_done_already_is_not_aborted() -> None:
     parked(dlq())
     operation = _asked()
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     page = post(person("ben", *MAY), f"{DESK}{operation.pk}/abort", reason="too late")
     assert messages(page) == ["Nothing was changed: before you, it was done."]
 
@@ -157,7 +158,7 @@ def test_only_who_may_do_the_deed_may_end_it() -> None:
 def test_the_list_goes_on_from_place_to_place_in_few_queries(
     monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    monkeypatch.setattr(operations, "SHOWN", 2)
+    monkeypatch.setattr(bulk_action_pages, "SHOWN", 2)
     asked = [_asked(OperationAct.NOTE).pk for _ in range(5)]
     client, shown, query = person("ben", *MAY), [], ""
     for _ in range(3):
@@ -176,7 +177,7 @@ def test_one_that_is_not_there_is_not_found(which: str) -> None:
 
 def test_a_text_out_of_bodies_is_told_to_nobody_who_may_not_see_them() -> None:
     parked(dlq(), body=b"4111-canary")
-    operating.begin(uuid4(), OperationAct.NOTE, Sieve(text="4111-canary"), {}, by="ann", reason="why")
+    bulk_actions.begin(uuid4(), OperationAct.NOTE, Sieve(text="4111-canary"), {}, by="ann", reason="why")
     address = f"{DESK}{Operation.objects.get().pk}/change/"
     page = person("ben", *MAY).get(address).content.decode()
     assert ("4111-canary" in page, "whose body holds a text" in page) == (False, True)
@@ -191,6 +192,6 @@ def test_once_it_has_ended_nobody_can_abort_it_on_the_open_page() -> None:
     client = person("ben", *MAY)
     gone = '<div id="abort" hx-swap-oob="true"></div>'
     assert gone not in client.get(f"{DESK}{operation.pk}/progress").content.decode()
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     assert gone in client.get(f"{DESK}{operation.pk}/progress").content.decode()
     assert 'id="abort"' not in client.get(f"{DESK}{operation.pk}/change/").content.decode()

@@ -8,11 +8,11 @@ from html import unescape
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.admin.decision import MOST, packed
+from reprocessing.admin.parking_lot.decision import MOST, packed
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import Act, Custody, DeadLetter, Review
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import DECIDES, LOOKS, dlq, parked, person, post, token
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_a_copy_that_is_gone_has_no_time_left() -> None:
 
 def test_only_parked_letters_are_in_it() -> None:
     letter = parked(dlq())
-    park.discard([letter.pk], by="ann", reason="test data")
+    act_on_parked.discard([letter.pk], by="ann", reason="test data")
 
     assert "Nothing waits for a person." in person("ben", *LOOKS).get(LOT).content.decode()
 
@@ -168,7 +168,7 @@ def test_a_letter_that_was_parked_anew_is_not_what_the_page_showed() -> None:
     letter = parked(dlq())
     client = person("ben", *DECIDES)
     seen = carried(client.get(f"{LOT}{letter.pk}/change/").content.decode())
-    park.release([letter.pk], by="ann", reason="mended")
+    act_on_parked.release([letter.pk], by="ann", reason="mended")
     DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.PARKED, reason="refused", finished_at=clock())
     answer = post(client, LOT + "discard", letters=seen, reason="test data")
 
@@ -183,7 +183,7 @@ def test_the_others_of_a_page_are_decided_about_when_one_has_changed() -> None:
     gone, there = parked(origin), parked(origin)
     client = person("ann", *DECIDES)
     page = post(client, LOT + "discard", scope="ticked", pick=[packed([gone]), packed([there])])
-    park.release([gone.pk], by="ben", reason="mended")
+    act_on_parked.release([gone.pk], by="ben", reason="mended")
     answer = post(client, LOT + "discard", letters=carried(page), reason="test data")
 
     assert states(gone, there) == [LetterState.WAITING, LetterState.DISCARDED]
@@ -235,7 +235,7 @@ def test_more_letters_than_a_page_can_bear_are_refused_with_the_cure() -> None:
 
 def test_the_page_of_a_letter_that_left_the_lot_leads_to_where_it_is_now() -> None:
     letter = parked(dlq())
-    park.discard([letter.pk], by="ann", reason="test data")
+    act_on_parked.discard([letter.pk], by="ann", reason="test data")
     answer = person("ben", *LOOKS).get(f"{LOT}{letter.pk}/change/", follow=True)
 
     assert answer.redirect_chain == [(f"/admin/reprocessing/deadletter/{letter.pk}/change/", 302)]
@@ -244,16 +244,16 @@ def test_the_page_of_a_letter_that_left_the_lot_leads_to_where_it_is_now() -> No
 
 def test_the_page_of_a_discarded_letter_takes_it_back_and_says_when_it_was_restored_already() -> None:
     letter = parked(dlq())
-    park.discard([letter.pk], by="ann", reason="test data")
+    act_on_parked.discard([letter.pk], by="ann", reason="test data")
     client = person("ben", *DECIDES)
     page = client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
     assert f'action="{LOT}restore"' in page
-    park.restore([letter.pk], by="ann", reason="a mistake")
+    act_on_parked.restore([letter.pk], by="ann", reason="a mistake")
     answer = post(client, LOT + "restore", letters=carried(page), reason="it is needed")
     assert "Last: restored by ann" in messages(answer)[1]
     assert [act for act, _, _, _ in reviews()] == [Act.DISCARDED, Act.RESTORED]
     viewer = person("cleo", *LOOKS)
-    park.discard([letter.pk], by="ann", reason="test data")
+    act_on_parked.discard([letter.pk], by="ann", reason="test data")
     closed = viewer.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
     assert [f"{LOT}restore" in closed, "It takes the permission to discard parked letters" in closed] == [False, True]
 

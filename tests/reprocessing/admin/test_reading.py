@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.admin.reading import LONGEST, duration, readable, visible
+from reprocessing.admin.messages.readable_bytes import LONGEST, duration, readable, visible
 from tests.reprocessing.domain.corpora.hostile import PAGES
 
 JSON = st.recursive(

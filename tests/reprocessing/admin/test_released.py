@@ -7,9 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from reprocessing.domain.sieve import Sieve
-from reprocessing.models import Operation, OperationAct, Run, operating
-from reprocessing.pipeline import park, work
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.models import Operation, OperationAct, Run
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.parking_lot import bulk_actions
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person
 
 pytestmark = pytest.mark.django_db
@@ -23,8 +24,8 @@ def _text(page: bytes) -> str:
 def test_a_run_of_released_letters_says_who_released_how_many_and_why() -> None:
     origin, ann = dlq(), person("ann", *MAY)
     letters = [parked(origin).pk for _ in range(3)]
-    park.release(letters[:1], by="ben", reason="the shop is mended")
-    park.release(letters[1:], by="zoe", reason="the bank, too")
+    act_on_parked.release(letters[:1], by="ben", reason="the shop is mended")
+    act_on_parked.release(letters[1:], by="zoe", reason="the bank, too")
     run = Run.objects.get()
     page = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert (run.reason, run.asked_by) == ("the shop is mended", "ben")
@@ -40,9 +41,9 @@ def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_ot
         origin = dlq(name)
         for _ in range(2):
             parked(origin)
-    operating.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="both are mended")
+    bulk_actions.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="both are mended")
     operation = Operation.objects.get()
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     ann, runs = person("ann", *MAY), list(Run.objects.order_by("pk"))
     page = ann.get(f"/admin/reprocessing/operation/{operation.pk}/change/").content
     links = " and ".join(f'<a href="/admin/reprocessing/run/{run.pk}/change/">{run.name}</a>' for run in runs)
@@ -55,8 +56,8 @@ def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_ot
 
 def test_a_run_outlives_the_operation_that_released_into_it() -> None:
     parked(dlq())
-    operating.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="it is mended")
-    work.operation(Operation.objects.get().pk, seconds=9)
+    bulk_actions.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="it is mended")
+    run_bulk_actions.operation(Operation.objects.get().pk, seconds=9)
     run = Run.objects.get()
     assert run.reviews.get().after == {"letters": 1, "operation": Operation.objects.get().pk}
     assert run.reviews.get().operation is None

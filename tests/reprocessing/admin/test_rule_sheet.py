@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.admin.conditions import EXAMPLES
-from reprocessing.domain.condition import Condition
-from reprocessing.domain.envelope import Attribute
+from reprocessing.admin.rules.conditions_field import EXAMPLES
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.domain.marks import MarkNames
-from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Review, Rule, amendments, rules
-from reprocessing.pipeline import edit
-from reprocessing.pipeline.edit import Alteration, Seen
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.redrive_attributes import MarkNames
+from reprocessing.domain.routing.conditions import Condition
+from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Review, Rule
+from reprocessing.pipeline.parking_lot import edit
+from reprocessing.pipeline.parking_lot.edit import Alteration, Seen
+from reprocessing.store.routing import rule_changes, rules
 from tests.reprocessing.admin.lot import dlq, parked, person, post
 from tests.reprocessing.commands.stock import add_lane, add_letter
 
@@ -46,7 +47,7 @@ def _edit(row: Rule) -> str:
 
 def _made(**said: object) -> Rule:
     given = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": True, **said}
-    amendments.put("bad", given, by="bob", reason="a test")
+    rule_changes.put("bad", given, by="bob", reason="a test")
     return Rule.objects.get()
 
 
@@ -165,7 +166,7 @@ def test_it_is_changed_as_it_was_seen_and_what_it_held_is_asked_anew() -> None:
 def test_of_two_people_the_second_is_told_and_changes_nothing() -> None:
     row, ann = _made(), person("ann", *MAKES)
     mine = _look(ann, _sheet(ann, _edit(row)) | {"position": 7}, _edit(row))
-    amendments.put("bad", {"position": 5}, by="bob", reason="first")
+    rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
     assert "Somebody changed the rules since you opened this page: bob (&quot;first&quot;)." in page
     row.refresh_from_db()
@@ -183,7 +184,7 @@ def test_it_is_removed_with_a_reason_and_only_as_the_rules_were_seen() -> None:
     row, ann = _made(), person("ann", *MAKES)
     there = f"/admin/reprocessing/rule/{row.pk}/remove"
     seen = ann.get(there).context["form"]["seen"].value()
-    amendments.put("bad", {"position": 5}, by="bob", reason="first")
+    rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
     assert "Somebody changed the rules since you looked: bob" in post(ann, there, seen=seen, reason="x")
     seen = ann.get(there).context["form"]["seen"].value()
     assert "bad is removed." in post(ann, there, seen=seen, reason="mended")

@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import DeadLetterQueue, Review, Rule, Target, amendments, rules
+from reprocessing.models import DeadLetterQueue, Review, Rule, Target
+from reprocessing.store.routing import rule_changes, rules
 from tests.reprocessing.admin.lot import dlq, person, post
 from tests.reprocessing.commands.stock import add_lane, add_letter
 
@@ -18,7 +19,7 @@ SWITCHES = ("view_rule", "change_rule")
 
 def _rule(*, enabled: bool = False) -> Rule:
     said = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": enabled}
-    amendments.put("bad", said, by="bob", reason="a test")
+    rule_changes.put("bad", said, by="bob", reason="a test")
     return Rule.objects.get()
 
 
@@ -55,7 +56,7 @@ def test_nothing_is_done_when_a_rule_was_changed_meanwhile_or_no_reason_is_given
     row, client = _rule(), person("ann", *SWITCHES)
     form = _form(client, row)
     assert "This field is required" in post(client, _address(row), **form | {"reason": " "})
-    amendments.put("bad", {"position": 5}, by="bob", reason="a test")
+    rule_changes.put("bad", {"position": 5}, by="bob", reason="a test")
     page = post(client, _address(row), **form)
     assert "Somebody changed the rules since you looked: bob (&quot;a test&quot;)." in page
     row.refresh_from_db()

@@ -12,28 +12,16 @@ from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from reprocessing.admin import run_page, run_progress
+from reprocessing.admin.runs import run_page, run_progress
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import (
-    DeadLetter,
-    DeadLetterQueue,
-    Lane,
-    Origin,
-    Review,
-    Run,
-    Sighting,
-    Target,
-    Wave,
-    instalments,
-    lanes,
-    progress,
-    prospect,
-    rows,
-    stops,
-)
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import drain, plan
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, Review, Run, Sighting, Target, Wave
+from reprocessing.pipeline.runs import drain, plan
+from reprocessing.store import rows
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import enlistment_batches, plan_figures, progress
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import dlq, person, post
 from tests.reprocessing.commands.stock import add_letter, add_sent
 
@@ -171,9 +159,9 @@ def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_capture
         cursor.execute("ANALYZE redrive_letter")
         cursor.execute("SET LOCAL enable_seqscan = off")
     monkeypatch.setattr(rows, "_execute", explained)
-    prospect.prospect(origin.dlq_id, run=run.pk)
-    prospect.objections(origin.dlq_id, run=run.pk)
-    prospect.shares(origin.dlq_id, run=run.pk)
+    plan_figures.prospect(origin.dlq_id, run=run.pk)
+    plan_figures.objections(origin.dlq_id, run=run.pk)
+    plan_figures.shares(origin.dlq_id, run=run.pk)
     found = [f"Index Cond: ((run_id = '{run.pk}'::bigint)" in one for one in plans]
     assert found == [True] * 3
 
@@ -536,7 +524,7 @@ def test_of_a_run_of_too_many_letters_the_page_says_that_there_are_more(monkeypa
 
 
 def test_a_large_plan_is_started_by_its_page_and_enlisted_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instalments, "SIZE", 2)
+    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
     origin, ann = dlq(), person("ann", *OPERATES)
     _captured(origin)
     run = _plan(origin)

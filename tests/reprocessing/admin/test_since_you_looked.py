@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from reprocessing.admin.decision import packed
+from reprocessing.admin.parking_lot.decision import packed
 from reprocessing.models import DeadLetter, Operation, Review
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import park, work
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.admin.lot import DECIDES, dlq, parked, person, post
 from tests.reprocessing.admin.test_exporting import edited
 from tests.reprocessing.admin.test_lot import EVERYTHING, LOT, OF_A_FILTER, hidden
@@ -32,7 +32,7 @@ def _of_a_filter(page: str) -> dict[str, str]:
 def begun() -> Operation:
     """What was asked for last, done."""
     operation = Operation.objects.latest("id")
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     operation.refresh_from_db()
     return operation
 
@@ -110,7 +110,7 @@ def test_a_letter_that_was_edited_since_is_not_what_the_page_showed(deed: str, d
 def test_who_is_second_is_told_who_moved_the_letter_not_who_looked_at_it_since() -> None:
     letter = parked(dlq())
     seen = packed([letter])
-    park.discard([letter.pk], by="ann", reason="test data")
+    act_on_parked.discard([letter.pk], by="ann", reason="test data")
     for act in ("revealed", "noted", "assigned"):
         Review.objects.create(act=act, letter=letter, dlq=letter.dlq, by="carol", reason="a look")
     for deed in ("release", "discard"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from reprocessing.models import DeadLetterQueue, Lane, Review, stops
+from reprocessing.models import DeadLetterQueue, Lane, Review
+from reprocessing.store.safety import stops
 from tests.reprocessing.admin.lot import dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.models import Breaker, Review, Target, targets
+from reprocessing.models import Breaker, Review, Target
+from reprocessing.store.targets import targets
 from tests.reprocessing.admin.lot import dlq, person, post
 from tests.reprocessing.admin.sheets import look, sheet
 

@@ -9,8 +9,8 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Model
 
-from reprocessing.admin import decision
-from reprocessing.admin.decision import Deed
+from reprocessing.admin.parking_lot import decision
+from reprocessing.admin.parking_lot.decision import Deed
 from reprocessing.models import DeadLetter
 from tests.reprocessing.admin.lot import dlq, parked
 

@@ -12,11 +12,12 @@ from django.contrib.auth.models import User
 from django.db.models import Field
 from django.test import Client
 
-import reprocessing.desk as desk_module
-from reprocessing.admin.decision import Deed
-from reprocessing.admin.dlq_sheet import DlqSheet
-from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Rule, amendments
-from reprocessing.pipeline import park
+import reprocessing.admin.site.desk as desk_module
+from reprocessing.admin.dlqs.dlq_form import DlqSheet
+from reprocessing.admin.parking_lot.decision import Deed
+from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Rule
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.lot import LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.stock import operated
 
@@ -92,7 +93,7 @@ def test_pages_about_one_letter_speak_of_one(root: Client) -> None:
         last_at=letter.died_at,
     )  # fmt: skip
     DeadLetter.objects.update(group=group, lane=None)
-    amendments.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     Rule.objects.update(hits=1)
     there = [
         LOT, f"{LOT}?q={letter.message_id}", f"/admin/reprocessing/lettergroup/{group.pk}/change/",
@@ -102,7 +103,7 @@ def test_pages_about_one_letter_speak_of_one(root: Client) -> None:
     pages = {one: root.get(one).content.decode() for one in there}
     pages |= {f"{LOT}{deed}": post(root, f"{LOT}{deed}", scope="all", query="") for deed in (*Deed, "export")}
     pages |= {"rule": post(root, "/admin/reprocessing/rule/add/", name="a", action="hold", conditions="[]", do="look")}
-    park.discard([letter.pk], by="ann", reason="a test")
+    act_on_parked.discard([letter.pk], by="ann", reason="a test")
     pages |= {deed: post(root, LOT + deed, scope="all", query="state=discarded") for deed in ("restore",)}
     assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
 

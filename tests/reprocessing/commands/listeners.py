@@ -11,7 +11,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from reprocessing import sqs
+from reprocessing.gateways import sqs
 from tests.contract.endpoints import moto_endpoint
 
 REGION = "us-east-1"

@@ -7,8 +7,8 @@ from itertools import count
 
 from reprocessing.domain.lifecycle import FINISHED, LanePhase, LetterState
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Origin, Payload, Run, Target
-from reprocessing.models.lanes import clock
 from reprocessing.models.target import Proof
+from reprocessing.store.ordering.lanes import clock
 
 _numbers = count(1)
 HOUR = timedelta(hours=1)

@@ -15,19 +15,9 @@ from django_celery_beat.models import IntervalSchedule
 from pytest_django.fixtures import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import (
-    Act,
-    Attempt,
-    Breaker,
-    DeadLetter,
-    DeadLetterQueue,
-    Origin,
-    RateClass,
-    Review,
-    Target,
-    rules,
-)
-from reprocessing.models.lanes import clock
+from reprocessing.models import Act, Attempt, Breaker, DeadLetter, DeadLetterQueue, Origin, RateClass, Review, Target
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.routing import rules
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson

@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import override_settings
 
+from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.models import Act, Review, Target
-from reprocessing.sqs.clients import configured_region
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
     Listeners,

@@ -14,13 +14,15 @@ import pytest
 from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import CommandError
 
-from reprocessing import sqs
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.gateways import sqs
 from reprocessing.management.commands import release_parked
 from reprocessing.management.console import LATER, Console
-from reprocessing.management.parking import Decided
-from reprocessing.models import DeadLetterQueue, Halt, Review, roles, standing
-from reprocessing.pipeline import gather
+from reprocessing.management.shared.parking_command import Decided
+from reprocessing.models import DeadLetterQueue, Halt, Review
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.maintenance import roles
 from tests.reprocessing.commands.conftest import AddRow, Ask
 from tests.reprocessing.commands.stock import add_letter, add_origin
 
@@ -138,16 +140,16 @@ def test_the_states_of_letters_are_read_some_at_a_time_and_told_as_one_object(
     origin = add_origin(add_row("orders"))
     letters = [add_letter(origin, LetterState.PARKED) for _ in range(5)]
     states = {one.message_id: "parked" for one in letters}
-    pages = list(standing.states(origin.dlq_id, page=2))
+    pages = list(dlq_status.states(origin.dlq_id, page=2))
     assert [len(one) for one in pages] == [2, 2, 1]
     assert {key: value for one in pages for key, value in one.items()} == states
-    monkeypatch.setattr(standing, "states", partial(standing.states, page=2))
+    monkeypatch.setattr(dlq_status, "states", partial(dlq_status.states, page=2))
     assert json.loads(ask("redrive_status", "orders", "--letters", "--json"))["dlqs"][0]["states"] == states
 
 
 def test_no_person_can_take_the_id_of_a_standing_run(add_row: AddRow) -> None:
     row = add_row("orders")
-    run = gather.standing_run(row)
+    run = feed_run.standing_run(row)
     assert run.name == f"standing:{row.pk}"
     with pytest.raises(CommandError, match="is no run's id"):
         call_command("drain_dlq", "orders", "--run", run.name)
@@ -155,12 +157,12 @@ def test_no_person_can_take_the_id_of_a_standing_run(add_row: AddRow) -> None:
 
 def test_dlqs_with_long_names_have_standing_runs_of_their_own(add_row: AddRow) -> None:
     rows = [add_row("n" * 95 + last) for last in "ab"]
-    assert {gather.standing_run(one).dlq_id for one in rows} == {one.pk for one in rows}
+    assert {feed_run.standing_run(one).dlq_id for one in rows} == {one.pk for one in rows}
 
 
 def test_a_standing_run_is_told_of_in_words(add_row: AddRow, ask: Ask) -> None:
     row = add_row("orders")
-    run = gather.standing_run(row)
+    run = feed_run.standing_run(row)
     assert "run       standing is running: 0 letters unfinished" in ask("redrive_status", "orders")
     with pytest.raises(CommandError, match="This is the standing run of orders"):
         ask("rerun", run.name)

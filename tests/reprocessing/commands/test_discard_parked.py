@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from reprocessing.models import Review
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
 from tests.reprocessing.commands.stock import ago
@@ -50,6 +50,6 @@ def test_confirmed_they_are_given_up_and_it_is_written_down(lot: Lot, ask_json: 
 
 def test_what_was_released_since_the_dry_run_is_not_given_up(lot: Lot, ask_json: AskJson) -> None:
     mark = ask_json("discard_parked", "orders", *WHY)["selection"]
-    park.release([lot.old.pk], by="bob", reason="mended")
+    act_on_parked.release([lot.old.pk], by="bob", reason="mended")
     assert "some are no longer parked" in refusal("discard_parked", "orders", *WHY, "--selection", mark, "--confirm")
     assert lot.states() == ["waiting", "parked", "parked"]

@@ -18,30 +18,24 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule
 from pytest_django import Settings
 
-from reprocessing.management import draining
+from reprocessing.gateways.sqs import Move
 from reprocessing.management.commands.drain_dlq import heard
 from reprocessing.management.console import when
-from reprocessing.management.draining import Interruption, Telling
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    DeadLetter,
-    DeadLetterQueue,
-    Run,
-    Target,
-    captures,
-    evidence,
-    instalments,
-    progress,
-    stops,
-)
+from reprocessing.management.shared import drain_command
+from reprocessing.management.shared.drain_command import Interruption, Telling
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Run, Target
 from reprocessing.models import Lane as LaneRow
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import drain, hand_over, replay
-from reprocessing.pipeline.capture import Captured
-from reprocessing.pipeline.drain import Hands
-from reprocessing.pipeline.replay import Report
-from reprocessing.sqs import Move
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.capture.capture import Captured
+from reprocessing.pipeline.replay import replay_slice
+from reprocessing.pipeline.replay.replay_slice import Report
+from reprocessing.pipeline.runs import drain
+from reprocessing.pipeline.runs.drain import Hands
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.outcomes import evidence
+from reprocessing.store.runs import enlistment_batches, progress
+from reprocessing.store.safety import stops
 from tests.conditions import eventually
 from tests.nobody import nobody
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -254,7 +248,7 @@ def test_a_mode_that_is_no_persons_to_drain_is_refused_with_its_cure(mode: str, 
 def test_aws_own_redrive_under_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     move = Move(status="RUNNING", destination_arn=None, moved=3, to_move=9, started_at=clock(), handle="h")
-    monkeypatch.setattr(hand_over, "move_tasks", lambda arn, role: [move] if arn == bench.dlq.arn else [])
+    monkeypatch.setattr(native_redrive, "move_tasks", lambda arn, role: [move] if arn == bench.dlq.arn else [])
     said = refusal("drain_dlq", bench.name, "--confirm")
     assert "AWS moves its messages by itself since" in said
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
@@ -278,7 +272,7 @@ def expire_in(left: float) -> Callable[..., Captured]:
 def test_a_large_plan_is_drained_in_instalments_without_a_worker(
     monkeypatch: pytest.MonkeyPatch, ask_json: AskJson
 ) -> None:
-    monkeypatch.setattr(instalments, "SIZE", 2)
+    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
     bench = Workbench(fields=KEYED)
     for number in range(7):
         bench.bury(f"a{number}", key="a", n=str(number))
@@ -392,15 +386,15 @@ def test_enqueuing_too_is_a_dry_run_until_confirmed(ask: Ask) -> None:
 @pytest.fixture
 def _interrupt(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Signals arrive, twice, when the first slice is over."""
-    run = replay.Slice.run
+    run = replay_slice.Slice.run
 
-    def running(turn: replay.Slice, *, seconds: float) -> Report:
+    def running(turn: replay_slice.Slice, *, seconds: float) -> Report:
         report = run(turn, seconds=seconds)
         for _ in range(2):
             os.kill(os.getpid(), request.param)
         return report
 
-    monkeypatch.setattr(replay.Slice, "run", running)
+    monkeypatch.setattr(replay_slice.Slice, "run", running)
 
 
 @pytest.mark.usefixtures("_interrupt")
@@ -520,11 +514,11 @@ def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None
     for number in range(2):
         bench.bury(f"{number}")
     run = bench.ready()
-    assert "next attempt" not in draining.line(bench.dlq, progress.tally(run.pk))
+    assert "next attempt" not in drain_command.line(bench.dlq, progress.tally(run.pk))
     due = clock() + timedelta(hours=1)
     LaneRow.objects.filter(dlq=bench.dlq).update(due_at=due + timedelta(minutes=1))
     LaneRow.objects.filter(pk=bench.lane(letters__payload__body=b"0").pk).update(due_at=due)
-    assert f"The next attempt is due at {when(due)}." in draining.line(bench.dlq, progress.tally(run.pk))
+    assert f"The next attempt is due at {when(due)}." in drain_command.line(bench.dlq, progress.tally(run.pk))
 
 
 def test_what_a_killed_capture_left_is_waited_for_until_it_is_in_sight_and_told_seldom(
@@ -562,7 +556,7 @@ def test_a_target_that_nobody_empties_is_named_with_its_depth_and_after_a_while_
     shop = bench.origin_url.rpartition("/")[2]
 
     def told() -> str:
-        return draining.line(bench.dlq, progress.tally(run.pk))
+        return drain_command.line(bench.dlq, progress.tally(run.pk))
 
     assert eventually(lambda: "has not been seen empty" in told(), within=10)
     assert f"Outcomes wait: {shop} has not been seen empty since" in told()
@@ -585,7 +579,7 @@ def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen
     bench.promote()  # which sees that nothing lies there, and something in flight
 
     def told() -> str:
-        return draining.line(bench.dlq, progress.tally(run.pk))
+        return drain_command.line(bench.dlq, progress.tally(run.pk))
 
     assert f"wait for: {bench.name} to have no message in flight, or " in told()
     clock.advance(60)  # longer than a message that was received is out of sight
@@ -667,13 +661,13 @@ def test_a_plan_of_keys_with_one_message_each_gives_up_no_order(ask_json: AskJso
 def test_another_capture_is_waited_for(ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
-    capturing = captures.lease(bench.dlq.pk, lease=60, dirty=0)
+    capturing = capture_lease.lease(bench.dlq.pk, lease=60, dirty=0)
     assert capturing is not None
     waits: list[float] = []
 
     def wait(_: Interruption, seconds: float) -> None:
         waits.append(seconds)
-        captures.end(capturing, clean=True, drained=False)
+        capture_lease.end(capturing, clean=True, drained=False)
 
     monkeypatch.setattr(Interruption, "wait", wait)
     assert ask_json("drain_dlq", bench.name, "--confirm")["delivered"] == 1
@@ -693,14 +687,14 @@ def test_a_rate_that_nobody_knows_is_waited_for_with_a_message(
 ) -> None:
     bench = Workbench(target_fields={"rate": 100.0})
     bench.bury("letter")
-    run = replay.Slice.run
+    run = replay_slice.Slice.run
 
-    def running(turn: replay.Slice, *, seconds: float) -> Report:
+    def running(turn: replay_slice.Slice, *, seconds: float) -> Report:
         report = run(turn, seconds=min(seconds, 0.5))
         os.kill(os.getpid(), signal.SIGINT)
         return report
 
-    monkeypatch.setattr(replay.Slice, "run", running)
+    monkeypatch.setattr(replay_slice.Slice, "run", running)
     with nobody() as port:
         settings.REDIS_URL = f"redis://127.0.0.1:{port}/0"
         with pytest.raises(CommandError, match="1 letter is unfinished"):
@@ -747,7 +741,7 @@ def _cut_the_watch() -> None:
 def test_progress_is_told_beside_the_result(
     capsys: pytest.CaptureFixture[str], ask_json: AskJson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(draining, "_LOGGED", 0.0)
+    monkeypatch.setattr(drain_command, "_LOGGED", 0.0)
     bench = Workbench()
     bench.bury("letter")
     ask_json("drain_dlq", bench.name, "--confirm")

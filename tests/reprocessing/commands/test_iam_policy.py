@@ -20,11 +20,13 @@ from botocore.credentials import AssumeRoleCredentialFetcher
 from django.core.management.base import CommandError
 from django.test import override_settings
 
-from reprocessing import sqs, tasks
+from reprocessing import tasks
 from reprocessing.conf import current
-from reprocessing.domain.rights import CALLS, Purpose, action
+from reprocessing.domain.aws.iam_policy import CALLS, Purpose, action
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws import clients
+from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetter, DeadLetterQueue
-from reprocessing.sqs import QueueAddress, clients
 from tests.contract.endpoints import Endpoint, moto_endpoint
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import Ask, AskJson

@@ -8,8 +8,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from reprocessing.models import DeadLetterQueue, lanes, standing
-from reprocessing.pipeline import hand_over
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.ordering import lanes
 from tests.contract.endpoints import Sandbox
 from tests.race.native import is_aws_s, let_it_end, mine, tasks
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -102,11 +104,11 @@ def test_status_board_drain_and_stop_say_that_aws_is_at_work(ask: Ask) -> None:
     DeadLetterQueue.objects.update(
         native_at=lanes.clock(), native_by="anna", native_reason="a bulk", native_handle="h", native_after=None
     )
-    (watch,) = standing.watches(bench.dlq.pk)
+    (watch,) = dlq_status.watches(bench.dlq.pk)
     assert watch.native.startswith("AWS moves its messages by itself since ")
     assert watch.trouble == ""
     assert 'as anna asked ("a bulk"): nothing of it is captured' in ask("redrive_status", bench.name)
     said = ask("stop_redrive", bench.name, *WHY, "--confirm")
     assert f"manage.py native_redrive cancel {bench.name} --reason WHY --confirm" in said
-    hand_over.sweep()
+    native_redrive.sweep()
     assert not is_aws_s(bench)

@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from reprocessing.conf import of
-from reprocessing.domain.diagnosis import Grade
+from reprocessing.domain.maintenance.findings import Grade
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import NotificationRoute, Review
-from reprocessing.pipeline.diagnose import notifying
+from reprocessing.pipeline.maintenance.doctor import notifications
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.notifications.receivers import posts, said
 from tests.reprocessing.web_servers import Server, serving, silent
@@ -98,7 +98,7 @@ def test_a_destination_without_a_url_is_told_by_the_commands_and_the_doctor(hook
     )
     assert lacks in run("set_notification", "team-a", confirm=True)
     assert lacks in run("list_notifications")
-    (remark,) = notifying.remarks(of({}))
+    (remark,) = notifications.remarks(of({}))
     assert (remark.grade, remark.where) == (Grade.ILL, "team-a")
     assert remark.cure == "Set REDRIVE_NOTIFY_TEAM_A for workers and commands."
     with pytest.raises(CommandError, match="Nothing was sent"):
@@ -146,17 +146,19 @@ def test_a_test_says_why_a_destination_was_not_told(hooks: Server, name: str, wh
 @pytest.mark.soak
 def test_a_url_that_apprise_cannot_read_is_told_by_the_doctor(settings: Settings) -> None:
     NotificationRoute.objects.create(destination="chat")
-    (remark,) = notifying.remarks(of({"DESTINATIONS": {"chat": "slack://hunter2"}}))
+    (remark,) = notifications.remarks(of({"DESTINATIONS": {"chat": "slack://hunter2"}}))
     assert (remark.grade, remark.what) == (Grade.ILL, "Apprise cannot read its URL.")
 
 
 def test_the_doctor_says_that_nobody_is_told_what_fails_and_what_reaches_nobody() -> None:
-    (nobody,) = notifying.remarks(of({}))
+    (nobody,) = notifications.remarks(of({}))
     assert nobody.what == "No destination gets notifications."
     NotificationRoute.objects.create(
         destination="topic", failures=2, trouble="SNS did not answer", kinds=[EventKind.BEAT_SILENT.value]
     )
-    failing, unheard = notifying.remarks(of({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}}))
+    failing, unheard = notifications.remarks(
+        of({"DESTINATIONS": {"topic": "sns:arn:aws:sns:eu-west-1:000000000000:t"}})
+    )
     assert (failing.grade, failing.what) == (Grade.WARN, "Failed attempts in a row: 2. Reason: SNS did not answer.")
     assert unheard.what.startswith("No destination gets these events for all DLQs: breaker_open, ")
 

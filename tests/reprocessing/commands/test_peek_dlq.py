@@ -9,8 +9,9 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetterQueue, Target, captures
-from reprocessing.models.captures import Capturing
+from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.capture.capture_lease import Capturing
 from tests import envelopes
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, redrive_policy
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprocessing.pipeline.peek.WAIT", 0)
+    monkeypatch.setattr("reprocessing.pipeline.capture.peek.WAIT", 0)
 
 
 @pytest.fixture
@@ -38,11 +39,11 @@ def orders(add_row: AddRow, queue: Queue) -> DeadLetterQueue:
 
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reprocessing.sqs.clients.READ_SECONDS", 1.0)
+    monkeypatch.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 1.0)
 
 
 def lease(dlq: DeadLetterQueue) -> Capturing | None:
-    return captures.lease(dlq.pk, lease=60, dirty=60)
+    return capture_lease.lease(dlq.pk, lease=60, dirty=60)
 
 
 def test_without_confirm_nothing_is_received(ask_json: AskJson, orders: DeadLetterQueue, queue: Queue) -> None:

@@ -14,9 +14,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import override_settings
 
-from reprocessing.domain.blueprint import Differs, Missing, Wanted, family
-from reprocessing.pipeline import provision
-from reprocessing.sqs.provisioning import Place
+from reprocessing.domain.aws.queue_spec import Differs, Missing, Wanted, family
+from reprocessing.gateways.sqs.provisioning import Place
+from reprocessing.pipeline.aws import provision
 from tests.contract.endpoints import Endpoint, Sandbox
 from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.sqs.conftest import MakeQueue

@@ -12,11 +12,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from reprocessing import sqs
-from reprocessing.domain import metric
+from reprocessing.domain.aws import metric_names
+from reprocessing.gateways import sqs
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
-from reprocessing.pipeline import measure
+from reprocessing.pipeline.aws import collect_metrics
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -134,7 +134,7 @@ def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it
         for one in cloudwatch.describe_alarms()["MetricAlarms"]
         if one["AlarmName"].endswith("-breaker-open")
     }
-    told = {one.labels[0] for one in measure.samples(count_lag=0) if one.metric is metric.BREAKER}
+    told = {one.labels[0] for one in collect_metrics.samples(count_lag=0) if one.metric is metric_names.BREAKER}
     assert (of_breakers, told) == (rings, set(rings.values()))
 
 

@@ -15,13 +15,15 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django.fixtures import Settings
 
-from reprocessing import sqs
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.models import Custody, DeadLetterQueue, Dispatch, Lane, Pulse, Rule, Run, Target, hold, stops
-from reprocessing.models.lanes import clock as clock_of_postgres
-from reprocessing.models.stalls import TICK
-from reprocessing.pipeline.diagnose.rates import remarks as look_at_rates
-from reprocessing.rate import Rates
+from reprocessing.gateways import sqs
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.models import Custody, DeadLetterQueue, Dispatch, Lane, Pulse, Rule, Run, Target
+from reprocessing.pipeline.maintenance.doctor.redis import remarks as look_at_rates
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering.lanes import clock as clock_of_postgres
+from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.store.safety import stops
 from reprocessing.tasks import CONTROL
 from tests.contract.endpoints import Sandbox, control, moto_endpoint
 from tests.contract.queues import Queue, redrive_policy
@@ -389,7 +391,7 @@ def test_the_trouble_of_the_last_capture_is_told(shop: Shop) -> None:
 def test_stops_and_holds_are_told_with_what_ends_them(shop: Shop) -> None:
     stops.stop(None, by="ann", reason="an incident")
     assert "resume_redrive --all" in the("warn", "Everything is stopped by ann since")["cure"]
-    hold.begin(ago(hours=1), by="bob", reason="a disk died")
+    restore_hold.begin(ago(hours=1), by="bob", reason="a disk died")
     assert "after_restore report" in the("warn", 'Everything is held by bob since a restore: "a disk died".')["cure"]
 
 
@@ -530,5 +532,5 @@ def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pyte
     def failing(*_: object, **__: object) -> Iterator[object]:
         raise LookupError
 
-    monkeypatch.setattr("reprocessing.pipeline.diagnose.lanes.remarks", failing)
+    monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.remarks", failing)
     assert the("ill", "The look itself failed: LookupError.")["where"] == "lanes"

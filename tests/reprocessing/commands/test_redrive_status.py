@@ -29,12 +29,12 @@ from reprocessing.models import (
     Sighting,
     Target,
     Wave,
-    amendments,
-    evidence,
-    stops,
 )
 from reprocessing.models.custody import CustodyState
 from reprocessing.models.run import Run, RunKind, RunState
+from reprocessing.store.outcomes import evidence
+from reprocessing.store.routing import rule_changes
+from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin, add_sent, ago
 
@@ -310,8 +310,8 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
 ) -> None:
     origin = add_origin(add_row("orders"))
     said = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": True}
-    amendments.put("bad", said, by="ann", reason="a test")
-    amendments.put("off", said | {"enabled": False}, by="ann", reason="a test")
+    rule_changes.put("bad", said, by="ann", reason="a test")
+    rule_changes.put("off", said | {"enabled": False}, by="ann", reason="a test")
     bad = Rule.objects.get(name="bad")
     why = "rule bad holds it"
     lane = add_lane(origin, LanePhase.HELD, why=why)

@@ -13,9 +13,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.management import parking
-from reprocessing.models import DeadLetter, DeadLetterQueue, Review, Run, Target, lanes
-from reprocessing.pipeline import park
+from reprocessing.management.shared import parking_command
+from reprocessing.models import DeadLetter, DeadLetterQueue, Review, Run, Target
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
 from tests.reprocessing.commands.stock import ago
@@ -121,7 +122,7 @@ def test_what_a_dry_run_ends_with_acts_on_exactly_what_it_showed(lot: Lot, ask: 
 
 def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_json: AskJson) -> None:
     mark = ask_json("release_parked", "orders", *WHY)["selection"]
-    park.discard([lot.old.pk], by="bob", reason="old")
+    act_on_parked.discard([lot.old.pk], by="bob", reason="old")
     said = refusal("release_parked", "orders", *WHY, "--selection", mark, "--confirm")
     assert "some are no longer parked" in said
     assert lot.states() == ["discarded", "parked", "parked"]
@@ -129,14 +130,14 @@ def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_jso
 
 def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the deed, another person discards one."""
-    select = parking.select
+    select = parking_command.select
 
-    def selecting(dlq: DeadLetterQueue, state: LetterState, options: dict[str, object]) -> list[parking.Parked]:
+    def selecting(dlq: DeadLetterQueue, state: LetterState, options: dict[str, object]) -> list[parking_command.Parked]:
         found = select(dlq, state, options)
-        park.discard([lot.old.pk], by="bob", reason="old")
+        act_on_parked.discard([lot.old.pk], by="bob", reason="old")
         return found
 
-    monkeypatch.setattr(parking, "select", selecting)
+    monkeypatch.setattr(parking_command, "select", selecting)
     out = StringIO()
     with pytest.raises(CommandError, match="1 of 3 are not released"):
         call_command("release_parked", "orders", *WHY, "--confirm", stdout=out)
@@ -146,7 +147,7 @@ def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monk
 
 
 def test_many_are_decided_in_groups(lot: Lot, ask_json: AskJson, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parking, "GROUP", 2)
+    monkeypatch.setattr(parking_command, "GROUP", 2)
     with CaptureQueriesContext(connection) as queries:
         told = ask_json("release_parked", "orders", *WHY, "--confirm")
     assert (told["letters"], told["released"], told["refused"]) == (3, 3, {})

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review
-from reprocessing.pipeline import park
-from reprocessing.pipeline.trace import Origins
+from reprocessing.pipeline.capture.find_source import Origins
+from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin
@@ -83,13 +83,13 @@ def test_a_name_that_it_does_not_have_is_refused_with_those_there_are(shop: Orig
 def test_a_discarded_letter_that_is_restored_is_not_released_before_it_is_named_again(shop: Origin, ask: Ask) -> None:
     letter = add_letter(shop, LetterState.DISCARDED, lane=add_lane(shop, LanePhase.IDLE), planned=True, sequence="1")
     ask("remove_origin", "orders", "shop", *WHY, "--confirm")
-    park.restore([letter.pk], by="ann", reason="needed")
-    done = park.release([letter.pk], by="ann", reason="needed")
+    act_on_parked.restore([letter.pk], by="ann", reason="needed")
+    done = act_on_parked.release([letter.pk], by="ann", reason="needed")
     assert list(done.refused.values()) == [
         f"its origin was removed; add it again: manage.py add_dlq orders --origin {shop.arn} --confirm"
     ]
     Origin.every.update(removed_at=None)
-    assert park.release([letter.pk], by="ann", reason="needed").refused == {}
+    assert act_on_parked.release([letter.pk], by="ann", reason="needed").refused == {}
 
 
 def test_a_queue_whose_redrive_policy_names_the_dlq_is_refused_until_it_does_not(

@@ -6,7 +6,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from reprocessing.models import Reporter, Review, reporters
+from reprocessing.models import Reporter, Review
+from reprocessing.store.outcomes import reporters
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import add_origin
 

@@ -10,9 +10,12 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from reprocessing.models import DeadLetter, Lane, Run, lanes, stops
+from reprocessing.models import DeadLetter, Lane, Run
 from reprocessing.models.run import RunKind
-from reprocessing.pipeline import gather, park
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.ordering import lanes
+from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -88,7 +91,7 @@ def test_released_letters_have_a_run_that_can_be_gone_on_with(bench: Workbench, 
     ask_json("rerun", "monday", "--confirm")
     parked = DeadLetter.objects.filter(payload__body=b"0")
     parked.update(state="parked", reason="refused")
-    park.release([parked.get().pk], by="ann", reason="mended")
+    act_on_parked.release([parked.get().pk], by="ann", reason="mended")
     name = Run.objects.exclude(name="monday").get().name
     assert ask_json("rerun", name, "--confirm")["delivered"] == 1
 
@@ -115,7 +118,7 @@ def test_an_unknown_id_is_answered_with_those_there_are(bench: Workbench) -> Non
 
 def test_a_standing_run_is_beats() -> None:
     bench = Workbench()
-    run = gather.standing_run(bench.dlq)
+    run = feed_run.standing_run(bench.dlq)
     assert run.kind == RunKind.STANDING
     with pytest.raises(CommandError, match="which beat feeds"):
         call_command("rerun", run.name, "--confirm")

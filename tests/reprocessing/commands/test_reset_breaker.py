@@ -8,19 +8,9 @@ import pytest
 from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import (
-    Act,
-    Attempt,
-    Breaker,
-    DeadLetterQueue,
-    Origin,
-    RateClass,
-    Review,
-    Rule,
-    Target,
-    breakers,
-)
-from reprocessing.models.lanes import clock
+from reprocessing.models import Act, Attempt, Breaker, DeadLetterQueue, Origin, RateClass, Review, Rule, Target
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.safety import circuit_breakers
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin
 
@@ -104,7 +94,7 @@ def test_what_was_seen_before_no_longer_counts(ask: Ask, shop: Target) -> None:
             letter=letter, lane=lane, target=shop, no=number, epoch=0, fence=1, opened_at=clock(), holds_lane=False,
             breaker=breaker, breaker_epoch=epoch, ill=True, outcome="refused", closed_at=clock(),
         )  # fmt: skip
-    assert breakers.look([breaker.pk]) == []
+    assert circuit_breakers.look([breaker.pk]) == []
 
 
 def test_one_target_of_several_is_named_by_its_arn_or_its_name(ask: Ask, orders: DeadLetterQueue, shop: Target) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.models import DeadLetter, Review
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.parking import Lot, refusal
 
@@ -16,7 +16,7 @@ WHY = ("--reason", "they are needed after all", "--by", "ann")
 @pytest.fixture
 def lot(add_row: AddRow) -> Lot:
     lot = Lot(add_row("orders"))
-    park.discard([lot.old.pk, lot.spent.pk], by="bob", reason="old")
+    act_on_parked.discard([lot.old.pk, lot.spent.pk], by="bob", reason="old")
     return lot
 
 
@@ -37,7 +37,7 @@ def test_confirmed_they_are_parked_for_what_they_were_parked_for(lot: Lot, ask: 
 
 def test_what_somebody_else_restored_since_is_not_touched(lot: Lot, ask_json: AskJson) -> None:
     mark = ask_json("restore_discarded", "orders", *WHY)["selection"]
-    park.restore([lot.old.pk], by="bob", reason="mine")
+    act_on_parked.restore([lot.old.pk], by="bob", reason="mine")
     told = refusal("restore_discarded", "orders", *WHY, "--selection", mark, "--confirm")
     assert "some are no longer discarded" in told
     assert lot.states() == ["parked", "parked", "discarded"]

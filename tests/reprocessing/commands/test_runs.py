@@ -9,9 +9,12 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from reprocessing.models import Breaker, DeadLetter, Lane, Run, Target, Wave, operations, stops
-from reprocessing.models.lanes import clock as now
-from reprocessing.pipeline import drain, gather, park
+from reprocessing.models import Breaker, DeadLetter, Lane, Run, Target, Wave
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import drain, feed_run
+from reprocessing.store.ordering.lanes import clock as now
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import ago
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -180,7 +183,7 @@ def test_a_run_that_stands_elsewhere_is_said_to(bench: Workbench, ask: Ask, verb
 
 def test_a_standing_run_is_paused_and_never_aborted(ask: Ask) -> None:
     bench = Workbench(fields={"mode": "automatic"})
-    run = gather.standing_run(bench.dlq)
+    run = feed_run.standing_run(bench.dlq)
     assert f"manage.py pause_run {run.name} --reason WHY --confirm" in refusal("abort_run", run.name, *WHY, "--confirm")
     ask("pause_run", run.name, *WHY, "--confirm")
     bench.bury("letter")
@@ -215,7 +218,7 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
 def test_a_paused_run_is_shown_with_who_and_why_and_without_an_end(
     bench: Workbench, ask: Ask, ask_json: AskJson
 ) -> None:
-    operations.pause(monday().pk, by="ann", reason="the shop is down")
+    run_transitions.pause(monday().pk, by="ann", reason="the shop is down")
     assert ask_json("show_runs", "--run", "monday")["runs"][0]["forecast_seconds"] is None
     said = ask("show_runs", bench.name)
     assert "by ann: the shop is down" in said
@@ -246,7 +249,9 @@ def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_jso
         bench.bury(body)
     with bench.refusing("broken"):
         ask("drain_dlq", bench.name, "--run", "monday", "--confirm")
-    park.release(DeadLetter.objects.filter(state="parked").values_list("pk", flat=True), by="ann", reason="mended")
+    act_on_parked.release(
+        DeadLetter.objects.filter(state="parked").values_list("pk", flat=True), by="ann", reason="mended"
+    )
     told = ask_json("show_runs", "--run", "monday")["runs"][0]
     assert (told["captured"], told["in_other_runs"]) == (1, 2)
     assert (

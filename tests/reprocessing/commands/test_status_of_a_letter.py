@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from reprocessing.domain.lane import sort_key
+from reprocessing.domain.ordering.placement import sort_key
 from reprocessing.models import Attempt, DeadLetter, Report
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import add_origin, add_sent, ago

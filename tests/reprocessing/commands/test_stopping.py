@@ -12,9 +12,13 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from reprocessing.management.console import when
-from reprocessing.models import Act, DeadLetterQueue, Halt, Review, hold, lanes, rows, stops
-from reprocessing.models.lanes import ACTIVE_RUNS
+from reprocessing.models import Act, DeadLetterQueue, Halt, Review
 from reprocessing.models.run import Run, RunKind, RunState
+from reprocessing.store import rows
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +54,7 @@ def test_a_resumed_dlq_sends_again(ask: Ask, add_row: AddRow) -> None:
 def test_who_acts_under_a_hold_and_a_stop_is_told_of_both_and_how_each_ends(ask: Ask, add_row: AddRow) -> None:
     orders = add_row("orders")
     ask("stop_redrive", "orders", *WHY, "--confirm")
-    held = hold.begin(lanes.clock(), by="bob", reason="the disk broke")
+    held = restore_hold.begin(lanes.clock(), by="bob", reason="the disk broke")
     stop = stops.stopped(orders.pk)
     with pytest.raises(CommandError) as refused:
         ask("drain_dlq", "orders", "--confirm")

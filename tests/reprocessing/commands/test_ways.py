@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import override_settings
 
-from reprocessing import sqs
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.gateways import sqs
 from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review, Rule, Target
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson

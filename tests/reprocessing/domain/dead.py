@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from reprocessing.domain.envelope import Attribute, Attributes
-from reprocessing.domain.shape import Shape, recognise
+from reprocessing.domain.message.envelope import Attribute, Attributes
+from reprocessing.domain.sources.failed_delivery import Shape, recognise
 
 TOPIC = "arn:aws:sns:us-west-2:123456789012:MyTopic"
 SUBSCRIPTION = f"{TOPIC}:c9135db0-26c4-47ec-8998-413945fb5a96"

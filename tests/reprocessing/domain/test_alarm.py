@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain import alarm
-from reprocessing.domain.alarm import Alarm, Differs, Missing, differences
-from reprocessing.domain.metric import METRICS
+from reprocessing.domain.aws import cloudwatch_alarm
+from reprocessing.domain.aws.cloudwatch_alarm import Alarm, Differs, Missing, differences
+from reprocessing.domain.aws.metric_names import METRICS
 
 EVERY = [
-    *alarm.of_dlq("orders", "orders-dlq", ("orders", "returns"), namespace="Redrive", retention=1_209_600),
-    *alarm.of_target("orders", namespace="Redrive"),
-    *alarm.of_service(namespace="Redrive"),
+    *cloudwatch_alarm.of_dlq("orders", "orders-dlq", ("orders", "returns"), namespace="Redrive", retention=1_209_600),
+    *cloudwatch_alarm.of_target("orders", namespace="Redrive"),
+    *cloudwatch_alarm.of_service(namespace="Redrive"),
 ]
 BY_NAME = {one.name: one for one in EVERY}
 
@@ -72,7 +72,9 @@ def test_who_tells_nothing_is_dead() -> None:
 
 
 def test_every_alarm_is_on_a_metric_that_is_told() -> None:
-    ours = {one.cloudwatch: {alarm.dimension(label) for label in one.labels} for one in METRICS if one.cloudwatch}
+    ours = {
+        one.cloudwatch: {cloudwatch_alarm.dimension(label) for label in one.labels} for one in METRICS if one.cloudwatch
+    }
     for one in EVERY:
         for stream in one.streams:
             if stream.namespace == "Redrive":

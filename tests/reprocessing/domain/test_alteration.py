@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import alteration
-from reprocessing.domain.alteration import Custom, Locked, Sensitive
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.lane import Policy
-from reprocessing.domain.marks import MarkNames
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.redrive_attributes import MarkNames
+from reprocessing.domain.ordering.placement import Policy
+from reprocessing.domain.parking_lot import edit_policy
+from reprocessing.domain.parking_lot.edit_policy import Custom, Locked, Sensitive
 
 NAMES = MarkNames(reprocessed_from=None)
-KEYS = alteration.keys(Policy.of(fifo=False, ordering="attribute:customer"), message_type="body:kind")
+KEYS = edit_policy.keys(Policy.of(fifo=False, ordering="attribute:customer"), message_type="body:kind")
 
 
 def by_a_browser(text: str) -> str:
@@ -26,8 +26,8 @@ def by_a_browser(text: str) -> str:
     | st.text(alphabet="a\r\n\t\u00e9\x00\ud800", max_size=20).map(lambda t: t.encode("utf-8", "replace"))
 )
 def test_what_is_not_closed_comes_back_from_a_browser_byte_for_byte(body: bytes) -> None:
-    if not alteration.closed_text(body):
-        assert alteration.typed(by_a_browser(body.decode()), body) == body
+    if not edit_policy.closed_text(body):
+        assert edit_policy.typed(by_a_browser(body.decode()), body) == body
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_what_is_not_closed_comes_back_from_a_browser_byte_for_byte(body: bytes)
         ("kind", Custom()),
     ],
 )
-def test_attributes_are_of_three_classes(name: str, standing: alteration.Standing) -> None:
-    assert alteration.standing(name, NAMES, KEYS) == standing
+def test_attributes_are_of_three_classes(name: str, standing: edit_policy.Standing) -> None:
+    assert edit_policy.standing(name, NAMES, KEYS) == standing
 
 
 def test_a_pointer_into_s3_is_no_text_to_be_edited() -> None:
     body = b'["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"in-1","s3Key":"k"}]'
     size = {"ExtendedPayloadSize": Attribute("Number", "300000")}
-    assert alteration.closed(body, size).startswith("it is a pointer to a body that lies in S3")
-    assert alteration.closed(body, {}) == ""
+    assert edit_policy.closed(body, size).startswith("it is a pointer to a body that lies in S3")
+    assert edit_policy.closed(body, {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,6 @@ def test_a_pointer_into_s3_is_no_text_to_be_edited() -> None:
     ],
 )
 def test_what_was_a_json_document_stays_one(before: bytes, after: bytes, told: str) -> None:
-    found = alteration.json_problem(before, after)
+    found = edit_policy.json_problem(before, after)
     assert found.endswith(told)
     assert bool(found) is bool(told)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.answers import Answers, Meaning, date, parse, retry_after
 from reprocessing.domain.errors import AnswersAreUnclear
-from reprocessing.domain.verdict import NotSent, Refused, Taken
+from reprocessing.domain.replay.verdicts import NotSent, Refused, Taken
+from reprocessing.domain.targets.http_responses import Answers, Meaning, date, parse, retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

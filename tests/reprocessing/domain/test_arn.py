@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.arn import Named, name_of, read
+from reprocessing.domain.message.arn import Named, name_of, read
 
 AWS = "arn:aws:{}:eu-west-1:111122223333:{}"
 

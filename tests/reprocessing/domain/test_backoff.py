@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.backoff import Backoff
+from reprocessing.domain.replay.backoff import Backoff
 
 MINUTE, CAP = timedelta(minutes=1), timedelta(hours=6)
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.blueprint import (
+from reprocessing.domain.aws.queue_diff import differences
+from reprocessing.domain.aws.queue_spec import (
     ALLOW,
     BY_CONTENT,
     FORTNIGHT,
@@ -33,7 +34,6 @@ from reprocessing.domain.blueprint import (
     fitted,
     own,
 )
-from reprocessing.domain.deviation import differences
 
 ACCOUNT = "arn:aws:sqs:eu-west-1:111122223333:"
 NAMES = [f"q{number}" for number in range(14)]

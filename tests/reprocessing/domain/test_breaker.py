@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reprocessing.domain.breaker import WINDOW, Closes, Frees, Opens, Policy, after_canary, opens
+from reprocessing.domain.safety.circuit_breaker import WINDOW, Closes, Frees, Opens, Policy, after_canary, opens
 
 POLICY = Policy(threshold=5, ratio=0.5, at_least=20, cooldown=30.0, cooldown_cap=600.0, closes_after=3)
 SENDS = st.lists(st.sampled_from([True, False, None]), max_size=250)

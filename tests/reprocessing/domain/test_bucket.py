@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.bucket import PATIENCE, TOKEN_LIFE, Bucket, capacity
+from reprocessing.domain.safety.token_bucket import PATIENCE, TOKEN_LIFE, Bucket, capacity
 
 SECOND = 1_000_000
 

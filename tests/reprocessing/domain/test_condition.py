@@ -7,12 +7,21 @@ import re2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain import expression, pattern
-from reprocessing.domain.condition import VALUE_LENGTH, VALUES, Condition, Field, Found, Kind, Operator, Present
 from reprocessing.domain.errors import RuleIsUnclear
-from reprocessing.domain.identity import Missing
-from reprocessing.domain.pattern import Pattern
-from reprocessing.domain.projection import Unreadable
+from reprocessing.domain.message.identity import Missing
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.routing import jmespath_query, linear_regex
+from reprocessing.domain.routing.conditions import (
+    VALUE_LENGTH,
+    VALUES,
+    Condition,
+    Field,
+    Found,
+    Kind,
+    Operator,
+    Present,
+)
+from reprocessing.domain.routing.linear_regex import Pattern
 from tests.reprocessing.domain.corpora.hostile import CONDITIONS, EXPRESSIONS, REGEXES, TEXTS
 
 _WORD = st.sampled_from(["a", "in", "equals", "exists", "order", "x1", "regex"])
@@ -36,7 +45,7 @@ _FIELD = st.one_of(
     st.builds(
         Field,
         st.sampled_from([Kind.BODY, Kind.TASK]),
-        _EXPRESSION.filter(lambda text: not expression.problem(text)),
+        _EXPRESSION.filter(lambda text: not jmespath_query.problem(text)),
     ),
 )
 _VALUE = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20) | st.text(
@@ -221,10 +230,10 @@ def test_an_expression_is_sought_no_further_than_one_may_reach(monkeypatch: pyte
         tried.append(len(text))
         return "it is none"
 
-    monkeypatch.setattr(expression, "problem", problem)
+    monkeypatch.setattr(jmespath_query, "problem", problem)
     with pytest.raises(RuleIsUnclear):
         Condition.parse("body:(" + " in" * 300_000)
-    assert tried == list(range(1, expression.LENGTH + len("attribute:") - len("body:") + 1, len(" in")))
+    assert tried == list(range(1, jmespath_query.LENGTH + len("attribute:") - len("body:") + 1, len(" in")))
 
 
 @pytest.mark.parametrize(
@@ -268,14 +277,14 @@ def test_a_text_too_long_for_its_regex_has_no_answer() -> None:
 def test_a_regex_is_compiled_once_however_many_others_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     condition = Condition.parse("type regex ^a")
     monkeypatch.setattr(re2, "compile", None)
-    pattern._compiled.cache_clear()  # as a thousand other patterns would do
+    linear_regex._compiled.cache_clear()  # as a thousand other patterns would do
     assert condition.holds("abc") is True
 
 
 def test_every_regex_reads_texts_as_long_as_a_key() -> None:
     read = [found.longest for found in map(Pattern.parse, REGEXES) if isinstance(found, Pattern)]
     assert len(read) == 27
-    assert min(read) >= pattern.SHORTEST
+    assert min(read) >= linear_regex.SHORTEST
 
 
 @pytest.mark.parametrize("regex", REGEXES, ids=range(len(REGEXES)))
@@ -285,7 +294,7 @@ def test_a_hostile_regex_is_refused_or_reads_no_more_than_its_work_allows(regex:
         with pytest.raises(RuleIsUnclear, match="is no condition"):
             Condition(field, Operator.REGEX, (regex,))
         return
-    assert read.longest == pattern.WORK // read._compiled.programsize >= pattern.SHORTEST
+    assert read.longest == linear_regex.WORK // read._compiled.programsize >= linear_regex.SHORTEST
     condition = Condition(field, Operator.REGEX, (regex,))
     for text in TEXTS:
         fits = len(text.encode(errors="surrogatepass")) <= read.longest
@@ -298,5 +307,5 @@ def test_a_hostile_expression_is_read_within_its_limits_or_refused(text: str) ->
         Condition(Field(Kind.BODY, text), Operator.EXISTS)
     except RuleIsUnclear:
         return
-    assert len(text) <= expression.LENGTH
-    assert len(expression._levels(expression._compiled(text).parsed)) <= expression.DEPTH
+    assert len(text) <= jmespath_query.LENGTH
+    assert len(jmespath_query._levels(jmespath_query._compiled(text).parsed)) <= jmespath_query.DEPTH

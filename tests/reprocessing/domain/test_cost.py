@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import cost
-from reprocessing.domain.cost import BATCH, LARGEST, MARKS, UNIT, Cost, Polling, Prices
+from reprocessing.domain.aws import pricing
+from reprocessing.domain.aws.pricing import BATCH, LARGEST, MARKS, UNIT, Cost, Polling, Prices
 
 SIZES = st.lists(st.integers(min_value=1, max_value=LARGEST - MARKS), max_size=60)
 
@@ -26,43 +26,43 @@ def packed(sizes: list[int], cuts: list[bool]) -> list[list[int]]:
 @given(SIZES, st.lists(st.booleans(), max_size=60), st.integers(0, MARKS))
 def test_sends_are_charged_within_their_bounds(sizes: list[int], cuts: list[bool], added: int) -> None:
     calls = packed([size + added for size in sizes], cuts)
-    found = cost.sends(len(sizes), sum(sizes), longest=0, each=1)
-    assert found.least <= sum(cost.charged(sum(call)) for call in calls) <= found.most
+    found = pricing.sends(len(sizes), sum(sizes), longest=0, each=1)
+    assert found.least <= sum(pricing.charged(sum(call)) for call in calls) <= found.most
 
 
 @given(SIZES, st.lists(st.booleans(), max_size=60))
 def test_receives_are_charged_within_their_bounds(sizes: list[int], cuts: list[bool]) -> None:
     calls = packed(sizes, cuts)
-    found = cost.receives(len(sizes), sum(sizes), receivers=2, each=1)
-    asked = 1 + sum(cost.charged(sum(call)) for call in calls) + cost.SILENCE * 2
+    found = pricing.receives(len(sizes), sum(sizes), receivers=2, each=1)
+    asked = 1 + sum(pricing.charged(sum(call)) for call in calls) + pricing.SILENCE * 2
     assert found.least <= asked <= found.most
 
 
 @given(st.integers(0, 10_000), st.lists(st.booleans(), max_size=60))
 def test_deletes_are_charged_within_their_bounds(copies: int, cuts: list[bool]) -> None:
-    found = cost.deletes(copies, each=1)
+    found = pricing.deletes(copies, each=1)
     assert found.least <= len(packed([1] * copies, cuts)) <= found.most
 
 
 @pytest.mark.parametrize(("size", "units"), [(0, 1), (1, 1), (UNIT, 1), (UNIT + 1, 2), (LARGEST, 16)])
 def test_every_64_kib_that_are_begun_are_charged(size: int, units: int) -> None:
-    assert cost.charged(size) == units
+    assert pricing.charged(size) == units
 
 
 def test_letters_of_one_lane_go_one_after_another() -> None:
-    assert cost.sends(100, 100, longest=1, each=0).least == 10
-    assert cost.sends(100, 100, longest=40, each=0).least == 40
+    assert pricing.sends(100, 100, longest=1, each=0).least == 10
+    assert pricing.sends(100, 100, longest=40, each=0).least == 40
 
 
 def test_prices_are_of_a_million_and_fifo_has_its_own() -> None:
     assert Prices().of(fifo=False) * 1e6 == pytest.approx(0.40)
     assert Prices().of(fifo=True) * 1e6 == pytest.approx(0.50)
     assert (
-        cost.in_words(Cost.of(1_000_000, 2_000_000, each=0.4e-6))
+        pricing.in_words(Cost.of(1_000_000, 2_000_000, each=0.4e-6))
         == "1,000,000 to 2,000,000 AWS requests, $0.40 to $0.80"
     )
-    assert cost.in_words(Cost.of(1, 1, each=0.4e-6)) == "1 AWS request, less than $0.01"
-    assert cost.in_words(Cost.of(3, 30, each=0.4e-6)) == "3 to 30 AWS requests, less than $0.01"
+    assert pricing.in_words(Cost.of(1, 1, each=0.4e-6)) == "1 AWS request, less than $0.01"
+    assert pricing.in_words(Cost.of(3, 30, each=0.4e-6)) == "3 to 30 AWS requests, less than $0.01"
 
 
 def test_waiting_costs_a_question_a_turn_and_three_requests_a_task() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.domain.diagnosis import Grade, clock
+from reprocessing.domain.maintenance.findings import Grade, clock
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import dialect
-from reprocessing.domain.dialect import Dialect
+from reprocessing.domain.message import body_format
+from reprocessing.domain.message.body_format import Dialect
 from tests import envelopes
 
 S3 = {
@@ -26,7 +26,7 @@ SNS = {
 
 
 def told(body: object) -> str:
-    return str(dialect.recognise(body if isinstance(body, bytes) else json.dumps(body).encode()))
+    return str(body_format.recognise(body if isinstance(body, bytes) else json.dumps(body).encode()))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_body_is_told_by_what_it_is(body: object, line: str) -> None:
 
 @given(st.binary(max_size=300) | st.text(alphabet='<>!-?/=&%{}[]":,ab \n', max_size=300).map(str.encode))
 def test_of_any_bytes_something_short_is_told(body: bytes) -> None:
-    found = dialect.recognise(body)
+    found = body_format.recognise(body)
     assert found.dialect in Dialect
     assert len(str(found)) < 1_500
 
@@ -74,4 +74,4 @@ def test_of_any_bytes_something_short_is_told(body: bytes) -> None:
     "body", [b"<" * 10**6, b"<!--" * 250_000, b"a=&" * 300_000, b"<?" * 500_000, b"[" * 10**6, b"<!a" * 300_000]
 )
 def test_a_megabyte_of_anything_is_told_soon(body: bytes) -> None:
-    assert dialect.recognise(body).dialect in {Dialect.TEXT, Dialect.FORM}
+    assert body_format.recognise(body).dialect in {Dialect.TEXT, Dialect.FORM}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import diff
-from reprocessing.domain.diff import Diff
+from reprocessing.domain.message import text_diff
+from reprocessing.domain.message.text_diff import Diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "{", "}", "", "x" * 400, "a, b; c " * 60]), max_size=30)
 
@@ -19,7 +19,7 @@ def _side(found: Diff, mark: str) -> str:
 def test_each_change_is_shown_with_the_lines_around_it() -> None:
     before = "\n".join(map(str, range(20)))
     after = before.replace("\n3\n", "\nthree\n").replace("\n15\n", "\n15\n15.5\n")
-    assert [(line.mark, line.text) for line in diff.between(before, after).lines] == [
+    assert [(line.mark, line.text) for line in text_diff.between(before, after).lines] == [
         ("@", "line 1"), (" ", "0"), (" ", "1"), (" ", "2"), ("-", "3"), ("+", "three"), (" ", "4"), (" ", "5"),
         (" ", "6"), ("@", "line 14"), (" ", "13"), (" ", "14"), (" ", "15"), ("+", "15.5"), (" ", "16"), (" ", "17"),
         (" ", "18"),
@@ -28,13 +28,13 @@ def test_each_change_is_shown_with_the_lines_around_it() -> None:
 
 @given(LINES)
 def test_what_is_the_same_differs_in_no_line(lines: list[str]) -> None:
-    assert diff.between("\n".join(lines), "\n".join(lines)) == Diff(())
+    assert text_diff.between("\n".join(lines), "\n".join(lines)) == Diff(())
 
 
 @given(LINES, LINES, LINES)
 def test_what_is_shown_of_either_text_stands_in_it_in_its_order(a: list[str], b: list[str], c: list[str]) -> None:
     before, after = "\n".join([*a, *b]), "\n".join([*a, *c])
-    found = diff.between(before, after)
+    found = text_diff.between(before, after)
     whole = {"-": before.replace("\n", ""), "+": after.replace("\n", "")}
     for mark, text in whole.items():
         left = iter(text)
@@ -45,7 +45,7 @@ def test_what_is_shown_of_either_text_stands_in_it_in_its_order(a: list[str], b:
 def test_in_one_long_line_a_change_is_shown_and_not_all_of_the_line() -> None:
     words = [f'"field{number}":{number * 7919 % 1000},' for number in range(5_000)]
     before, after = "".join(words), "".join([*words[:2_500], '"new":1,', *words[2_500:]])
-    found = diff.between(before, after)
+    found = text_diff.between(before, after)
     assert '"new":1,' in _side(found, "+")
     assert len(found.lines) < 20
 
@@ -61,5 +61,5 @@ def test_in_one_long_line_a_change_is_shown_and_not_all_of_the_line() -> None:
 )
 @pytest.mark.timeout(60)
 def test_a_megabyte_of_anything_is_compared_and_shown_in_bounds(before: str, after: str) -> None:
-    found = diff.between(before, after)
+    found = text_diff.between(before, after)
     assert 1 < len(found.lines) < 2_010

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from reprocessing.domain.endpoint import AllowList, Denied, Endpoint, allow_list, read
+from reprocessing.domain.safety.url_policy import AllowList, Denied, Endpoint, allow_list, read
 
 LISTED = [
     "status.example.com",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import event
-from reprocessing.domain.event import Event
-from reprocessing.domain.projection import Unreadable
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.sources import eventbridge_event
+from reprocessing.domain.sources.eventbridge_event import Event
 from tests.reprocessing.domain.dead import EVENT, PAYLOAD
 
 NO_EVENT = Unreadable("it is no event of EventBridge: it lacks a source, a detail-type or a detail")
@@ -18,7 +18,7 @@ NO_LIST = Unreadable("it is no event of EventBridge: its resources are no list o
 
 
 def test_an_event_is_read_with_its_detail_byte_for_byte() -> None:
-    assert event.read(EVENT, attempt=3, trace_header="Root=1") == Event(
+    assert eventbridge_event.read(EVENT, attempt=3, trace_header="Root=1") == Event(
         attempt=3,
         source="shop.orders",
         detail_type="order.paid",
@@ -30,7 +30,7 @@ def test_an_event_is_read_with_its_detail_byte_for_byte() -> None:
 
 
 def test_its_size_is_counted_as_aws_counts_it() -> None:
-    read = event.read(EVENT, attempt=1)
+    read = eventbridge_event.read(EVENT, attempt=1)
     assert isinstance(read, Event)
     assert read.size == 14 + len("shop.orders") + len("order.paid") + len(PAYLOAD) + len("arn:aws:s3:::a")
     assert Event(attempt=1, source="ä", detail_type="b", detail=b"{}").size == 5
@@ -53,9 +53,9 @@ def test_its_size_is_counted_as_aws_counts_it() -> None:
     ],
 )
 def test_what_is_no_event_has_a_reason(old: bytes, new: bytes, why: Unreadable) -> None:
-    assert event.read(EVENT.replace(old, new), attempt=1) == why
+    assert eventbridge_event.read(EVENT.replace(old, new), attempt=1) == why
 
 
 @given(st.binary())
 def test_no_bytes_make_it_raise(body: bytes) -> None:
-    event.read(body, attempt=1)
+    eventbridge_event.read(body, attempt=1)

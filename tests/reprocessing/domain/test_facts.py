@@ -13,14 +13,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jmespath.visitor import TreeInterpreter
 
-from reprocessing.domain import expression, projection
-from reprocessing.domain.condition import Condition, Found, Present
-from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.errors import RuleIsUnclear
-from reprocessing.domain.expression import STEPS
-from reprocessing.domain.facts import BODY_LIMIT, Facts
-from reprocessing.domain.identity import LetterFacts, Missing, Selector
-from reprocessing.domain.projection import JsonValue, Unreadable
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.identity import LetterFacts, Missing, Selector
+from reprocessing.domain.message.json_view import JsonValue, Unreadable
+from reprocessing.domain.routing import jmespath_query
+from reprocessing.domain.routing.conditions import Condition, Found, Present
+from reprocessing.domain.routing.jmespath_query import STEPS
+from reprocessing.domain.routing.message_fields import BODY_LIMIT, Facts
 from tests import envelopes
 from tests.reprocessing.domain.corpora.hostile import BODIES, EXPRESSIONS, SIZE
 
@@ -263,13 +264,13 @@ def test_a_task_that_others_may_read_is_unreadable() -> None:
 
 def test_a_body_is_parsed_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:
     bodies: list[bytes] = []
-    real = projection.read
+    real = json_view.read
 
     def counted(body: bytes) -> object:
         bodies.append(body)
         return real(body)
 
-    monkeypatch.setattr(projection, "read", counted)
+    monkeypatch.setattr(json_view, "read", counted)
     letter = facts(kombu(HEADERS), type="body:headers.task")
     letter.read(Condition.parse("dlq exists").field)
     assert bodies == []
@@ -309,13 +310,13 @@ def test_a_hostile_expression_is_refused_or_ends_within_its_steps(
     monkeypatch.setattr(TreeInterpreter, "visit", counted)
     for document in parsed:
         visited.clear()
-        expression.search(text, document)
+        jmespath_query.search(text, document)
         assert len(visited) <= STEPS
 
 
 @pytest.fixture(scope="module")
 def parsed() -> list[JsonValue]:
-    documents = map(projection.read, BODIES.values())
+    documents = map(json_view.read, BODIES.values())
     return [document for document in documents if not isinstance(document, Unreadable)]
 
 
@@ -329,7 +330,7 @@ def test_a_hostile_letter_is_read_or_said_to_be_unreadable(name: str, field: str
 def test_the_corpus_reaches_the_limit_of_what_rules_read() -> None:
     assert SIZE == BODY_LIMIT
     assert sum(len(body) <= SIZE for body in BODIES.values()) >= 30
-    assert len([text for text in EXPRESSIONS if expression.problem(text) is None]) >= 30
+    assert len([text for text in EXPRESSIONS if jmespath_query.problem(text) is None]) >= 30
 
 
 @pytest.mark.parametrize(
@@ -347,14 +348,14 @@ def test_the_corpus_reaches_the_limit_of_what_rules_read() -> None:
     ],
 )
 def test_an_expression_that_has_too_much_to_do_says_so(text: str) -> None:
-    assert expression.search(text, list(range(3 * STEPS))) == expression.Failed(
+    assert jmespath_query.search(text, list(range(3 * STEPS))) == jmespath_query.Failed(
         f"the expression takes more than {STEPS} steps on it", exhausted=True
     )
 
 
 @pytest.mark.parametrize("text", ["[0]", "[-1]", "length(@)", "[0:2] | [1]", "not_null(@) | [3]"])
 def test_one_that_looks_at_little_of_a_large_list_does_not(text: str) -> None:
-    assert isinstance(expression.search(text, list(range(STEPS // 2))), int)
+    assert isinstance(jmespath_query.search(text, list(range(STEPS // 2))), int)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.facts import BODY_LIMIT
-from reprocessing.domain.fingerprint import LONGEST, Answer, Cause, CauseKind, Reported, Signs, cause
-from reprocessing.domain.identity import LetterFacts, Selector
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.phrase import normal
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.identity import LetterFacts, Selector
+from reprocessing.domain.parking_lot.failure_fingerprint import (
+    LONGEST,
+    Answer,
+    Cause,
+    CauseKind,
+    Reported,
+    Signs,
+    cause,
+)
+from reprocessing.domain.parking_lot.text_pattern import normal
+from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.secrecy import quoted
 from tests.reprocessing.domain.dead import EVENT, NOTIFICATION, RECORD, RULE, TARGET, texts

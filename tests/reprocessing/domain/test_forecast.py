@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reprocessing.domain import ramp, wave
-from reprocessing.domain.forecast import Climb, Forecast, in_words, next_turn, sending
-from reprocessing.domain.ramp import Ramp
+from reprocessing.domain.runs.forecast import Climb, Forecast, in_words, next_turn, sending
+from reprocessing.domain.safety import rate_ramp, wave_progression
+from reprocessing.domain.safety.rate_ramp import Ramp
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def _simulated(letters: int, rate: float, start: float, every: int, first: int) 
     now, gone, steps, ramped = 0, 0.0, 0, Ramp(start=start, share=start, ill=0.0)
     while gone < letters - 1e-9:
         if now == first + steps * every:
-            pace = ramp.step(ramped, [False] * 20)
+            pace = rate_ramp.step(ramped, [False] * 20)
             assert pace
             ramped, steps = Ramp(start=start, share=pace.share, ill=pace.ill), steps + 1
         gone += rate * ramped.share / 100
@@ -85,7 +85,7 @@ def test_the_smallest_share_has_an_end() -> None:
     ("letters", "waves"), [(0, 0), (1, 0), (2, 1), (11, 1), (12, 2), (111, 2), (112, 3), (10**6, 3)]
 )
 def test_so_many_waves_go_well_before_the_last_letter_goes(letters: int, waves: int) -> None:
-    assert wave.before_last(letters) == waves
+    assert wave_progression.before_last(letters) == waves
 
 
 @given(seconds=some.floats(0, 10**6), every=some.floats(1, 10**5))

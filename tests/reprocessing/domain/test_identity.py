@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import expression, projection
-from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.errors import SelectorIsUnclear
-from reprocessing.domain.identity import (
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.identity import (
     KEY_LENGTH,
     LetterFacts,
     Missing,
@@ -24,7 +24,8 @@ from reprocessing.domain.identity import (
     key_hash,
     select,
 )
-from reprocessing.domain.projection import Unreadable
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.routing import jmespath_query
 
 BODY = b'{"order": {"id": "o-1", "no": 7.50, "paid": true, "lines": [{"sku": "a"}], "none": null, "blank": " "}}'
 
@@ -75,8 +76,8 @@ def test_a_selector_reads_its_key(text: str, key: Selected) -> None:
 
 
 def test_a_key_that_takes_too_long_to_find_is_there_all_the_same() -> None:
-    body = b"[" + b"1," * expression.STEPS + b"1]"
-    why = f"the expression takes more than {expression.STEPS} steps on it"
+    body = b"[" + b"1," * jmespath_query.STEPS + b"1]"
+    why = f"the expression takes more than {jmespath_query.STEPS} steps on it"
     assert selected("body:[*].a | [0]", body) == Unreadable(why)
 
 
@@ -93,7 +94,7 @@ def test_a_body_that_is_not_json_cannot_be_read() -> None:
 
 def test_a_body_is_parsed_once_for_all_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
-    monkeypatch.setattr(projection, "read", asked.append)
+    monkeypatch.setattr(json_view, "read", asked.append)
     one = letter()
     for text in ("body:a", "body:b", "attribute:account"):
         select(Selector.parse(text), one)

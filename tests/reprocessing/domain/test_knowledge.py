@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.knowledge import Facts, How, known
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+from reprocessing.domain.outcomes.delivery_status import Facts, How, known
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
 SENT, TAKEN, DEADLINE, CLOSED, RETURNED, FINISHED, SAID = (START + timedelta(minutes=n) for n in range(7))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.errors import SelectorIsUnclear
-from reprocessing.domain.identity import LetterFacts, TooLong, key_hash
-from reprocessing.domain.lane import SORT_KEY_LENGTH, Place, Policy, place, read_sort_key, sort_key
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.verdict import Park
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.identity import LetterFacts, TooLong, key_hash
+from reprocessing.domain.ordering.placement import SORT_KEY_LENGTH, Place, Policy, place, read_sort_key, sort_key
+from reprocessing.domain.replay.verdicts import Park
 
 
 def key(text: str) -> bytes:

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.marks import Mark, MarkNames, addressed, earlier_attempts, is_name, marks, read_mark, size
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.redrive_attributes import (
+    Mark,
+    MarkNames,
+    addressed,
+    earlier_attempts,
+    is_name,
+    marks,
+    read_mark,
+    size,
+)
 
 NAMES = MarkNames()
 MARK = Mark(UUID(int=7), 2)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import pointer
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.pointer import Pointer
+from reprocessing.domain.message import s3_pointer
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.s3_pointer import Pointer
 
 NEW = "software.amazon.payloadoffloading.PayloadS3Pointer"
 OLD = "com.amazon.sqs.javamessaging.MessageS3Pointer"
@@ -20,7 +20,7 @@ SIZE = Attribute("Number", "300000")
 
 @pytest.mark.parametrize(("kind", "name"), [(NEW, "ExtendedPayloadSize"), (OLD, "SQSLargePayloadSize")])
 def test_both_generations_of_pointers_are_known(kind: str, name: str) -> None:
-    assert pointer.read(json.dumps([kind, WHERE]).encode(), {name: SIZE}) == Pointer("large-bodies", "a/ü/1")
+    assert s3_pointer.read(json.dumps([kind, WHERE]).encode(), {name: SIZE}) == Pointer("large-bodies", "a/ü/1")
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_both_generations_of_pointers_are_known(kind: str, name: str) -> None:
     ],
 )
 def test_what_only_looks_like_one_is_none(body: object) -> None:
-    assert pointer.read(json.dumps(body).encode(), {"ExtendedPayloadSize": SIZE}) is None
+    assert s3_pointer.read(json.dumps(body).encode(), {"ExtendedPayloadSize": SIZE}) is None
 
 
 def test_without_its_attribute_it_is_a_body_like_any_other() -> None:
     body = json.dumps([NEW, WHERE]).encode()
-    assert pointer.read(body, {}) is None
-    assert pointer.read(body, {"ExtendedPayloadSize": Attribute("String", "300000")}) is None
+    assert s3_pointer.read(body, {}) is None
+    assert s3_pointer.read(body, {"ExtendedPayloadSize": Attribute("String", "300000")}) is None
 
 
 @given(
@@ -56,4 +56,4 @@ def test_without_its_attribute_it_is_a_body_like_any_other() -> None:
     | st.lists(st.sampled_from([NEW, WHERE, 1, None, float("nan")])).map(lambda body: json.dumps(body).encode())
 )
 def test_no_bytes_make_it_raise(body: bytes) -> None:
-    pointer.read(body, {"ExtendedPayloadSize": SIZE})
+    s3_pointer.read(body, {"ExtendedPayloadSize": SIZE})

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reprocessing.domain import projection
-from reprocessing.domain.projection import DEPTH, Unreadable, read, written
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.json_view import DEPTH, Unreadable, read, written
 
 
 def nested(depth: int) -> bytes:
@@ -71,7 +71,7 @@ def test_a_text_without_an_end_is_looked_through_once() -> None:
     brackets, text = b"[]" * (DEPTH + 1), b'"' + b'\\"' * 20_000
     assert isinstance(read(brackets + text), Unreadable)
     # One match, to the end: nothing begins over at each of its quotes.
-    assert [found.group() for found in projection._STRING.finditer(brackets + text)] == [text]
+    assert [found.group() for found in json_view._STRING.finditer(brackets + text)] == [text]
 
 
 def test_numbers_are_exact_however_large() -> None:
@@ -108,4 +108,4 @@ def test_a_numbers_text_is_never_rounded(number: Decimal) -> None:
 
 def test_what_is_no_number_has_no_text() -> None:
     with pytest.raises(ValueError, match="is not a number"):
-        projection.written(Decimal("NaN"))
+        json_view.written(Decimal("NaN"))

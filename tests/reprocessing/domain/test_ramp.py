@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.ramp import FLAT, Pace, Ramp, anew, step
+from reprocessing.domain.safety.rate_ramp import FLAT, Pace, Ramp, anew, step
 
 SENDS = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=150)
 SHARES = st.floats(0.001, 1)

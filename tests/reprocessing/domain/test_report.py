@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reprocessing.domain import report
-from reprocessing.domain.report import Said, Unclear, read
+from reprocessing.domain.outcomes import consumer_report
+from reprocessing.domain.outcomes.consumer_report import Said, Unclear, read
 from reprocessing.models.report import Verdict
 
 ID = "0b9e2c7a-1111-4222-8333-444455556666"
@@ -28,7 +28,7 @@ nearly = some.dictionaries(fields, anything | some.sampled_from(["failed", ID, f
 
 
 def test_the_verdicts_are_those_of_the_table() -> None:
-    assert set(report.VERDICTS) == set(Verdict.values)
+    assert set(consumer_report.VERDICTS) == set(Verdict.values)
 
 
 def test_a_report_is_read_as_it_was_said() -> None:

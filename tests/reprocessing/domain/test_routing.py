@@ -9,14 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.backoff import Backoff
-from reprocessing.domain.condition import Condition
-from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.errors import RuleIsUnclear
-from reprocessing.domain.facts import Facts
-from reprocessing.domain.identity import LetterFacts, Selector
-from reprocessing.domain.projection import Unreadable
-from reprocessing.domain.routing import CONDITIONS, Action, Erred, Matched, Routed, Rule, Unmatched, compiled, route
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.identity import LetterFacts, Selector
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.replay.backoff import Backoff
+from reprocessing.domain.routing.conditions import Condition
+from reprocessing.domain.routing.first_match import (
+    CONDITIONS,
+    Action,
+    Erred,
+    Matched,
+    Routed,
+    Rule,
+    Unmatched,
+    compiled,
+    route,
+)
+from reprocessing.domain.routing.message_fields import Facts
 
 UNREADABLE = b'{"a": NaN}'
 HELD = "NaN is not a JSON number"

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from reprocessing.domain.secret import key, problem
+from reprocessing.domain.targets.signing_secret import key, problem
 
 
 def test_a_secret_is_its_own_text_or_what_is_encoded_in_it() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.selection import ALL, Selection
+from reprocessing.domain.runs.selection import ALL, Selection
 
 TEXTS = st.none() | st.text(min_size=1)
 TIMES = st.none() | st.datetimes(timezones=st.just(UTC))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.projection import Unreadable
-from reprocessing.domain.shape import Shape, ShapeKind, parcel, recognise
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.sources.failed_delivery import Shape, ShapeKind, parcel, recognise
 from tests.reprocessing.domain.dead import (
     EVENT,
     FUNCTION,

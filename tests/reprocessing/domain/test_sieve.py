@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reprocessing.domain.errors import FilterIsUnclear
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.domain.sieve import Sieve
+from reprocessing.domain.parking_lot.message_filter import Sieve
 
 IDS = st.none() | st.integers(1, 2**63 - 1)
 TEXTS = st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1).map(

@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import secret, signature
+from reprocessing.domain.targets import signing_secret, webhook_signature
 
 MOMENT = datetime.fromtimestamp(1614265330, UTC)
 
 
 def signed(key: bytes, message_id: str, body: bytes) -> dict[str, str]:
-    return dict(signature.headers(key, message_id=message_id, now=MOMENT, body=body))
+    return dict(webhook_signature.headers(key, message_id=message_id, now=MOMENT, body=body))
 
 
 def test_it_is_the_signature_that_others_have_published() -> None:
-    key = secret.key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    key = signing_secret.key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     assert key is not None
     assert signed(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}') == {
         "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.projection import DEPTH, Unreadable
-from reprocessing.domain.span import spans, text_of
+from reprocessing.domain.message.json_span import spans, text_of
+from reprocessing.domain.message.json_view import DEPTH, Unreadable
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reprocessing.domain.projection import Unreadable
-from reprocessing.domain.task_death import causes
-from reprocessing.domain.task_message import read
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.sources.celery_failure import causes
+from reprocessing.domain.sources.celery_task import read
 from tests import envelopes
 
 SENT = datetime(2026, 11, 22, tzinfo=UTC)

@@ -23,9 +23,9 @@ from kombu import Connection
 from kombu.transport.virtual import Message
 
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.projection import Unreadable
-from reprocessing.domain.task_message import LIMIT, NotATask, TaskMessage, moment, objection, read
-from reprocessing.domain.verdict import Park
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.replay.verdicts import Park
+from reprocessing.domain.sources.celery_task import LIMIT, NotATask, TaskMessage, moment, objection, read
 from tests import envelopes
 from tests.envelopes import Document
 

@@ -14,8 +14,15 @@ import pytest
 from celery import group
 
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.task_rewriting import Adaptation, Unchangeable, adapted, celery_name, leaving, renewed_id
-from reprocessing.domain.verdict import Refused
+from reprocessing.domain.replay.verdicts import Refused
+from reprocessing.domain.sources.celery_rewriting import (
+    Adaptation,
+    Unchangeable,
+    adapted,
+    celery_name,
+    leaving,
+    renewed_id,
+)
 from tests import envelopes
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.blueprint import Wanted, family
-from reprocessing.domain.template import cloudformation, terraform
+from reprocessing.domain.aws.queue_spec import Wanted, family
+from reprocessing.domain.aws.queue_templates import cloudformation, terraform
 
 #: AWS: CloudFormation, AWS::SQS::Queue, Properties.
 PROPERTIES = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reprocessing.domain.vital import LEAST, Behind, Failing, Keeping, Series, Slow, Untold, vitals
+from reprocessing.domain.aws.consumer_health import LEAST, Behind, Failing, Keeping, Series, Slow, Untold, vitals
 
 MANY = some.integers(min_value=LEAST, max_value=60)
 VALUES = some.lists(some.floats(min_value=0, max_value=1e6), min_size=LEAST, max_size=60)

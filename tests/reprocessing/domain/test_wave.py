@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.wave import AT_LEAST, LAST, SIZES, Again, Count, Next, Stop, Wait, judge
+from reprocessing.domain.safety.wave_progression import AT_LEAST, LAST, SIZES, Again, Count, Next, Stop, Wait, judge
 
 LIMITED = st.sampled_from([size for size in SIZES if size])
 SHARES = st.integers(0, 100).map(lambda percent: percent / 100)

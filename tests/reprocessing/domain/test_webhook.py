@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain import webhook
-from reprocessing.domain.envelope import Attribute, Attributes
-from reprocessing.domain.marks import Mark, MarkNames, marks
+from reprocessing.domain.message.envelope import Attribute, Attributes
+from reprocessing.domain.message.redrive_attributes import Mark, MarkNames, marks
+from reprocessing.domain.targets import webhook_headers
 
 MARK = Mark(UUID("6b0f1f9a-3a4e-4a43-8f6a-0d6f2b9c1a11"), 3)
 
@@ -21,9 +21,9 @@ def headers(
     content_type: str = "", key: str = "order-17",
 ) -> dict[str, str]:  # fmt: skip
     added = marks(names, MARK, idempotency_key=key, message_id="m-1", reprocessed_from="orders-dlq")
-    made = webhook.headers(added, names, attributes=attributes or {}, body=body, content_type=content_type)
+    made = webhook_headers.headers(added, names, attributes=attributes or {}, body=body, content_type=content_type)
     assert len(dict(made)) == len(made)
-    assert all(webhook.is_header(name, value) for name, value in made)
+    assert all(webhook_headers.is_header(name, value) for name, value in made)
     return dict(made)
 
 
@@ -96,7 +96,7 @@ def test_a_key_that_no_header_holds_is_sent_as_a_digest_that_is_always_the_same(
 
 @given(st.text(), st.text())
 def test_no_header_holds_the_end_of_a_line(name: str, value: str) -> None:
-    if webhook.is_header(name, value):
+    if webhook_headers.is_header(name, value):
         line = f"{name}: {value}".encode("latin-1")
         assert not set(line) & {0, 10, 13}
         assert set(name) <= set(string.ascii_letters + string.digits + "!#$%&'*+.^_`|~-")

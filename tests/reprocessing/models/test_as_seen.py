@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.domain.errors import DlqIsTaken, TargetIsUnclear
-from reprocessing.models import DeadLetterQueue, Review, Target, registration, targets
-from reprocessing.models.registration import Proposal
+from reprocessing.models import DeadLetterQueue, Review, Target
+from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs.registration import Proposal
+from reprocessing.store.targets import targets
 
 pytestmark = pytest.mark.django_db
 

@@ -11,10 +11,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, RateClass, bearings, breakers, resets
-from reprocessing.models.breakers import Moved
-from reprocessing.models.lanes import clock as now
-from reprocessing.store.safety import rate_ramps
+from reprocessing.models import Attempt, Breaker, DeadLetter, RateClass
+from reprocessing.store.ordering.lanes import clock as now
+from reprocessing.store.safety import breaker_resets, breaker_status, circuit_breakers, rate_ramps
+from reprocessing.store.safety.circuit_breakers import Moved
 from tests.race.abreast import together
 from tests.reprocessing.models.stock import NOW, Stock
 from tests.reprocessing.pipeline.bench import Clock
@@ -65,7 +65,7 @@ class Bench(Stock):
         return Attempt.objects.bulk_create(rows)
 
     def look(self) -> list[tuple[str, str, str]]:
-        return [(one.before, one.after, one.why) for one in breakers.look([self.breaker.pk])]
+        return [(one.before, one.after, one.why) for one in circuit_breakers.look([self.breaker.pk])]
 
     def half_open(self, **fields: object) -> None:
         """As INTENT leaves it when it lets a canary go."""
@@ -217,7 +217,7 @@ def test_what_another_epoch_or_another_breaker_saw_does_not_count() -> None:
     bench.send("xx")
     other.send("xx", bench.breaker, breaker_epoch=0)
     other.send("xxx")
-    assert breakers.look([bench.breaker.pk, other.breaker.pk]) == []
+    assert circuit_breakers.look([bench.breaker.pk, other.breaker.pk]) == []
 
 
 def test_a_class_of_letters_has_a_breaker_of_its_own() -> None:
@@ -227,7 +227,7 @@ def test_a_class_of_letters_has_a_breaker_of_its_own() -> None:
     bench.send("xxxxx", own)
     name = f"{bench.target}, vip"
     why = "5 letters in a row failed"
-    assert breakers.look([own.pk, bench.breaker.pk]) == [Moved(own.pk, name, "closed", "open", why)]
+    assert circuit_breakers.look([own.pk, bench.breaker.pk]) == [Moved(own.pk, name, "closed", "open", why)]
     assert bench.stands() == ("closed", 0)
 
 
@@ -277,20 +277,20 @@ def test_it_fails_since_its_first_failure_until_a_canary_goes_well() -> None:
 
 
 @pytest.mark.parametrize(("to", "fails"), [("open", True), ("half_open", True), ("closed", False)])
-def test_a_person_who_opens_it_does_not_say_that_it_is_well(to: resets.State, fails: bool) -> None:
+def test_a_person_who_opens_it_does_not_say_that_it_is_well(to: breaker_resets.State, fails: bool) -> None:
     bench = Bench()
     bench.set(state="open", retry_at=now(), failing_since=NOW)
-    resets.reset_one(bearings.bearings([bench.target.pk])[0], to=to, by="ann", reason="a test")
+    breaker_resets.reset_one(breaker_status.bearings([bench.target.pk])[0], to=to, by="ann", reason="a test")
     assert bench.breaker.failing_since == (NOW if fails else None)
 
 
 def test_what_failed_in_its_present_epoch_opens_it_and_what_failed_before_does_not() -> None:
     bench = Bench(epoch=3, rest=30.0, cooldown=20.0)
-    assert breakers.open_after({(bench.breaker.pk, 2)}, why="a wave failed") == []
-    (moved,) = breakers.open_after({(bench.breaker.pk, 3)}, why="a wave failed")
+    assert circuit_breakers.open_after({(bench.breaker.pk, 2)}, why="a wave failed") == []
+    (moved,) = circuit_breakers.open_after({(bench.breaker.pk, 3)}, why="a wave failed")
     assert (moved.before, moved.after, moved.why) == ("closed", "open", "a wave failed")
     assert (bench.stands(), bench.breaker.rest) == (("open", 4), 60)
-    assert breakers.open_after({(bench.breaker.pk, 4)}, why="a wave failed") == []
+    assert circuit_breakers.open_after({(bench.breaker.pk, 4)}, why="a wave failed") == []
 
 
 def test_enough_canaries_close_it_and_the_ramp_begins_anew() -> None:
@@ -356,10 +356,10 @@ def test_all_breakers_together_take_three_statements() -> None:
         bench.send("xxxxx")
     ids = [bench.breaker.pk for bench in benches]
     with CaptureQueriesContext(connection) as queries:
-        assert len(breakers.look(ids)) == 3
+        assert len(circuit_breakers.look(ids)) == 3
     assert len(queries) <= 3
     with CaptureQueriesContext(connection) as queries:
-        assert breakers.look([]) == []
+        assert circuit_breakers.look([]) == []
     assert len(queries) == 0
 
 
@@ -383,7 +383,10 @@ def test_a_sweep_looks_where_nobody_has_looked() -> None:
     decided.half_open()
     decided.send("v")
     well.send("vvv")
-    assert {(one.before, one.after) for one in breakers.sweep()} == {("closed", "open"), ("half_open", "closed")}
+    assert {(one.before, one.after) for one in circuit_breakers.sweep()} == {
+        ("closed", "open"),
+        ("half_open", "closed"),
+    }
     assert [one.breaker.state for one in (failing, decided, well)] == ["open", "closed", "closed"]
 
 
@@ -445,7 +448,7 @@ def test_after_five_minutes_without_anything_settled_it_begins_anew(clock: Clock
     if how == "climb":
         assert rate_ramps.climb([bench.breaker.pk]) == 1
     elif how == "sweep":
-        breakers.sweep()
+        circuit_breakers.sweep()
     else:
         assert rate_ramps.after_rest([bench.breaker.pk]) == 1
     row = bench.breaker
@@ -468,7 +471,7 @@ def test_where_no_ramp_is_asked_for_none_is_climbed(fields: dict[str, object]) -
 @pytest.mark.parametrize(("start", "said"), [(0.5, "from its start: an old word"), (1, "")])
 def test_why_the_ramp_stands_where_it_does_is_said_only_while_there_is_one(start: float, said: str) -> None:
     bench = Bench(ramp_from=start, ramp=1, ramp_why="from its start: an old word")
-    (found,) = bearings.bearings([bench.breaker.target_id])
+    (found,) = breaker_status.bearings([bench.breaker.target_id])
     assert found.ramp_why == said
 
 
@@ -481,7 +484,7 @@ def test_of_two_who_look_one_opens_it(clock: Clock) -> None:
     for bench in benches:
         bench.send("xxxxx")
     ids = [bench.breaker.pk for bench in benches]
-    one, other = together([lambda: breakers.look(ids), lambda: breakers.look(ids[::-1])])
+    one, other = together([lambda: circuit_breakers.look(ids), lambda: circuit_breakers.look(ids[::-1])])
     assert sorted(moved.breaker_id for moved in one + other) == ids
     assert {bench.stands() for bench in benches} == {("open", 1)}
 
@@ -510,15 +513,15 @@ Meanwhile = Callable[[Callable[[], object]], None]
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """Between reading and moving of the next look, this happens."""
-    move = breakers._move
+    move = circuit_breakers._move
 
     def plan(happens: Callable[[], object]) -> None:
         def late(wanted: Any) -> set[int]:  # noqa: ANN401  those of _move
-            monkeypatch.setattr(breakers, "_move", move)
+            monkeypatch.setattr(circuit_breakers, "_move", move)
             happens()
             return move(wanted)
 
-        monkeypatch.setattr(breakers, "_move", late)
+        monkeypatch.setattr(circuit_breakers, "_move", late)
 
     return plan
 
@@ -558,13 +561,13 @@ def test_the_slot_of_a_canary_that_was_counted_meanwhile_is_not_kept_nor_is_it_c
         assert (bench.breaker.successes, bench.breaker.canary_until) == (1, None)
 
 
-def _reset_by_ann(bench: Bench, to: resets.State) -> None:
-    (seen,) = bearings.bearings([bench.target.pk])
-    resets.reset_one(seen, to=to, by="ann", reason="the shop is down", seconds=600)
+def _reset_by_ann(bench: Bench, to: breaker_resets.State) -> None:
+    (seen,) = breaker_status.bearings([bench.target.pk])
+    breaker_resets.reset_one(seen, to=to, by="ann", reason="the shop is down", seconds=600)
 
 
 @pytest.mark.parametrize("to", ["open", "half_open", "closed"])
-def test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset(to: resets.State) -> None:
+def test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset(to: breaker_resets.State) -> None:
     bench = Bench(threshold=1)
     bench.half_open()
     canary = bench.send("o")
@@ -576,7 +579,7 @@ def test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset(t
 
 @pytest.mark.parametrize("to", ["open", "half_open", "closed"])
 def test_a_canary_that_failed_opens_nothing_that_a_person_resets_meanwhile(
-    meanwhile: Meanwhile, to: resets.State
+    meanwhile: Meanwhile, to: breaker_resets.State
 ) -> None:
     bench = Bench()
     bench.half_open()
@@ -589,5 +592,5 @@ def test_a_canary_that_failed_opens_nothing_that_a_person_resets_meanwhile(
 def test_what_was_reset_meanwhile_is_not_opened(meanwhile: Meanwhile) -> None:
     bench = Bench()
     bench.send("xxxxx")
-    meanwhile(lambda: resets.reset([bench.target.pk], to="closed", by="ann", reason="mended"))
+    meanwhile(lambda: breaker_resets.reset([bench.target.pk], to="closed", by="ann", reason="mended"))
     assert (bench.look(), bench.stands()) == ([], ("closed", 1))

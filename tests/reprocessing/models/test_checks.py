@@ -9,10 +9,12 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.models import Act, Breaker, HealthCheck, Lane, Review, Rule, Target, checks, lanes
-from reprocessing.models.checks import Question
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.models import Act, Breaker, HealthCheck, Lane, Review, Rule, Target
 from reprocessing.models.health import CheckKind
+from reprocessing.store.ordering import lanes
+from reprocessing.store.safety import health_checks
+from reprocessing.store.safety.health_checks import Question
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock
 
@@ -23,7 +25,7 @@ EVERY, MAX_AGE = 10, 30
 
 
 def add(target: Target, asked: Question = ALARM) -> int:
-    return checks.add(target.pk, asked, by="ann", reason="why")
+    return health_checks.add(target.pk, asked, by="ann", reason="why")
 
 
 def busy(**lane: object) -> Stock:
@@ -36,21 +38,26 @@ def busy(**lane: object) -> Stock:
 
 
 def claimed() -> list[int]:
-    return [one.target_id for one in checks.claim(limit=99)]
+    return [one.target_id for one in health_checks.claim(limit=99)]
 
 
-def told(stock: Stock) -> checks.Told:
-    (found,) = checks.told([stock.target.pk])
+def told(stock: Stock) -> health_checks.Told:
+    (found,) = health_checks.told([stock.target.pk])
     return found
 
 
 def find(stock: Stock, finding: Finding) -> int:
-    return checks.record([(one, finding) for one in checks.claim_all([stock.target.pk])])
+    return health_checks.record([(one, finding) for one in health_checks.claim_all([stock.target.pk])])
 
 
 def test_a_target_that_letters_wait_for_is_asked_once_each_time_it_is_due(clock: Clock) -> None:
     stock = busy()
-    assert [checks.are_due(), claimed(), checks.are_due(), claimed()] == [True, [stock.target.pk], False, []]
+    assert [health_checks.are_due(), claimed(), health_checks.are_due(), claimed()] == [
+        True,
+        [stock.target.pk],
+        False,
+        [],
+    ]
     clock.advance(EVERY / 2)
     assert claimed() == []
     clock.advance(EVERY / 2)
@@ -60,7 +67,7 @@ def test_a_target_that_letters_wait_for_is_asked_once_each_time_it_is_due(clock:
 def test_what_is_claimed_says_all_that_is_needed_to_look(clock: Clock) -> None:
     stock = busy()
     HealthCheck.objects.update(kind="http", subject="https://a.example/", expected_status=204)
-    (one,) = checks.claim(limit=1)
+    (one,) = health_checks.claim(limit=1)
     assert (one.kind, one.subject, one.expected_status, one.ceiling) == ("http", "https://a.example/", 204, None)
     assert (one.url, one.region) == (stock.target.url, stock.target.region)
     assert timedelta(0) <= lanes.clock() - one.began < timedelta(seconds=10)
@@ -77,7 +84,7 @@ def test_what_is_claimed_says_all_that_is_needed_to_look(clock: Clock) -> None:
 )
 def test_a_target_that_nobody_waits_for_is_not_asked(idle: dict[str, object]) -> None:
     busy(**idle)
-    assert [checks.are_due(), claimed()] == [False, []]
+    assert [health_checks.are_due(), claimed()] == [False, []]
 
 
 def test_a_stopped_dlqs_targets_are_not_asked_until_it_is_resumed() -> None:
@@ -162,15 +169,15 @@ def test_for_one_dlq_alone_what_its_lanes_wait_for_is_asked_and_nothing_else() -
     behind(mine, idle.target)
     bare = Target.objects.create(arn="arn:aws:sqs:us-east-1:0:bare", url="http://127.0.0.1:9/0/b", region="us-east-1")
     add(bare)
-    assert {one.target_id for one in checks.claim(limit=99, dlq=mine.dlq.pk)} == {mine.target.pk, idle.target.pk}
+    assert {one.target_id for one in health_checks.claim(limit=99, dlq=mine.dlq.pk)} == {mine.target.pk, idle.target.pk}
     assert set(claimed()) == {others.target.pk, bare.pk}
 
 
 def test_on_demand_all_checks_of_a_target_are_claimed_also_when_nobody_waits() -> None:
     stock = busy(phase="idle", due_at=None)
     add(stock.target, Question(CheckKind.DEPTH, ceiling=5))
-    assert [one.kind for one in checks.claim_all([stock.target.pk])] == ["alarm", "depth"]
-    assert len(checks.claim_all([stock.target.pk])) == 2
+    assert [one.kind for one in health_checks.claim_all([stock.target.pk])] == ["alarm", "depth"]
+    assert len(health_checks.claim_all([stock.target.pk])) == 2
 
 
 def test_of_two_checkers_one_is_given_a_check_and_the_other_does_not_wait_for_it() -> None:
@@ -185,7 +192,7 @@ def test_of_two_checkers_one_is_given_a_check_and_the_other_does_not_wait_for_it
 
     other = threading.Thread(target=take)
     with transaction.atomic():
-        (mine,) = checks.claim(limit=1)
+        (mine,) = health_checks.claim(limit=1)
         other.start()
         other.join(5)
         assert not other.is_alive()
@@ -217,36 +224,36 @@ def test_what_is_not_healthy_lets_nothing_go(finding: Unhealthy | Unknown, verdi
 def test_many_verdicts_are_one_statement_and_each_is_its_checks_own() -> None:
     stocks = [busy() for _ in range(3)]
     found: list[Finding] = [Healthy("a"), Unhealthy("b"), Unknown("c")]
-    looks = {one.target_id: one for one in checks.claim(limit=9)}
+    looks = {one.target_id: one for one in health_checks.claim(limit=9)}
     pairs = [(looks[stock.target.pk], finding) for stock, finding in zip(stocks, found, strict=True)]
-    assert checks.record(pairs) == 3
+    assert health_checks.record(pairs) == 3
     assert [told(stock).detail for stock in stocks] == ["a", "b", "c"]
-    assert checks.record([]) == 0
+    assert health_checks.record([]) == 0
 
 
 def test_an_older_finding_never_replaces_a_newer_one(clock: Clock) -> None:
     stock = busy()
-    (slow,) = checks.claim(limit=1)
+    (slow,) = health_checks.claim(limit=1)
     clock.advance(5)
     find(stock, Unhealthy("died meanwhile"))
-    assert checks.record([(slow, Healthy())]) == 0
+    assert health_checks.record([(slow, Healthy())]) == 0
     assert told(stock).detail == "died meanwhile"
 
 
 def test_what_was_found_counts_from_when_the_look_began(clock: Clock) -> None:
     stock = busy()
-    (slow,) = checks.claim(limit=1)
+    (slow,) = health_checks.claim(limit=1)
     clock.advance(MAX_AGE)
-    assert checks.record([(slow, Healthy())]) == 1
+    assert health_checks.record([(slow, Healthy())]) == 1
     assert not told(stock).lets_go
 
 
 def test_a_finding_about_another_question_is_not_written_down() -> None:
     stock = Stock()
     add(stock.target, Question(CheckKind.DEPTH, ceiling=100))
-    (slow,) = checks.claim_all([stock.target.pk])
+    (slow,) = health_checks.claim_all([stock.target.pk])
     add(stock.target, Question(CheckKind.DEPTH, ceiling=5))
-    assert checks.record([(slow, Healthy("its depth is 50 messages"))]) == 0
+    assert health_checks.record([(slow, Healthy("its depth is 50 messages"))]) == 0
     assert (told(stock).ceiling, told(stock).verdict) == (5, "unknown")
 
 
@@ -260,9 +267,9 @@ def test_a_question_asked_anew_is_unknown_until_somebody_looked() -> None:
 
 def test_adding_changing_and_removing_is_known_by_who_and_why() -> None:
     stock = Stock()
-    check = checks.add(stock.target.pk, Question(CheckKind.AGE, ceiling=60), by="ann", reason="slow")
-    checks.add(stock.target.pk, Question(CheckKind.AGE, ceiling=90), by="bob", reason="slower")
-    assert checks.remove(check, [stock.target.pk], by="cleo", reason="mended")
+    check = health_checks.add(stock.target.pk, Question(CheckKind.AGE, ceiling=60), by="ann", reason="slow")
+    health_checks.add(stock.target.pk, Question(CheckKind.AGE, ceiling=90), by="bob", reason="slower")
+    assert health_checks.remove(check, [stock.target.pk], by="cleo", reason="mended")
     kept = Review.objects.order_by("id").values_list("act", "target", "by", "reason", "before", "after")
     asked = {"check": check, "kind": "age", "subject": "", "expected_status": None}
     assert list(kept) == [
@@ -273,12 +280,12 @@ def test_adding_changing_and_removing_is_known_by_who_and_why() -> None:
         ),
         (Act.CHANGED, stock.target.pk, "cleo", "mended", asked | {"ceiling": 90}, {}),
     ]  # fmt: skip
-    assert checks.told([stock.target.pk]) == []
+    assert health_checks.told([stock.target.pk]) == []
 
 
 def test_a_check_of_another_target_is_not_removed() -> None:
     mine, other = Stock(), Stock()
     check = add(other.target)
-    assert not checks.remove(check, [mine.target.pk], by="ann", reason="why")
+    assert not health_checks.remove(check, [mine.target.pk], by="ann", reason="why")
     assert HealthCheck.objects.count() == 1
     assert Review.objects.count() == 1

@@ -8,10 +8,12 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.domain.fingerprint import Cause, CauseKind
-from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Payload, Review, groups, oblivion, tallies
-from reprocessing.models.lanes import clock
-from reprocessing.pipeline import park, sort
+from reprocessing.domain.parking_lot.failure_fingerprint import Cause, CauseKind
+from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Payload, Review
+from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
+from reprocessing.store.maintenance import counters, retention
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import failure_groups
 from tests.reprocessing.models.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,9 +27,9 @@ def cause(name: str = "a") -> Cause:
 
 def put(*names: str) -> int:
     """Everything unsorted is of these causes, in turn."""
-    found = groups.unsorted(limit=100)
+    found = failure_groups.unsorted(limit=100)
     with transaction.atomic():
-        return groups.put(found, {one.id: cause(names[n % len(names)]) for n, one in enumerate(found)})
+        return failure_groups.put(found, {one.id: cause(names[n % len(names)]) for n, one in enumerate(found)})
 
 
 def parked(stock: Stock, **fields: object) -> DeadLetter:
@@ -36,7 +38,7 @@ def parked(stock: Stock, **fields: object) -> DeadLetter:
 
 
 def settle(group: LetterGroup, status: GroupStatus, *, by: str = "ann", note: str = "") -> bool:
-    return groups.settle(
+    return failure_groups.settle(
         group.pk, status=status, note=note, seen_status=group.status, seen_note=group.note, by=by, reason="seen to"
     )
 
@@ -51,7 +53,7 @@ def test_letters_of_one_cause_are_one_group_a_dlq_with_its_first_and_last_death(
         (stock.dlq.pk, NOW - HOUR, NOW + HOUR, "open"),
         (other.dlq.pk, NOW, NOW, "open"),
     ]
-    assert [one.n for one in tallies.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))] == [3, 1]
+    assert [one.n for one in counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))] == [3, 1]
 
 
 def test_only_what_lies_still_is_sorted_and_each_once() -> None:
@@ -70,15 +72,15 @@ def test_a_letter_that_was_parked_since_is_sorted_anew() -> None:
     DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="stale", finished_at=clock())
     assert put("b") == 1
     assert DeadLetter.objects.get().group == LetterGroup.objects.get(title="b")
-    counted = tallies.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))
+    counted = counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))
     assert [(one.group_id, one.n) for one in counted] == [(LetterGroup.objects.get(title="b").pk, 1)]
 
 
 def test_what_somebody_changed_since_it_was_read_is_left_for_another_time() -> None:
     stock = Stock()
-    found = groups.unsorted(limit=10)
+    found = failure_groups.unsorted(limit=10)
     DeadLetter.objects.filter(pk=stock.letter.pk).update(sorted_at=None)
-    assert groups.put(found, {one.id: cause() for one in found}) == 0
+    assert failure_groups.put(found, {one.id: cause() for one in found}) == 0
     assert DeadLetter.objects.get().group is None
     assert put("a") == 1
 
@@ -170,7 +172,7 @@ def test_a_release_is_noted_on_the_groups_of_its_letters_alone() -> None:
     first, _ = parked(stock), parked(stock)
     put("a", "b")
     before = clock()
-    park.release([first.pk], by="ann", reason="mended")
+    act_on_parked.release([first.pk], by="ann", reason="mended")
     assert list(LetterGroup.objects.filter(replayed_at__gt=before).values_list("title", flat=True)) == ["a"]
     assert LetterGroup.objects.get(title="b").replayed_at is None
 
@@ -182,11 +184,11 @@ def test_the_worst_are_the_open_groups_with_the_most_letters_at_rest() -> None:
         parked(stock)
     put("a", "a", "b", "c", "c", "c")
     settle(LetterGroup.objects.get(title="a"), GroupStatus.ACKNOWLEDGED)
-    tallies.fold()
+    counters.fold()
     DeadLetter.objects.filter(group__title="c").update(state="delivered", reason="")
     stock.another_letter(state="captured")
     put("b")
-    assert [(one.title, one.n) for one in groups.worst(5)] == [("b", 2)]
+    assert [(one.title, one.n) for one in failure_groups.worst(5)] == [("b", 2)]
 
 
 def test_two_who_sort_at_once_sort_each_letter_once_and_do_not_wait_for_each_other() -> None:
@@ -199,7 +201,7 @@ def test_two_who_sort_at_once_sort_each_letter_once_and_do_not_wait_for_each_oth
 
 def _sorted() -> int:
     try:
-        return sort.letters(batches=5)
+        return group_failures.letters(batches=5)
     finally:
         connection.close()
 
@@ -215,7 +217,7 @@ def test_a_group_is_forgotten_when_no_letter_of_it_is_left_unless_people_ignore_
     LetterGroup.objects.filter(title="young").update(last_at=clock())
     Payload.objects.exclude(letter__group__title="left").delete()
     DeadLetter.objects.exclude(group__title="left").delete()
-    assert oblivion.forget_groups(history=3600.0, limit=10) == 1
+    assert retention.forget_groups(history=3600.0, limit=10) == 1
     assert set(LetterGroup.objects.values_list("title", flat=True)) == {"left", "ignored", "young"}
     assert list(Review.objects.values_list("group__title", flat=True)) == ["ignored"]
-    assert oblivion.forget_groups(history=3600.0, limit=10) == 0
+    assert retention.forget_groups(history=3600.0, limit=10) == 0

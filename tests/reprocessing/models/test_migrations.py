@@ -13,9 +13,9 @@ from django.db import connection, migrations
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from reprocessing.domain.diagnosis import Grade
-from reprocessing.models import server
-from reprocessing.pipeline.diagnose import database
+from reprocessing.domain.maintenance.findings import Grade
+from reprocessing.pipeline.maintenance.doctor import database
+from reprocessing.store.maintenance import database_checks
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def forget_from(recorder: MigrationRecorder, first: str) -> None:
 
 
 def test_a_database_that_has_every_migration_that_was_replaced_lacks_nothing(recorder: MigrationRecorder) -> None:
-    assert (server.halfway(), server.pending()) == ([], [])
+    assert (database_checks.halfway(), database_checks.pending()) == ([], [])
 
 
 @pytest.mark.parametrize("options", [{}, {"check_unapplied": True}, {"plan": True}])
@@ -74,7 +74,7 @@ def test_all_that_it_lacks_is_counted_and_the_first_are_named(recorder: Migratio
     forget_from(recorder, "0003")
     found = database.halfway()
     assert found is not None
-    lacks = server.halfway()
+    lacks = database_checks.halfway()
     assert [name.split(".")[1][:4] for name in lacks] == [f"{n:04}" for n in range(3, 22)]
     assert found.what.endswith(f"it lacks {', '.join(lacks[:5])} and 14 more.")
 
@@ -86,7 +86,7 @@ def test_one_that_has_the_first_of_both_alone_is_to_be_migrated_further(recorder
         recorder.record_applied(*key)
     recorder.record_applied(OURS, first)
     lacks = [f"{OURS}.{name}" for name in later]
-    assert (server.halfway(), server.pending()) == ([], lacks)
+    assert (database_checks.halfway(), database_checks.pending()) == ([], lacks)
     assert [(one.what, one.cure) for one in database.remarks()] == [
         (f"Migrations are not applied: {', '.join(lacks[:5])} and {len(lacks) - 5} more.", "manage.py migrate")
     ]
@@ -94,7 +94,7 @@ def test_one_that_has_the_first_of_both_alone_is_to_be_migrated_further(recorder
 
 def test_an_empty_database_is_not_halfway(recorder: MigrationRecorder) -> None:
     forget_from(recorder, "0001")
-    assert server.halfway() == []
+    assert database_checks.halfway() == []
 
 
 class _Both(migrations.Migration):
@@ -112,7 +112,7 @@ def test_an_app_that_has_the_files_yet_is_djangos_to_migrate(monkeypatch: pytest
 
     monkeypatch.setattr(MigrationLoader, "load_disk", with_another)
     MigrationRecorder(connection).record_applied("theirs", "0001_a")
-    assert server.halfway() == []
+    assert database_checks.halfway() == []
 
 
 def test_no_database_is_asked_where_a_check_is_not_of_databases(recorder: MigrationRecorder) -> None:

@@ -8,20 +8,9 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from reprocessing.models import (
-    Attempt,
-    Claim,
-    Custody,
-    DeadLetter,
-    Lane,
-    Notice,
-    Operation,
-    Payload,
-    Review,
-    Wave,
-    lanes,
-    oblivion,
-)
+from reprocessing.models import Attempt, Claim, Custody, DeadLetter, Lane, Notice, Operation, Payload, Review, Wave
+from reprocessing.store.maintenance import retention
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock
 
@@ -44,7 +33,7 @@ def _copy(letter: DeadLetter, state: str = "gone", **fields: object) -> Custody:
 
 
 def _forget(history: float = HISTORY, limit: int = 100) -> int:
-    return oblivion.forget(history=history, limit=limit)
+    return retention.forget(history=history, limit=limit)
 
 
 def _is_there(letter: DeadLetter) -> bool:
@@ -129,7 +118,7 @@ def test_every_table_that_hangs_on_a_letter_is_seen_to() -> None:
         for field in model._meta.concrete_fields
         if field.related_model is DeadLetter and not model._meta.proxy and model is not DeadLetter
     }
-    assert hang == {statement.split()[2] for statement in oblivion._FORGET} - {"redrive_letter"}
+    assert hang == {statement.split()[2] for statement in retention._FORGET} - {"redrive_letter"}
 
 
 def test_a_letter_outlives_its_duplicates(clock: Clock) -> None:
@@ -206,7 +195,7 @@ def test_a_few_at_a_time_the_oldest_first(clock: Clock) -> None:
 def test_what_cannot_be_forgotten_whole_is_not_forgotten_at_all(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     letter = _finished(Stock())
     clock.advance(HISTORY + 1)
-    monkeypatch.setattr(oblivion, "_LANES", "SELECT 1 / 0 AS lane_id")
+    monkeypatch.setattr(retention, "_LANES", "SELECT 1 / 0 AS lane_id")
     with pytest.raises(Exception, match="division by zero"):
         _forget()
     connection.close()
@@ -222,9 +211,9 @@ def test_waves_are_forgotten_after_their_attempts(clock: Clock) -> None:
         letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=lanes.clock(),
         holds_lane=False, wave=waves[1],
     )  # fmt: skip
-    assert oblivion.forget_waves(history=HISTORY) == 0
+    assert retention.forget_waves(history=HISTORY) == 0
     clock.advance(HISTORY + 1)
-    assert oblivion.forget_waves(history=HISTORY) == 1
+    assert retention.forget_waves(history=HISTORY) == 1
     assert list(Wave.objects.order_by("no").values_list("no", flat=True)) == [2, 3]
 
 
@@ -238,8 +227,8 @@ def test_operations_are_forgotten_after_what_was_done_in_them(clock: Clock) -> N
         ))  # fmt: skip
     Review.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
     own = [Review.objects.create(act="noted", operation=one, by="ann", reason="a note").pk for one in asked]
-    assert oblivion.forget_operations(history=HISTORY, limit=9) == 0
+    assert retention.forget_operations(history=HISTORY, limit=9) == 0
     clock.advance(HISTORY + 1)
-    assert oblivion.forget_operations(history=HISTORY, limit=9) == 1
+    assert retention.forget_operations(history=HISTORY, limit=9) == 1
     assert list(Operation.objects.order_by("id")) == asked[1:]
     assert list(Review.objects.filter(letter=None).order_by("pk").values_list("pk", flat=True)) == own[1:]

@@ -9,26 +9,21 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import (
-    DeadLetter,
-    DeadLetterQueue,
-    Lane,
-    Review,
-    Run,
-    Wave,
-    adoption,
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Review, Run, Wave
+from reprocessing.store import rows
+from reprocessing.store.runs import (
     enlistment,
-    latecomers,
-    operations,
+    late_arrivals,
+    leftover_lanes,
     plans,
     progress,
-    rows,
+    run_transitions,
     selection,
-    stops,
 )
-from reprocessing.models.operations import Moved
-from reprocessing.models.plans import Asked
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.run_transitions import Moved
+from reprocessing.store.safety import stops
 from tests.race.abreast import together
 from tests.reprocessing.models.stock import NOW, Stock
 from tests.reprocessing.pipeline.bench import Clock
@@ -67,7 +62,7 @@ def planned(
 
 def started(stock: Stock) -> Run:
     run = planned(stock)
-    operations.start(run, **BY)
+    run_transitions.start(run, **BY)
     run.refresh_from_db()
     return run
 
@@ -86,18 +81,18 @@ def test_a_plan_selects_and_its_start_enlists_what_was_selected_and_nothing_that
     run = planned(stock)
     assert (run.state, run.selected, run.behind, of(run)) == ("planned", 2, 0, [("1", "captured"), ("2", "captured")])
     capture(stock, "3")
-    operations.start(run, **BY)
+    run_transitions.start(run, **BY)
     run.refresh_from_db()
     assert (run.state, of(run)) == ("running", [("1", "waiting"), ("2", "waiting")])
     assert [act for act, *_ in acts(run)] == ["planned", "started"]
-    assert latecomers.since(run.pk) == 0
+    assert late_arrivals.since(run.pk) == 0
 
 
 def test_what_arrives_after_a_plan_is_counted(stock: Stock) -> None:
     run = planned(stock)
-    assert latecomers.since(run.pk) == 0
+    assert late_arrivals.since(run.pk) == 0
     capture(stock, "3")
-    assert latecomers.since(run.pk) == 1
+    assert late_arrivals.since(run.pk) == 1
 
 
 def test_planning_again_changes_nothing(stock: Stock) -> None:
@@ -141,7 +136,7 @@ def test_nobody_else_enlists_letters_of_a_plan(stock: Stock) -> None:
 
 def test_a_plan_is_started_once(stock: Stock) -> None:
     run = planned(stock)
-    done = together([lambda: operations.start(run, **BY)] * 4)
+    done = together([lambda: run_transitions.start(run, **BY)] * 4)
     assert [one.letters for one in done if one] == [2]
     assert [act for act, *_ in acts(run)] == ["planned", "started"]
 
@@ -172,10 +167,10 @@ def test_a_plan_that_nobody_was_told_of_is_forgotten(stock: Stock) -> None:
 
 def test_a_run_is_paused_and_resumed_and_each_time_it_is_written_down_who_and_why(stock: Stock) -> None:
     run = started(stock)
-    assert operations.pause(run.pk, by="ben", reason="lunch") == Moved("running", "", "")
+    assert run_transitions.pause(run.pk, by="ben", reason="lunch") == Moved("running", "", "")
     run.refresh_from_db()
     assert (run.state, run.stopped_by, run.why) == ("paused", "ben", "lunch")
-    assert operations.resume(run.pk, **BY) == Moved("paused", "ben", "lunch")
+    assert run_transitions.resume(run.pk, **BY) == Moved("paused", "ben", "lunch")
     run.refresh_from_db()
     assert (run.state, run.stopped_by, run.why) == ("running", "", "")
     assert acts(run)[-2:] == [
@@ -186,11 +181,11 @@ def test_a_run_is_paused_and_resumed_and_each_time_it_is_written_down_who_and_wh
 
 Deed = Callable[[Run], object]
 DEEDS: dict[str, tuple[Deed, set[str]]] = {
-    "start": (lambda run: operations.start(run, **BY), {"planned"}),
-    "pause": (lambda run: operations.pause(run.pk, **BY), {"running"}),
-    "resume": (lambda run: operations.resume(run.pk, **BY), {"paused"}),
-    "go_on": (lambda run: operations.go_on(run.pk, **BY), {"finished"}),
-    "abort": (lambda run: operations.abort(run, **BY, stop_dlq=True), {"planned", "running", "paused"}),
+    "start": (lambda run: run_transitions.start(run, **BY), {"planned"}),
+    "pause": (lambda run: run_transitions.pause(run.pk, **BY), {"running"}),
+    "resume": (lambda run: run_transitions.resume(run.pk, **BY), {"paused"}),
+    "go_on": (lambda run: run_transitions.go_on(run.pk, **BY), {"finished"}),
+    "abort": (lambda run: run_transitions.abort(run, **BY, stop_dlq=True), {"planned", "running", "paused"}),
 }
 
 
@@ -207,7 +202,7 @@ def test_out_of_another_state_nothing_is_done_and_nothing_written(stock: Stock, 
 
 def test_two_who_pause_a_run_at_once_pause_it_once(stock: Stock) -> None:
     run = started(stock)
-    done = together([lambda: operations.pause(run.pk, **BY)] * 4)
+    done = together([lambda: run_transitions.pause(run.pk, **BY)] * 4)
     assert sum(one is not None for one in done) == 1
     assert [act for act, *_ in acts(run)] == ["planned", "started", "paused"]
 
@@ -217,7 +212,7 @@ def test_an_aborted_run_keeps_its_letters_waiting_and_stops_its_dlq_unless_told_
     stock: Stock, stop: bool
 ) -> None:
     run = started(stock)
-    operations.abort(run, **BY, stop_dlq=stop)
+    run_transitions.abort(run, **BY, stop_dlq=stop)
     run.refresh_from_db()
     assert (run.state, of(run)) == ("aborted", [("1", "waiting"), ("2", "waiting")])
     assert (stops.stopped(stock.dlq.pk) is not None) is stop
@@ -225,13 +220,13 @@ def test_an_aborted_run_keeps_its_letters_waiting_and_stops_its_dlq_unless_told_
 
 def test_a_plan_that_is_given_up_frees_its_letters_and_stops_nothing(stock: Stock) -> None:
     run = planned(stock)
-    assert operations.abort(run, **BY, stop_dlq=True) == Moved("planned", "", "")
+    assert run_transitions.abort(run, **BY, stop_dlq=True) == Moved("planned", "", "")
     assert (of(run), stops.stopped(stock.dlq.pk)) == ([], None)
 
 
 def test_what_an_aborted_run_left_goes_along_with_the_next(stock: Stock) -> None:
     run = started(stock)
-    operations.abort(run, **BY, stop_dlq=False)
+    run_transitions.abort(run, **BY, stop_dlq=False)
     following = started(stock)
     assert (of(run), len(of(following))) == ([], 2)
     assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
@@ -240,9 +235,9 @@ def test_what_an_aborted_run_left_goes_along_with_the_next(stock: Stock) -> None
 def test_what_an_aborted_run_left_is_adopted_in_batches_before_the_next_begins(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    operations.abort(started(stock), **BY, stop_dlq=False)
+    run_transitions.abort(started(stock), **BY, stop_dlq=False)
     following, told = planned(stock), list[tuple[int, bool]]()
-    monkeypatch.setattr(adoption, "BATCH", 1)
+    monkeypatch.setattr(leftover_lanes, "BATCH", 1)
     whole = rows.whole
 
     def watched(work: Callable[[], Any]) -> Any:  # noqa: ANN401  whatever is done
@@ -251,56 +246,56 @@ def test_what_an_aborted_run_left_is_adopted_in_batches_before_the_next_begins(
         return done
 
     monkeypatch.setattr(rows, "whole", watched)
-    operations.start(following, **BY)
+    run_transitions.start(following, **BY)
     assert told == [(1, False), (2, False), (2, False), (2, True)]
     assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
 
 
 def test_only_a_plan_adopts_and_one_that_is_given_up_leaves_it_to_the_next(stock: Stock) -> None:
     aborted = started(stock)
-    operations.abort(aborted, **BY, stop_dlq=False)
-    adoption.adopt(stock.dlq.pk, aborted.pk)
+    run_transitions.abort(aborted, **BY, stop_dlq=False)
+    leftover_lanes.adopt(stock.dlq.pk, aborted.pk)
     given_up = planned(stock)
-    adoption.adopt(stock.dlq.pk, given_up.pk)
+    leftover_lanes.adopt(stock.dlq.pk, given_up.pk)
     assert (len(of(aborted)), len(of(given_up))) == (0, 2)
-    operations.abort(given_up, **BY, stop_dlq=False)
+    run_transitions.abort(given_up, **BY, stop_dlq=False)
     following = started(stock)
     assert (len(of(given_up)), len(of(following))) == (0, 2)
 
 
 def test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next(stock: Stock) -> None:
-    operations.abort(started(stock), **BY, stop_dlq=False)
+    run_transitions.abort(started(stock), **BY, stop_dlq=False)
     died = planned(stock)
-    adoption.adopt(stock.dlq.pk, died.pk)
+    leftover_lanes.adopt(stock.dlq.pk, died.pk)
     following = started(stock)
     assert (len(of(died)), len(of(following))) == (0, 2)
     assert set(Lane.objects.exclude(pk=stock.lane.pk).values_list("run", flat=True)) == {following.pk}
-    operations.start(died, **BY)
+    run_transitions.start(died, **BY)
     assert len(of(following)) == 2
 
 
 def test_a_run_that_is_paused_takes_nothing_from_a_plan_that_is_being_started(stock: Stock) -> None:
     DeadLetterQueue.objects.update(mode="automatic")
-    operations.abort(started(stock), **BY, stop_dlq=False)
+    run_transitions.abort(started(stock), **BY, stop_dlq=False)
     being_started = planned(stock)
-    adoption.adopt(stock.dlq.pk, being_started.pk)
+    leftover_lanes.adopt(stock.dlq.pk, being_started.pk)
     standing = Run.objects.create(
         name="standing", dlq=stock.dlq, kind="standing", state="paused", asked_by="beat", started_at=NOW,
         stopped_by="ann", why="the consumer is broken",
     )  # fmt: skip
-    adoption.adopt(stock.dlq.pk, standing.pk)
+    leftover_lanes.adopt(stock.dlq.pk, standing.pk)
     rows.whole(lambda: enlistment.enlist(stock.dlq.pk, standing.pk))
     assert (len(of(being_started)), len(of(standing))) == (2, 0)
     Run.objects.filter(pk=standing.pk).update(state="running", stopped_by="", why="")
-    adoption.adopt(stock.dlq.pk, standing.pk)
+    leftover_lanes.adopt(stock.dlq.pk, standing.pk)
     assert (len(of(being_started)), len(of(standing))) == (0, 2)
 
 
 def test_two_plans_take_nothing_from_each_other_before_one_of_them_begins(stock: Stock) -> None:
-    operations.abort(started(stock), **BY, stop_dlq=False)
+    run_transitions.abort(started(stock), **BY, stop_dlq=False)
     first, second = planned(stock), planned(stock)
     for one in (first, second, first):
-        adoption.adopt(stock.dlq.pk, one.pk)
+        leftover_lanes.adopt(stock.dlq.pk, one.pk)
     assert (len(of(first)), len(of(second))) == (2, 0)
 
 
@@ -320,10 +315,10 @@ def test_a_run_goes_in_waves_as_its_dlq_says_or_as_it_was_asked(stock: Stock) ->
 
 def test_waves_begin_with_the_run_and_anew_when_it_is_resumed_and_end_with_it(stock: Stock) -> None:
     run = started(stock)
-    operations.pause(run.pk, **BY)
-    operations.resume(run.pk, **BY)
+    run_transitions.pause(run.pk, **BY)
+    run_transitions.resume(run.pk, **BY)
     assert list(Wave.objects.order_by("no").values_list("size", "touched")) == [(1, 0), (1, None)]
-    operations.abort(run, **BY, stop_dlq=False)
+    run_transitions.abort(run, **BY, stop_dlq=False)
     assert list(Wave.objects.order_by("no").values_list("size", "touched")) == [(1, 0), (1, 0)]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Run, progress
-from reprocessing.models.progress import Rough
+from reprocessing.models import Run
+from reprocessing.store.runs import progress
+from reprocessing.store.runs.progress import Rough
 from tests.reprocessing.admin.lot import dlq
 from tests.reprocessing.commands.stock import add_letter
 

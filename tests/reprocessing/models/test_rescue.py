@@ -6,8 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Custody, DeadLetter, lanes, rescue, standing
-from reprocessing.pipeline import recover
+from reprocessing.models import Custody, DeadLetter
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.store.capture import expiry_rescue
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,9 +35,9 @@ def custody(bench: Workbench) -> dict[str, str]:
 def test_a_letter_half_an_hour_from_its_expiry_is_rescued_before_younger_ones(clock: Clock) -> None:
     bench = Workbench()
     aged(bench, young=600, urgent=30, soon=50)
-    assert rescue.take(bench.dlq.pk, limit=1) == 1
+    assert expiry_rescue.take(bench.dlq.pk, limit=1) == 1
     assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "held"}
-    assert rescue.take(bench.dlq.pk, limit=10) == 1
+    assert expiry_rescue.take(bench.dlq.pk, limit=10) == 1
     assert custody(bench) == {"young": "held", "urgent": "delete", "soon": "delete"}
 
 
@@ -52,13 +55,13 @@ def test_what_is_finished_or_held_by_nobody_is_not_rescued(clock: Clock) -> None
     bench = Workbench()
     aged(bench, done=30)
     bench.replay()
-    assert rescue.take(bench.dlq.pk, limit=10) == 0
+    assert expiry_rescue.take(bench.dlq.pk, limit=10) == 0
 
 
 def test_dlqs_whose_copies_expire_first_are_swept_first(clock: Clock) -> None:
     calm, urgent, soon = Workbench(), Workbench(), Workbench()
     aged(soon, letter=50)
     aged(urgent, letter=30)
-    order = rescue.most_urgent_first([calm.dlq, soon.dlq, urgent.dlq])
+    order = expiry_rescue.most_urgent_first([calm.dlq, soon.dlq, urgent.dlq])
     assert [one.pk for one in order] == [urgent.dlq.pk, soon.dlq.pk, calm.dlq.pk]
-    assert set(standing.expiries()) == {urgent.dlq.pk, soon.dlq.pk}
+    assert set(dlq_status.expiries()) == {urgent.dlq.pk, soon.dlq.pk}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import IntegrityError, transaction
 
-from reprocessing.models import rows
+from reprocessing.store import rows
 from tests.reprocessing.models.stock import Stock
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.domain.errors import RuleIsUnclear
-from reprocessing.models import DeadLetter, Review, Rule, Rulebook, amendments, lanes, rules
+from reprocessing.models import DeadLetter, Review, Rule, Rulebook
+from reprocessing.store.ordering import lanes
+from reprocessing.store.routing import rule_changes, rules
 from tests.reprocessing.models.stock import Stock
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +19,7 @@ HOUR = timedelta(hours=1)
 
 
 def _put(name: str = "bad", **fields: object) -> Rule:
-    amendments.put(name, {**HOLD, **fields}, by="ann", reason="a test")
+    rule_changes.put(name, {**HOLD, **fields}, by="ann", reason="a test")
     return Rule.objects.get(name=name)
 
 
@@ -32,9 +34,9 @@ def test_without_any_rule_the_version_is_none_and_nothing_holds() -> None:
 def test_every_change_raises_the_version_and_is_written_down() -> None:
     row = _put()
     _put(position=7)
-    amendments.switch(row.pk, enabled=False, by="bob", reason="wrong")
-    amendments.switch(row.pk, enabled=True, by="bob", reason="right")
-    amendments.remove(row.pk, by="bob", reason="done")
+    rule_changes.switch(row.pk, enabled=False, by="bob", reason="wrong")
+    rule_changes.switch(row.pk, enabled=True, by="bob", reason="right")
+    rule_changes.remove(row.pk, by="bob", reason="done")
     assert rules.version() == 5
     assert list(Review.objects.order_by("id").values_list("act", "by", "reason")) == [
         ("added", "ann", "a test"), ("changed", "ann", "a test"), ("changed", "bob", "wrong"),
@@ -46,7 +48,7 @@ def test_every_change_raises_the_version_and_is_written_down() -> None:
 def test_what_changes_nothing_leaves_the_version() -> None:
     row = _put()
     _put()
-    assert amendments.switch(row.pk, enabled=True, by="ann", reason="a test") is False
+    assert rule_changes.switch(row.pk, enabled=True, by="ann", reason="a test") is False
     assert (rules.version(), Review.objects.count()) == (1, 1)
 
 
@@ -98,11 +100,11 @@ def test_an_edit_clears_what_it_tripped_over_before() -> None:
 def test_a_removed_rule_is_erased_with_its_traces_in_letters() -> None:
     stock, row = Stock(), _put()
     DeadLetter.objects.update(rule=row)
-    amendments.erase(row.pk)
+    rule_changes.erase(row.pk)
     assert Rule.objects.count() == 1  # it still holds
     DeadLetter.objects.update(rule=row)
-    amendments.remove(row.pk, by="ann", reason="a test")
-    amendments.erase(row.pk)
+    rule_changes.remove(row.pk, by="ann", reason="a test")
+    rule_changes.erase(row.pk)
     stock.letter.refresh_from_db()
     assert (Rule.objects.count(), stock.letter.rule_id) == (0, None)
 

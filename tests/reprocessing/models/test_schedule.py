@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
-from reprocessing.models import DeadLetterQueue, lanes, schedule
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.dlqs import schedule
+from reprocessing.store.ordering import lanes
 from tests.race.abreast import elsewhere
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock

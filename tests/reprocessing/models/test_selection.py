@@ -11,9 +11,10 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import DeadLetter, Origin, Run, selection
-from reprocessing.models.selection import Selected
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models import DeadLetter, Origin, Run
+from reprocessing.store.runs import selection
+from reprocessing.store.runs.selection import Selected
 from tests.reprocessing.models.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)

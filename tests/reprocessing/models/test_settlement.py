@@ -9,7 +9,7 @@ import pytest
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.models import Claim, DeadLetter
-from reprocessing.models.settlement import Closing, close
+from reprocessing.store.replay.settlement import Closing, close
 from tests.reprocessing.models.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db

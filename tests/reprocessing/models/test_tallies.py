@@ -10,7 +10,9 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import DeadLetter, FlowDelta, LetterGroup, Tally, TallyDelta, rows, tallies
+from reprocessing.models import DeadLetter, FlowDelta, LetterGroup, Tally, TallyDelta
+from reprocessing.store import rows
+from reprocessing.store.maintenance import counters
 from tests.reprocessing.models.stock import NOW, Stock
 from tests.reprocessing.pipeline.bench import Clock
 
@@ -18,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _told() -> Counter[tuple[int, str, str, bool]]:
-    return Counter({(one.dlq_id, one.state, one.reason, one.presumed): one.n for one in tallies.kinds()})
+    return Counter({(one.dlq_id, one.state, one.reason, one.presumed): one.n for one in counters.kinds()})
 
 
 def _counted() -> Counter[tuple[int, str, str, bool]]:
@@ -45,7 +47,7 @@ def test_whatever_happens_to_letters_the_counts_are_those_of_the_letters(seed: i
     for _ in range(60):
         _changed(dice.choice(letters), dice)
         if dice.random() < 0.2:
-            tallies.fold()
+            counters.fold()
         if dice.random() < 0.1:
             with transaction.atomic():
                 DeadLetter.objects.filter(state="captured").update(attempts=1)
@@ -57,7 +59,7 @@ def test_one_statement_over_many_letters_leaves_one_difference_of_each_kind() ->
     stock = Stock()
     for _ in range(9):
         stock.another_letter()
-    tallies.fold()
+    counters.fold()
     assert (TallyDelta.objects.count(), FlowDelta.objects.count()) == (0, 0)
     DeadLetter.objects.filter(state="waiting").update(state="parked", reason="stale", finished_at=NOW)
     told = TallyDelta.objects.order_by("n").values_list("state", "n")
@@ -75,7 +77,7 @@ def test_a_group_s_letters_are_counted_by_state() -> None:
         stock.another_letter(group=group)
     stock.another_letter(group=group, state="delivered", finished_at=NOW)
     stock.another_letter()
-    assert [(one.state, one.n) for one in tallies.in_groups([group.pk])] == [("delivered", 1), ("waiting", 3)]
+    assert [(one.state, one.n) for one in counters.in_groups([group.pk])] == [("delivered", 1), ("waiting", 3)]
 
 
 def test_an_hour_counts_what_letters_came_to(clock: Clock) -> None:
@@ -83,13 +85,13 @@ def test_an_hour_counts_what_letters_came_to(clock: Clock) -> None:
     letters = [stock.another_letter() for _ in range(3)]
     DeadLetter.objects.filter(pk__in=[one.pk for one in letters]).update(state="delivered", finished_at=NOW)
     DeadLetter.objects.filter(pk=letters[0].pk).update(state="captured", finished_at=None, epoch=1)
-    told = {one.what: one.n for one in tallies.hours(1)}
+    told = {one.what: one.n for one in counters.hours(1)}
     assert told == {"captured": 4, "delivered": 3, "failed": 1}
-    tallies.fold()
-    assert {one.what: one.n for one in tallies.hours(1)} == told
+    counters.fold()
+    assert {one.what: one.n for one in counters.hours(1)} == told
     clock.advance(2 * 3_600)
-    assert tallies.hours(1) == []
-    assert tallies.forget(history=timedelta(hours=1).total_seconds()) == 3
+    assert counters.hours(1) == []
+    assert counters.forget(history=timedelta(hours=1).total_seconds()) == 3
 
 
 def test_while_one_folds_another_neither_waits_nor_counts_twice() -> None:
@@ -98,15 +100,15 @@ def test_while_one_folds_another_neither_waits_nor_counts_twice() -> None:
 
     def fold_beside() -> int:
         try:
-            tallies.fold()
+            counters.fold()
             return TallyDelta.objects.count()
         finally:
             connection.close()
 
     with ThreadPoolExecutor(1) as beside, transaction.atomic():
-        assert rows.value(bool, tallies._TURN, {})
+        assert rows.value(bool, counters._TURN, {})
         left = beside.submit(fold_beside).result(timeout=20)
     assert left == TallyDelta.objects.count() > 0
-    tallies.fold()
+    counters.fold()
     assert _told() == _counted()
     assert set(Tally.objects.values_list("n", flat=True)) == {2}

@@ -6,7 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Dispatch, Lane, Run, lanes, stops, task_hints
+from reprocessing.models import Dispatch, Lane, Run
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import task_hints
+from reprocessing.store.safety import stops
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock
 

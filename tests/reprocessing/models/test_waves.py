@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, RateClass, Review, Run, Wave, waves
-from reprocessing.models.lanes import clock
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, RateClass, Review, Run, Wave
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.safety import waves
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.post import statements

@@ -21,13 +21,16 @@ from django.conf import settings
 from django.db import connection
 
 from reprocessing.conf import Conf
-from reprocessing.domain.verdict import Outcome, Refused, Unknown
-from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target, lanes
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, gather, plan, promote, replay
-from reprocessing.pipeline.gather import Gathered
-from reprocessing.pipeline.replay import Report
-from reprocessing.rate import Rates
+from reprocessing.domain.replay.verdicts import Outcome, Refused, Unknown
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, Lane, Origin, Run, Target
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.pipeline.replay import replay_slice, send_batches
+from reprocessing.pipeline.replay.replay_slice import Report
+from reprocessing.pipeline.runs import feed_run, plan
+from reprocessing.pipeline.runs.feed_run import Gathered
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import Intended
 
 #: No waiting for what SQS's counts or long polls would need on AWS.
 BRISK = replaced(Conf(), long_poll=0, count_lag=timedelta(0), lease=timedelta(seconds=8))
@@ -143,7 +146,7 @@ class Workbench:
         return str(sent["MessageId"])
 
     def capture(self, seconds: float = 10) -> Gathered:
-        return gather.letters(
+        return feed_run.letters(
             DeadLetterQueue.objects.get(pk=self.dlq.pk), conf=self.conf, dice=lambda: 0.0, seconds=seconds
         )
 
@@ -166,11 +169,11 @@ class Workbench:
 
     def replay(self, seconds: float = 10, **options: Any) -> Report:  # noqa: ANN401  the fields of a slice
         every: dict[str, Any] = {"rates": Rates.at(settings.REDIS_URL), "dice": lambda: 0.0, **options}
-        return replay.Slice(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
+        return replay_slice.Slice(owner=uuid.uuid4().hex, conf=self.conf, **every).run(seconds=seconds)
 
     def replay_and_die(self, *, sent: bool) -> None:
         """A turn whose worker is killed between intent and settlement: after its letters went out, or before."""
-        post = deliver.letters
+        post = send_batches.letters
 
         def dying(*args: Any, **options: Any) -> None:  # noqa: ANN401  those of deliver
             if sent:
@@ -178,27 +181,27 @@ class Workbench:
             raise Killed
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(deliver, "letters", dying)
-            patch.setattr(replay.Slice, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
+            patch.setattr(send_batches, "letters", dying)
+            patch.setattr(replay_slice.Slice, "_hand_back", lambda _: None)  # whoever is killed hands nothing back
             with pytest.raises(Killed):
                 self.replay()
 
     def replay_unheard(self) -> None:
         """A turn whose letters go out, and whose replies are lost."""
-        post = deliver.letters
+        post = send_batches.letters
 
         def deaf(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
             post(intended, *rest, **options)
             return {one.attempt_id: Unknown("the reply was lost") for one in intended}
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(deliver, "letters", deaf)
+            patch.setattr(send_batches, "letters", deaf)
             self.replay(seconds=1)
 
     @contextmanager
     def meanwhile(self, happens: Callable[[], object]) -> Iterator[None]:
         """Between the answer of the wire and the settlement of the next trip, this happens, once."""
-        post = deliver.letters
+        post = send_batches.letters
         with pytest.MonkeyPatch.context() as patch:
 
             def slow(*args: Any, **options: Any) -> Outcomes:  # noqa: ANN401  as above
@@ -210,13 +213,13 @@ class Workbench:
                     connection.close()  # this is the thread of the wire: it has one of its own
                 return outcomes
 
-            patch.setattr(deliver, "letters", slow)
+            patch.setattr(send_batches, "letters", slow)
             yield
 
     @contextmanager
     def refusing(self, body: str, *, poison: bool = False) -> Iterator[None]:
         """The target refuses this body, and takes the others."""
-        post = deliver.letters
+        post = send_batches.letters
 
         def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
             out: Outcomes = {
@@ -227,7 +230,7 @@ class Workbench:
             return out | (post(others, *rest, **options) if others else {})
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(deliver, "letters", refuse)
+            patch.setattr(send_batches, "letters", refuse)
             yield
 
     def show_again(self) -> None:
@@ -259,7 +262,7 @@ class Workbench:
         return Lane.objects.get(dlq=self.dlq, **which)
 
     def promote(self) -> int:
-        return promote.letters(conf=self.conf, dice=lambda: 0.0)
+        return resolve_outcomes.letters(conf=self.conf, dice=lambda: 0.0)
 
     def delivered(self, url: str | None = None) -> list[dict[str, Any]]:
         """Everything that can be received from the origin, deleted there."""

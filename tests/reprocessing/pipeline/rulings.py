@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from reprocessing.models import Rule, amendments, lanes
-from reprocessing.models.lanes import Standing
-from reprocessing.pipeline import route
-from reprocessing.pipeline.route import Book, Turned
+from reprocessing.models import Rule
+from reprocessing.pipeline.routing import route
+from reprocessing.pipeline.routing.route import Book, Turned
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import Standing
+from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Workbench
 
 LEASE = 8.0
@@ -18,7 +20,7 @@ BY_KEY: dict[str, Any] = {"ordering_key": "attribute:key", "tenant": "attribute:
 def rule(name: str, action: str, *conditions: str, enabled: bool = True, **fields: object) -> Rule:
     """A rule, made or changed by a person."""
     said = {"action": action, "conditions": list(conditions), "enabled": enabled, **fields}
-    amendments.put(name, said, by="anna", reason="a test")
+    rule_changes.put(name, said, by="anna", reason="a test")
     return Rule.objects.get(name=name)
 
 

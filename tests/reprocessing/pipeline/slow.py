@@ -11,10 +11,10 @@ from datetime import datetime
 import pytest
 
 from reprocessing.conf import Conf
-from reprocessing.domain.carrier import Post
-from reprocessing.domain.verdict import NotSent, Outcome, Taken
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Taken
+from reprocessing.domain.targets.async_sender import Post
 from reprocessing.models import Lane, Target
-from reprocessing.pipeline import linger, send, stream
+from reprocessing.pipeline.replay import late_answers, send, slow_targets
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 
 POLICY = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
@@ -66,13 +66,13 @@ class Endpoint:
 @pytest.fixture
 def endpoint(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     ours = Endpoint()
-    stream.forget()
-    monkeypatch.setattr(stream, "Posts", lambda *_, **__: ours)
+    slow_targets.forget()
+    monkeypatch.setattr(slow_targets, "Posts", lambda *_, **__: ours)
     monkeypatch.setattr(send, "GRACE", 0.05)
     yield ours
     ours.answer = lambda _: Taken()
-    assert linger.wait(10)
-    stream.forget()
+    assert late_answers.wait(10)
+    slow_targets.forget()
 
 
 def bench_with(*, keys: int, letters: int, name: str = "", conf: Conf = BRISK) -> Workbench:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline import clear
+from reprocessing.pipeline.capture import delete_copies
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ def test_a_copy_that_was_not_deleted_proves_nothing_of_what_is_behind_it(monkeyp
     bench = Workbench(fifo=True, fields=POLICY)
     for number in range(12):
         bench.bury(str(number), key="g")
-    monkeypatch.setattr(clear, "copies", lambda *_: 0)
+    monkeypatch.setattr(delete_copies, "copies", lambda *_: 0)
     captured = bench.capture(seconds=3).captured
     assert (captured.letters, captured.drained) == (10, False)
     dlq = DeadLetterQueue.objects.get(pk=bench.dlq.pk)

@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import DeadLetter, rows
-from reprocessing.pipeline import recover
+from reprocessing.models import DeadLetter
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.store import rows
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import lettered, published
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Custody, captures, handover
-from reprocessing.models.captures import Renewed
-from reprocessing.models.handover import Standing, Wish
-from reprocessing.models.intent import Intended, intend
-from reprocessing.models.native import Native
-from reprocessing.pipeline import keep, replay
-from reprocessing.pipeline.hand_over import SOON, Refusal
-from reprocessing.rate import Granted, Rates
+from reprocessing.gateways.redis.send_rate import Granted, Rates
+from reprocessing.models import Custody
+from reprocessing.pipeline.aws.native_redrive import SOON, Refusal
+from reprocessing.pipeline.replay import lease_keeper, replay_slice
+from reprocessing.store.aws import native_redrive_lock
+from reprocessing.store.aws.aws_redrives import Native
+from reprocessing.store.aws.native_redrive_lock import Standing, Wish
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.capture.capture_lease import Renewed
+from reprocessing.store.replay.intent import Intended, intend
 from tests.race.native import is_aws_s, mine, start, tasks
 from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
 
@@ -41,7 +43,7 @@ class _Sleep:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.slept = 0.0
-        monkeypatch.setattr(keep, "time", ticking(time.monotonic, lambda: time.monotonic() + self.slept))
+        monkeypatch.setattr(lease_keeper, "time", ticking(time.monotonic, lambda: time.monotonic() + self.slept))
 
 
 @pytest.mark.parametrize(("rate", "asleep"), [(None, LEASE), (100.0, TOKEN + 10)], ids=["its lease", "its token"])
@@ -59,7 +61,7 @@ def test_what_was_meant_to_be_sent_before_it_slept_is_not_and_what_is_meant_to_b
         sleep.slept = asleep
         return found
 
-    monkeypatch.setattr(replay, "intend", sleeps_once)
+    monkeypatch.setattr(replay_slice, "intend", sleeps_once)
     bench.replay(seconds=60, rates=_Tokens(), stop=lambda: bench.letter().state == "delivered")
     assert [outcome for _, outcome, _ in bench.history()] == ["not_sent", "accepted"]
 
@@ -68,13 +70,13 @@ def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monke
     """Its handle may be another's by now: it is received again."""
     bench, sleep = Workbench(), _Sleep(monkeypatch)
     bench.bury("letter")
-    renew = captures.renew
+    renew = capture_lease.renew
 
     def sleeps(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew
         sleep.slept = float(bench.conf.receive_visibility)
         return renew(*args, **options)
 
-    monkeypatch.setattr(captures, "renew", sleeps)
+    monkeypatch.setattr(capture_lease, "renew", sleeps)
     assert not bench.capture().captured.drained
     assert (Custody.objects.count(), bench.left()) == (0, 1)
 
@@ -82,13 +84,13 @@ def test_a_copy_that_came_to_sight_while_it_slept_is_not_held_to_be_hidden(monke
 def test_aws_is_not_asked_to_move_what_was_claimed_before_it_slept(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench, claim = mine(), handover.claim
+    bench, claim = mine(), native_redrive_lock.claim
 
     def sleeps(dlq: int, wish: Wish, *, by: str, reason: str) -> Native | Standing:
         claimed = claim(dlq, wish, by=by, reason=reason)
         clock.advance(SOON + 1)
         return claimed
 
-    monkeypatch.setattr(handover, "claim", sleeps)
+    monkeypatch.setattr(native_redrive_lock, "claim", sleeps)
     assert start(bench) == Refusal("it was not asked, since the claim took too long; ask again")
     assert (tasks(bench), is_aws_s(bench)) == ([], False)

@@ -9,20 +9,13 @@ import pytest
 from django.db import transaction
 
 from reprocessing.domain.errors import AwsMovesTheMessages
-from reprocessing.domain.selection import ALL, Selection
-from reprocessing.models import (
-    Attempt,
-    DeadLetter,
-    DeadLetterQueue,
-    Run,
-    adoption,
-    instalments,
-    lanes,
-    operations,
-    selection,
-)
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import capture, drain, gather, plan
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.runs import drain, feed_run, plan
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions, selection
+from reprocessing.store.runs.plans import Asked
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -35,8 +28,8 @@ LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instalments, "SIZE", 2)
-    monkeypatch.setattr(instalments, "AHEAD", 4)
+    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
+    monkeypatch.setattr(enlistment_batches, "AHEAD", 4)
 
 
 @pytest.fixture
@@ -60,7 +53,7 @@ def _capture(bench: Workbench, *letters: str) -> None:
 
 
 def _enlist(bench: Workbench, stop: Callable[[], bool] = lambda: False) -> plan.Fed:
-    return plan.enlist(bench.dlq, gather.standing_run(bench.dlq), stop=stop)
+    return plan.enlist(bench.dlq, feed_run.standing_run(bench.dlq), stop=stop)
 
 
 def _on_lanes(bench: Workbench) -> set[str]:
@@ -162,11 +155,11 @@ def test_whoever_selects_later_letters_leaves_them_behind_those_it_has_not_taken
 
 
 def test_whoever_pauses_the_run_in_between_is_obeyed(bench: Workbench) -> None:
-    run = gather.standing_run(bench.dlq)
-    fed = _enlist(bench, _at_turn(1, lambda: operations.pause(run.pk, **WHO)))
+    run = feed_run.standing_run(bench.dlq)
+    fed = _enlist(bench, _at_turn(1, lambda: run_transitions.pause(run.pk, **WHO)))
     assert (fed, len(_on_lanes(bench))) == (plan.Fed(letters=2, lanes=1), 2)
     assert _enlist(bench) == plan.Fed()
-    operations.resume(run.pk, **WHO)
+    run_transitions.resume(run.pk, **WHO)
     assert _enlist(bench).letters == 5
 
 
@@ -186,24 +179,24 @@ def test_whoever_hands_the_dlq_to_aws_in_between_keeps_it_out(bench: Workbench) 
 
 
 def test_of_two_processes_one_takes_at_a_time(bench: Workbench) -> None:
-    run = gather.standing_run(bench.dlq)
-    through = instalments.free(bench.dlq.pk).newest
-    first, second = instalments.to_take(bench.dlq.pk, run.pk, through=through)
+    run = feed_run.standing_run(bench.dlq)
+    through = enlistment_batches.free(bench.dlq.pk).newest
+    first, second = enlistment_batches.to_take(bench.dlq.pk, run.pk, through=through)
     with elsewhere() as begin:
         with transaction.atomic():
-            assert instalments.take(bench.dlq.pk, run.pk, first)
-            assert begin(lambda: instalments.take(bench.dlq.pk, run.pk, second)).result(20) is None
-        assert begin(lambda: instalments.take(bench.dlq.pk, run.pk, second)).result(20)
+            assert enlistment_batches.take(bench.dlq.pk, run.pk, first)
+            assert begin(lambda: enlistment_batches.take(bench.dlq.pk, run.pk, second)).result(20) is None
+        assert begin(lambda: enlistment_batches.take(bench.dlq.pk, run.pk, second)).result(20)
 
 
 def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workbench) -> None:
-    run = gather.standing_run(bench.dlq)
+    run = feed_run.standing_run(bench.dlq)
     other = Run.objects.create(name="monday", dlq=bench.dlq)
-    letters = instalments.to_take(bench.dlq.pk, run.pk, through=instalments.free(bench.dlq.pk).newest)[0]
+    letters = enlistment_batches.to_take(bench.dlq.pk, run.pk, through=enlistment_batches.free(bench.dlq.pk).newest)[0]
     with elsewhere() as begin:
         with transaction.atomic():
             assert selection.select(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
-            taking = begin(lambda: instalments.take(bench.dlq.pk, run.pk, letters))
+            taking = begin(lambda: enlistment_batches.take(bench.dlq.pk, run.pk, letters))
             waits_for_us()
         taken = taking.result(20)
     assert taken
@@ -211,17 +204,17 @@ def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workb
 
 
 def test_an_instalment_that_was_taken_already_changes_nothing(bench: Workbench) -> None:
-    run = gather.standing_run(bench.dlq)
-    letters = instalments.to_take(bench.dlq.pk, run.pk, through=instalments.free(bench.dlq.pk).newest)[0]
-    instalments.take(bench.dlq.pk, run.pk, letters)
-    done = instalments.take(bench.dlq.pk, run.pk, letters)
+    run = feed_run.standing_run(bench.dlq)
+    letters = enlistment_batches.to_take(bench.dlq.pk, run.pk, through=enlistment_batches.free(bench.dlq.pk).newest)[0]
+    enlistment_batches.take(bench.dlq.pk, run.pk, letters)
+    done = enlistment_batches.take(bench.dlq.pk, run.pk, letters)
     assert done
     assert (done.letters, done.lanes, done.parked) == (0, 0, 0)
 
 
 def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused() -> None:
     bench = Workbench(fields=AUTOMATIC)
-    operations.pause(gather.standing_run(bench.dlq).pk, **WHO)
+    run_transitions.pause(feed_run.standing_run(bench.dlq).pk, **WHO)
     for one in ("a2", "a1"):
         bench.bury(one, key="a", n=one[1:])
     assert bench.capture().enlisted == plan.Fed(letters=2, lanes=1)
@@ -242,12 +235,12 @@ def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:
 def test_what_an_ended_run_left_is_adopted_in_batches_between_which_it_may_be_stopped(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adoption, "BATCH", 2)
+    monkeypatch.setattr(leftover_lanes, "BATCH", 2)
     ended = drain.prepare(bench.dlq, Asked("monday", "ann"))
-    operations.start(ended, **WHO)
+    run_transitions.start(ended, **WHO)
     plan.go_on(stop=lambda: False)
-    operations.abort(ended, stop_dlq=False, **WHO)
-    run = gather.standing_run(bench.dlq)
+    run_transitions.abort(ended, stop_dlq=False, **WHO)
+    run = feed_run.standing_run(bench.dlq)
     for had in (2, 4, 6):
         assert _enlist(bench, lambda: True) == plan.Fed(left=True)
         assert DeadLetter.objects.filter(run=run).count() == had
@@ -264,6 +257,6 @@ def test_a_turn_without_time_takes_one_instalment_and_leaves_the_rest_to_the_nex
         return whole(*args, **(options | {"seconds": 10}))
 
     monkeypatch.setattr(capture, "letters", with_time)
-    monkeypatch.setattr(gather, "_AT_LEAST", 0.0)
+    monkeypatch.setattr(feed_run, "_AT_LEAST", 0.0)
     fed = [bench.capture(seconds=0).enlisted for _ in range(4)]
     assert [(one.letters, one.left) for one in fed if one] == [(2, True), (2, True), (2, True), (1, False)]

@@ -11,7 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from reprocessing.models import Attempt, DeadLetter, Report, hearings, reporters
+from reprocessing.models import Attempt, DeadLetter, Report
+from reprocessing.store.outcomes import delivery_status, reporters
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +45,7 @@ class Consumer:
 
 
 def _told(letter: DeadLetter) -> tuple[str, str, bool | None]:
-    found = hearings.of(letter)
+    found = delivery_status.of(letter)
     return letter.state, found.how.value, found.worked
 
 
@@ -84,8 +85,12 @@ def test_each_letter_says_exactly_what_its_consumer_said_of_it(clock: Clock) -> 
     assert {number: _told(one) for number, one in letters.items()} == expected
     reasons = {number: one.reason for number, one in letters.items()}
     assert Counter(reasons.values()) == {"": 14, "attempts_spent": 4, "no_answer": 2}
-    assert {one.how: one.n for one in hearings.counted(bench.dlq.pk)} == {"acknowledged": 14, "failed": 4, "silent": 2}
-    assert [one.type for one in hearings.reasons(letters[15])] == ["KeyError"]
+    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == {
+        "acknowledged": 14,
+        "failed": 4,
+        "silent": 2,
+    }
+    assert [one.type for one in delivery_status.reasons(letters[15])] == ["KeyError"]
 
     before = _everything()
     for calls in (consumer.calls, consumer.calls[::-1], consumer.calls[5:9]):

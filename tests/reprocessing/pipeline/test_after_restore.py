@@ -21,25 +21,17 @@ from django.db import transaction
 from django.test import Client
 
 from reprocessing.domain.errors import BackupIsUnreconciled
-from reprocessing.highwater import HighWater
+from reprocessing.gateways.redis.tick_watermark import HighWater
 from reprocessing.management.console import when
-from reprocessing.models import (
-    Attempt,
-    DeadLetter,
-    Halt,
-    Review,
-    Tide,
-    doubts,
-    hearings,
-    hold,
-    lanes,
-    restore_detection,
-    rows,
-    stops,
-)
+from reprocessing.models import Attempt, DeadLetter, Halt, Review, Tide
 from reprocessing.models.doubt import Word
-from reprocessing.models.settlement import presume
-from reprocessing.pipeline import reconcile, recover, watch
+from reprocessing.pipeline.maintenance import detect_restore, reconcile, recover
+from reprocessing.store import rows
+from reprocessing.store.maintenance import restore_detection, restore_doubts, restore_hold
+from reprocessing.store.ordering import lanes
+from reprocessing.store.outcomes import delivery_status
+from reprocessing.store.replay.settlement import presume
+from reprocessing.store.safety import stops
 from tests.conditions import eventually
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline import restoring
@@ -56,13 +48,13 @@ SHORT = replace(BRISK, receive_visibility=1)
 SLOW: dict[str, Any] = {"backoff_base": 600, "backoff_jitter": "none"}
 
 
-def held() -> hold.Hold:
-    return hold.begin(lanes.clock(), **WHY)
+def held() -> restore_hold.Hold:
+    return restore_hold.begin(lanes.clock(), **WHY)
 
 
 def found() -> dict[str, int]:
     """What is found of undecided letters."""
-    return {one.finding: one.n for one in doubts.tally()}
+    return {one.finding: one.n for one in restore_doubts.tally()}
 
 
 def by_body(bench: Workbench) -> dict[str, str]:
@@ -94,7 +86,7 @@ def come_to_sight(bench: Workbench) -> None:
 def drained_late(bench: Workbench, clock: Clock) -> None:
     """A capture that begins when all that was hidden is in sight, and runs dry."""
     come_to_sight(bench)
-    clock.advance(hold.HIDDEN_FOR.total_seconds() + 60)
+    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() + 60)
     assert bench.capture().captured.drained
 
 
@@ -107,7 +99,7 @@ def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so()
     assert lanes.hint(limit=5, lifetime=5) == []
     say(unknown="replay", unfinished="replay")
     assert (bench.replay().taken, bench.delivered()) == (0, [])
-    assert hold.end(**WHY, early=True) is not None
+    assert restore_hold.end(**WHY, early=True) is not None
     assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["letter"])
 
 
@@ -124,7 +116,7 @@ def test_no_other_command_lifts_the_hold() -> None:
 def test_a_stop_of_everything_outlives_the_hold() -> None:
     stops.stop(None, by="bob", reason="rain")
     held()
-    hold.end(**WHY, early=True)
+    restore_hold.end(**WHY, early=True)
     stop = stops.stopped(None)
     assert stop
     assert (stop.by, stop.reason) == ("bob", "rain")
@@ -132,7 +124,7 @@ def test_a_stop_of_everything_outlives_the_hold() -> None:
 
 def test_a_second_hold_changes_nothing() -> None:
     first = held()
-    second = hold.begin(lanes.clock(), by="bob", reason="again")
+    second = restore_hold.begin(lanes.clock(), by="bob", reason="again")
     assert (first.new, second.new, second.by, second.since) == (True, False, "ann", first.since)
     assert Review.objects.filter(act="stopped").count() == 1
 
@@ -143,8 +135,10 @@ def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pyt
 
     monkeypatch.setattr(restore_detection, "catch_up", dies)
     with pytest.raises(KeyboardInterrupt):
-        watch.hold_as_told(HighWater.at(settings.REDIS_URL), lanes.clock(), by="ann", reason="a restore", anew=False)
-    assert hold.standing() is None
+        detect_restore.hold_as_told(
+            HighWater.at(settings.REDIS_URL), lanes.clock(), by="ann", reason="a restore", anew=False
+        )
+    assert restore_hold.standing() is None
 
 
 def test_two_who_hold_at_once_begin_one_hold() -> None:
@@ -226,7 +220,7 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     drained_late(bench, clock)
     named = {body for body, finding in by_body(bench).items() if finding != "gone"}
     say(finished="delivered", unfinished="replay", unknown="replay")
-    assert hold.end(**WHY, early=False) is not None
+    assert restore_hold.end(**WHY, early=False) is not None
     bench.replay()
     sent_after = [one["Body"] for one in bench.delivered()]
     assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
@@ -234,7 +228,7 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     said = DeadLetter.objects.filter(presumed=True)
     assert {one.detail for one in said} == {'ann said so after a restore: "the disk burnt"'}
     assert said.count() == 3
-    known = hearings.of(said[0])
+    known = delivery_status.of(said[0])
     assert (known.how, "a person said so" in known.sentence) == ("presumed", True)
 
 
@@ -248,7 +242,7 @@ def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
     restoring.restore()
     held()
     say(unknown="replay")
-    hold.end(**WHY, early=True)
+    restore_hold.end(**WHY, early=True)
     bench.replay()
     (after,) = bench.delivered()
     names = ("RedriveId", "IdempotencyKey")
@@ -280,7 +274,7 @@ def test_what_was_on_its_last_attempt_is_replayed_when_a_person_says_so(clock: C
     come_to_sight(bench)
     bench.capture()
     say(unknown="replay")
-    hold.end(**WHY, early=True)
+    restore_hold.end(**WHY, early=True)
     clock.advance(10)  # past the dead worker's lease
     bench.replay()
     assert (bench.states(), bench.history()) == ({"letter": "delivered"}, [(1, "unknown", 0), (2, "accepted", 0)])
@@ -315,7 +309,7 @@ def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost
     assert (bench.states(), found()) == ({"letter": "waiting"}, {"came_back": 1})
     assert bench.letter().attempts == 1
     say(unfinished="replay")
-    hold.end(**WHY, early=True)
+    restore_hold.end(**WHY, early=True)
     bench.replay()
     (again,) = bench.delivered()
     assert again["MessageAttributes"]["RedriveId"]["StringValue"].endswith(":2")
@@ -334,7 +328,7 @@ def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_t
     bench.come_back(sent)
     bench.capture()
     say(unfinished="replay")
-    hold.end(**WHY, early=True)
+    restore_hold.end(**WHY, early=True)
     bench.bury("1", key="a", n="1")
     bench.ready()
     bench.replay()
@@ -362,39 +356,39 @@ def test_what_is_captured_anew_is_in_doubt_too() -> None:
     bench.bury("letter")
     held()
     bench.capture()
-    hold.doubt_arrived()
+    restore_hold.doubt_arrived()
     assert found() == {"arrived": 1}
     with pytest.raises(BackupIsUnreconciled, match="1 letter is undecided"):
-        hold.end(**WHY, early=True)
+        restore_hold.end(**WHY, early=True)
 
 
 def test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not() -> None:
     bench = Workbench()
     bench.bury("before")
-    hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
+    restore_hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
     bench.bury("since")
     bench.capture()
-    hold.doubt_arrived()
+    restore_hold.doubt_arrived()
     assert by_body(bench) == {"before": "arrived"}
 
 
 def test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold(clock: Clock) -> None:
     bench = Workbench()
     held()
-    clock.advance(hold.HIDDEN_FOR.total_seconds() - 60)
+    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() - 60)
     assert bench.capture().captured.drained
     with pytest.raises(BackupIsUnreconciled, match=bench.name):
-        hold.end(**WHY, early=False)
+        restore_hold.end(**WHY, early=False)
 
 
 def test_a_release_waits_until_all_is_in_sight(clock: Clock) -> None:
     bench = Workbench()
     held()
     with pytest.raises(BackupIsUnreconciled, match=bench.name):
-        hold.end(**WHY, early=False)
-    clock.advance(hold.HIDDEN_FOR.total_seconds() + 1)
+        restore_hold.end(**WHY, early=False)
+    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() + 1)
     bench.capture()
-    assert hold.end(**WHY, early=False) is not None
+    assert restore_hold.end(**WHY, early=False) is not None
 
 
 def test_a_decision_goes_on_where_it_was_interrupted() -> None:
@@ -436,16 +430,16 @@ def marks() -> HighWater:
 def restored(marks: HighWater, *, forgets: int = 3) -> None:
     """Some ticks; then the database is as it was after the first two."""
     for _ in range(2):
-        watch.tick(marks)
+        detect_restore.tick(marks)
     was = restore_detection.stand()
     for _ in range(forgets):
-        assert watch.tick(marks)
+        assert detect_restore.tick(marks)
     assert was is not None
     Tide.objects.update(ticks=was.ticks)
 
 
 @pytest.mark.parametrize("forgets", [1, 3])
-@pytest.mark.parametrize("notices", [watch.tick, watch.look], ids=["a tick", "a slice"])
+@pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
 def test_a_restore_that_nobody_tells_of_is_held(
     marks: HighWater, notices: Callable[[HighWater], bool], forgets: int
 ) -> None:
@@ -454,29 +448,29 @@ def test_a_restore_that_nobody_tells_of_is_held(
     bench.ready()
     restored(marks, forgets=forgets)
     assert not notices(marks)
-    there = hold.standing()
+    there = restore_hold.standing()
     assert there
     assert "restored from a backup" in there.reason
     assert (bench.replay().taken, found()) == (0, {"hidden": 1})
 
 
-@pytest.mark.parametrize("notices", [watch.tick, watch.look], ids=["a tick", "a slice"])
+@pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
 def test_a_restore_from_a_backup_of_a_hold_is_held_anew(notices: Callable[[HighWater], bool], marks: HighWater) -> None:
     bench = Workbench()
     bench.bury("letter")
     bench.ready()
     first = held()
     say(unknown="replay", unfinished="replay")
-    assert hold.undecided() == 0
+    assert restore_hold.undecided() == 0
     restored(marks)
     assert notices(marks) is False
-    second = hold.standing()
+    second = restore_hold.standing()
     assert second is not None
-    assert (second.by, second.since > first.since, hold.undecided()) == ("the service", True, 1)
+    assert (second.by, second.since > first.since, restore_hold.undecided()) == ("the service", True, 1)
     with pytest.raises(BackupIsUnreconciled, match="1 letter is undecided"):
-        hold.end(**WHY, early=True)
+        restore_hold.end(**WHY, early=True)
     assert Review.objects.filter(act="stopped").count() == 2
-    assert (watch.tick(marks), hold.standing()) == (True, second)
+    assert (detect_restore.tick(marks), restore_hold.standing()) == (True, second)
 
 
 def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
@@ -488,18 +482,18 @@ def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
     later = lanes.clock().isoformat()
     with pytest.raises(CommandError, match="say --again"):
         ask("hold", "--since", later, "--reason", "again", "--confirm")
-    assert hold.undecided() == 0
+    assert restore_hold.undecided() == 0
     ask("hold", "--again", "--since", later, "--by", "bob", "--reason", "again", "--confirm")
-    found = hold.standing()
+    found = restore_hold.standing()
     assert found is not None
-    assert (found.by, found.restored_to.isoformat(), hold.undecided()) == ("bob", later, 1)
+    assert (found.by, found.restored_to.isoformat(), restore_hold.undecided()) == ("bob", later, 1)
 
 
 def test_a_restore_is_told_of_once(marks: HighWater) -> None:
     restored(marks)
-    watch.tick(marks)
-    hold.end(**WHY, early=True)
-    assert (watch.tick(marks), watch.look(marks), hold.standing()) == (True, True, None)
+    detect_restore.tick(marks)
+    restore_hold.end(**WHY, early=True)
+    assert (detect_restore.tick(marks), detect_restore.look(marks), restore_hold.standing()) == (True, True, None)
 
 
 def decided() -> None:
@@ -508,11 +502,11 @@ def decided() -> None:
 
 def released() -> None:
     decided()
-    hold.end(**WHY, early=True)
+    restore_hold.end(**WHY, early=True)
 
 
 @pytest.mark.parametrize("people_have", [decided, released])
-@pytest.mark.parametrize("notices", [watch.tick, watch.look], ids=["a tick", "a slice"])
+@pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
 def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
     marks: HighWater,
     notices: Callable[[HighWater], bool],
@@ -523,18 +517,18 @@ def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
     bench.bury("letter")
     bench.ready()
     restored(marks)
-    hold_it, there = watch._hold, []
+    hold_it, there = detect_restore._hold, []
 
     def freezes(*proof: int) -> bool:
         monkeypatch.undo()
-        assert not watch.look(marks)  # another one
+        assert not detect_restore.look(marks)  # another one
         people_have()
-        there.append(hold.standing())
+        there.append(restore_hold.standing())
         return hold_it(*proof)
 
-    monkeypatch.setattr(watch, "_hold", freezes)
+    monkeypatch.setattr(detect_restore, "_hold", freezes)
     assert notices(marks) is True
-    assert ([hold.standing()], hold.undecided()) == (there, 0)
+    assert ([restore_hold.standing()], restore_hold.undecided()) == (there, 0)
     assert Review.objects.filter(act="stopped").count() == 1
 
 
@@ -544,32 +538,32 @@ def test_of_two_who_have_the_proof_of_a_restore_at_once_one_holds(marks: HighWat
     assert known is not None
     with elsewhere() as begin, transaction.atomic():
         restore_detection.catch_up(known)
-        late = begin(lambda: watch.look(marks))
+        late = begin(lambda: detect_restore.look(marks))
         waits_for_us()
-        first = hold.begin(lanes.clock(), **WHY, anew=True)
-    assert (late.result(30), hold.standing()) == (True, replace(first, new=False))
+        first = restore_hold.begin(lanes.clock(), **WHY, anew=True)
+    assert (late.result(30), restore_hold.standing()) == (True, replace(first, new=False))
     assert Review.objects.filter(act="stopped").count() == 1
 
 
 def test_a_redis_that_was_flushed_holds_nothing(marks: HighWater) -> None:
     restored(marks)
     redis.Redis.from_url(settings.REDIS_URL).delete(f"redrive:highwater:{Tide.objects.get().database}")
-    assert (watch.look(marks), watch.tick(marks), hold.standing()) == (True, True, None)
+    assert (detect_restore.look(marks), detect_restore.tick(marks), restore_hold.standing()) == (True, True, None)
 
 
 def test_a_redis_that_is_gone_holds_nothing() -> None:
     gone = HighWater.at("redis://127.0.0.1:9/0")
-    assert (watch.tick(gone), watch.look(gone), hold.standing()) == (True, True, None)
+    assert (detect_restore.tick(gone), detect_restore.look(gone), restore_hold.standing()) == (True, True, None)
 
 
 def test_another_database_of_the_same_redis_is_no_restore(marks: HighWater) -> None:
     restored(marks)
     Tide.objects.update(database=uuid4())
-    assert (watch.tick(marks), hold.standing()) == (True, None)
+    assert (detect_restore.tick(marks), restore_hold.standing()) == (True, None)
 
 
 def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
-    watch.tick(marks)  # the script is known from now on
+    detect_restore.tick(marks)  # the script is known from now on
 
     def cost(of: Callable[[HighWater], bool]) -> int:
         calls: list[str] = []
@@ -584,7 +578,7 @@ def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
             of(marks)
         return len(calls)
 
-    assert [cost(watch.tick), cost(watch.look)] == [1, 1]
+    assert [cost(detect_restore.tick), cost(detect_restore.look)] == [1, 1]
 
 
 # --- the command --------------------------------------------------------------------------------------------------
@@ -613,7 +607,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
             ask("release", *said, *more)
     assert ask("resolve", "--unfinished", "replay", *said, "--confirm", "--json")["decided"] == 1
     assert "Everything goes on" in ask("release", *said, "--confirm")
-    assert (hold.standing(), bench.replay().taken) == (None, 1)
+    assert (restore_hold.standing(), bench.replay().taken) == (None, 1)
 
 
 def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_the_release_is() -> None:
@@ -632,17 +626,17 @@ def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_th
         refusals.append(str(refused.value))
     assert len(set(refusals)) == 1
     assert "This was a dry run: with --confirm everything goes on." in ask("release", *why, "--early")
-    assert hold.standing() is not None
+    assert restore_hold.standing() is not None
 
 
 def test_a_second_hold_with_another_time_says_that_the_first_stands() -> None:
-    began = hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
+    began = restore_hold.begin(lanes.clock() - timedelta(hours=1), **WHY)
     for more in ((), ("--confirm",), ("--confirm", "--json")):
         with pytest.raises(CommandError, match="--since 0001-01-01 00:00:00 UTC was not taken") as refused:
             ask("hold", "--since", "0001-01-01", "--reason", "again", *more)
         assert f"restored to {when(began.restored_to)}" in str(refused.value)
     again = ask("hold", "--since", began.restored_to.isoformat(), "--reason", "again", "--confirm", "--json")
-    assert (again["new"], hold.standing()) == (False, replace(began, new=False))
+    assert (again["new"], restore_hold.standing()) == (False, replace(began, new=False))
 
 
 def test_a_first_line_of_a_hold_counts_in_words_and_says_the_year_in_full() -> None:

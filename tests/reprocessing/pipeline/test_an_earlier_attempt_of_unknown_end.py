@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.models import Claim, Lane, Target, lanes, reporters
-from reprocessing.models.settlement import PUT_OFF
-from reprocessing.pipeline import park
+from reprocessing.models import Claim, Lane, Target
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.ordering import lanes
+from reprocessing.store.outcomes import reporters
+from reprocessing.store.replay.settlement import PUT_OFF
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -127,7 +129,7 @@ def test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_othe
 def test_what_a_person_decided_stays_so_when_one_of_them_fails(clock: Clock, fails: Failure) -> None:
     bench = _unheard(clock)
     bench.replay_unheard()
-    park.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
+    act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
     fails(bench, bench.delivered()[0])
     assert (_first(bench), _key(bench)) == ("discarded", "discarded")
 

@@ -11,9 +11,12 @@ from typing import Any, TypeAlias
 import pytest
 
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import Custody, DeadLetterQueue, captures, lanes
-from reprocessing.pipeline import capture, gather
-from reprocessing.sqs import Depth, Extended, QueueAddress, depth, extend
+from reprocessing.gateways.sqs import Depth, Extended, QueueAddress, depth, extend
+from reprocessing.models import Custody, DeadLetterQueue
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +30,7 @@ def test_what_hides_in_a_dlq_may_be_ours_also_when_it_was_deleted_a_moment_ago()
         bench.bury(body)
     bench.ready(limit=1)
     bench.replay()
-    assert [captures.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
+    assert [capture_lease.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [1, 2]
 
 
 def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) -> None:
@@ -37,7 +40,7 @@ def test_what_has_come_to_sight_again_is_hidden_by_nobody_of_ours(clock: Clock) 
     bench.ready(limit=1)
     Custody.objects.filter(letter__state="waiting").update(state="delete")
     clock.advance(bench.conf.receive_visibility + 30)
-    assert [captures.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [0, 1]
+    assert [capture_lease.out_of_sight(bench.dlq.pk, count_lag=lag) for lag in (0.0, 60.0)] == [0, 1]
 
 
 def _sent_and_captured() -> tuple[Workbench, dict[str, Any]]:
@@ -120,7 +123,7 @@ def test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_anoth
         bench.sqs.delete_message(**ours)  # by whoever received it since
         return done
 
-    monkeypatch.setattr(gather, "extend", froze)
+    monkeypatch.setattr(feed_run, "extend", froze)
     bench.promote()
     assert bench.capture().captured == capture.Captured(drained=True)
     assert (bench.promote(), bench.states()["sent"]) == (0, "awaiting")
@@ -137,7 +140,7 @@ def _whenever_sqs_counts(monkeypatch: pytest.MonkeyPatch, *, before: Doing, afte
         after(number)
         return found
 
-    monkeypatch.setattr(gather, "depth", counted)
+    monkeypatch.setattr(feed_run, "depth", counted)
 
 
 def _nothing(_: int) -> None:
@@ -202,7 +205,7 @@ def test_a_capture_proves_nothing_when_sqs_does_not_say_how_much_is_in_flight(
     with monkeypatch.context() as patch:
         _whenever_sqs_counts(patch, before=fails, after=_nothing)
         assert bench.capture().captured == capture.Captured(drained=True)
-    assert (bench.promote(), [one.getMessage() for one in caplog.records if one.name == gather.logger.name]) == (
+    assert (bench.promote(), [one.getMessage() for one in caplog.records if one.name == feed_run.logger.name]) == (
         0, [f"{bench.dlq.name}: whether another reads it is not known, so nothing counts as drained: no answer"],
     )  # fmt: skip
     bench.capture()

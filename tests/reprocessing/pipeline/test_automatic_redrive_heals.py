@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from reprocessing.domain.verdict import Refused
-from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave, operations, tallies
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, recover
+from reprocessing.domain.replay.verdicts import Refused
+from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store.maintenance import counters
+from reprocessing.store.replay.intent import Intended
+from reprocessing.store.runs import run_transitions
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 
 pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
@@ -28,7 +31,7 @@ Down = Callable[[Intended], bool]
 @contextmanager
 def failing(down: Down) -> Iterator[list[Intended]]:
     """The target answers 503 to what is `down`, and takes the rest; what it was sent."""
-    post, sent = deliver.letters, list[Intended]()
+    post, sent = send_batches.letters, list[Intended]()
 
     def answer(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  those of deliver
         sent.extend(intended)
@@ -38,7 +41,7 @@ def failing(down: Down) -> Iterator[list[Intended]]:
         return refused | (post(taken, *rest, **options) if taken else {})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", answer)
+        patch.setattr(send_batches, "letters", answer)
         yield sent
 
 
@@ -113,7 +116,7 @@ def test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time
     assert run.why.startswith(f"Nothing sent to {bench.target} went well: ")
     assert run.why.endswith(" keys; the last one: 503: Service Unavailable.")
     assert counted() == {0}
-    operations.resume(run.pk, by="ann", reason="mended")
+    run_transitions.resume(run.pk, by="ann", reason="mended")
     live_through(bench, clock, 1_800)
     assert set(bench.states().values()) == {"delivered"}
 
@@ -122,7 +125,7 @@ def test_a_run_that_a_person_resumed_gets_the_whole_time_again(clock: Clock) -> 
     bench = automatic(20, give_up_after=2 * HOUR)
     with failing(lambda _: True):
         live_through(bench, clock, 3 * HOUR, step=60)
-        operations.resume(Run.objects.get().pk, by="ann", reason="I looked")
+        run_transitions.resume(Run.objects.get().pk, by="ann", reason="I looked")
         live_through(bench, clock, HOUR, step=60)
         assert Run.objects.get().state == "running"
 
@@ -224,12 +227,12 @@ def test_a_dlq_that_refills_with_what_is_redriven_pauses_its_run(clock: Clock) -
             bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=one["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
-        tallies.fold()
+        counters.fold()
         recover.fleet()
     run = Run.objects.get()
     assert (run.state, run.stopped_by) == ("paused", "the service")
     assert run.why.startswith("The DLQ refills with what is redriven: 4")
     assert rounds == 5
-    operations.resume(run.pk, by="ann", reason="mended")
+    run_transitions.resume(run.pk, by="ann", reason="mended")
     recover.fleet()
     assert Run.objects.get().state == "running"

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, lanes
-from reprocessing.rate import Rates
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.models import Attempt, Breaker, DeadLetter
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -150,7 +151,7 @@ def test_where_tokens_come_slowly_one_turn_waits_and_the_others_make_room(monkey
     bench.ready()
     rates = Rates.at(settings.REDIS_URL)
     assert rates.may_wait(bench.target.pk, "another turn", 5)
-    monkeypatch.setattr("reprocessing.pipeline.replay.time.sleep", lambda _: pytest.fail("it waits, too"))
+    monkeypatch.setattr("reprocessing.pipeline.replay.replay_slice.time.sleep", lambda _: pytest.fail("it waits, too"))
     report = bench.replay(seconds=5)
     assert (report.taken, report.left) == (0, [])
     lane = bench.lane()

@@ -13,24 +13,18 @@ from django.db import DatabaseError, connection
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.marks import MarkNames
-from reprocessing.models import (
-    Attempt,
-    Claim,
-    Custody,
-    DeadLetter,
-    DeadLetterQueue,
-    Origin,
-    Target,
-    arrival,
-    captures,
-    lanes,
-)
-from reprocessing.models.arrival import KnownCopy, ReturnedCopy
-from reprocessing.models.captures import Capturing, Renewed
-from reprocessing.models.settlement import Closing
-from reprocessing.pipeline import capture, clear, listen, park, recover, settle
-from reprocessing.sqs import receive
+from reprocessing.domain.message.redrive_attributes import MarkNames
+from reprocessing.gateways.sqs import receive
+from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue, Origin, Target
+from reprocessing.pipeline.capture import capture, delete_copies, receivers
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import settle
+from reprocessing.store.capture import capture_lease, received_copies
+from reprocessing.store.capture.capture_lease import Capturing, Renewed
+from reprocessing.store.capture.received_copies import KnownCopy, ReturnedCopy
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.settlement import Closing
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,7 +44,7 @@ AT_CAPTURE = {"delete_when": "captured"}
 def test_what_could_not_be_committed_stays_in_the_dlq(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
-    monkeypatch.setattr(arrival, "admit", _killed)
+    monkeypatch.setattr(received_copies, "admit", _killed)
     with pytest.raises(Killed):
         bench.capture()
     assert (bench.left(), DeadLetter.objects.count()) == (1, 0)
@@ -59,7 +53,7 @@ def test_what_could_not_be_committed_stays_in_the_dlq(monkeypatch: pytest.Monkey
 def test_nothing_is_deleted_before_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
-    monkeypatch.setattr(clear, "copies", _killed)
+    monkeypatch.setattr(delete_copies, "copies", _killed)
     with pytest.raises(Killed):
         bench.capture()
     assert (bench.left(), bench.states()) == (1, {"letter": "captured"})
@@ -69,7 +63,7 @@ def test_a_copy_that_outlived_its_capture_is_known_and_deleted(clock: Clock, mon
     bench = Workbench(fields=AT_CAPTURE)
     bench.bury("letter")
     with monkeypatch.context() as patch:
-        patch.setattr(clear, "copies", _killed)
+        patch.setattr(delete_copies, "copies", _killed)
         with pytest.raises(Killed):
             bench.capture()
     bench.show_again()
@@ -118,7 +112,7 @@ def test_a_copy_of_a_finished_letter_is_deleted(monkeypatch: pytest.MonkeyPatch)
     bench.bury("letter")
     bench.ready()
     with monkeypatch.context() as patch:
-        patch.setattr(clear, "copies", _keeps)
+        patch.setattr(delete_copies, "copies", _keeps)
         bench.replay()
     bench.show_again()
     assert bench.capture().captured.known == 1
@@ -189,15 +183,15 @@ def test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked
     bench.replay_unheard()
     bench.come_back(bench.delivered()[0])
     assert bench.states() == {"letter": "parked"}
-    returns = arrival.returns
+    returns = received_copies.returns
 
     def released_meanwhile(*args: Any) -> list[ReturnedCopy]:  # noqa: ANN401  those of returns
         monkeypatch.undo()
         found = returns(*args)
-        park.release([bench.letter().pk], by="ann", reason="once more")
+        act_on_parked.release([bench.letter().pk], by="ann", reason="once more")
         return found
 
-    monkeypatch.setattr(arrival, "returns", released_meanwhile)
+    monkeypatch.setattr(received_copies, "returns", released_meanwhile)
     assert bench.capture().captured.returns == 1
     assert (bench.states(), bench.letter().reason) == ({"letter": "waiting"}, "")
 
@@ -206,7 +200,7 @@ def test_the_same_return_seen_again_changes_nothing(monkeypatch: pytest.MonkeyPa
     bench = Workbench()
     _delivered_and_back(bench)
     with monkeypatch.context() as patch:
-        patch.setattr(clear, "copies", _keeps)
+        patch.setattr(delete_copies, "copies", _keeps)
         bench.capture()
     before = _facts(bench)
     bench.show_again()
@@ -285,7 +279,7 @@ def test_a_letter_that_waits_for_a_person_s_decision_or_has_it_stays_so_when_it_
     clock.advance(9)
     bench.replay()
     if state == "discarded":
-        park.discard([bench.letter().pk], by="anna", reason="of no use")
+        act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
     recover.sweep(bench.dlq, conf=bench.conf)
     before = bench.letter()
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(max_attempts=allowed)
@@ -378,7 +372,7 @@ def test_what_earlier_tools_tried_counts() -> None:
 
 
 def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, sizes, refresh = Workbench(), list[int](), arrival.refresh
+    bench, sizes, refresh = Workbench(), list[int](), received_copies.refresh
 
     def counted(dlq: int, ids: Sequence[str], *rest: Any, **options: Any) -> list[KnownCopy]:  # noqa: ANN401  as refresh
         sizes.append(len(ids))
@@ -386,8 +380,8 @@ def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: py
 
     monkeypatch.setattr(capture, "CHUNK", 3)
     monkeypatch.setattr(capture, "PATIENCE", 600)
-    monkeypatch.setattr(listen, "receive", partial(receive, maximum=2))
-    monkeypatch.setattr(arrival, "refresh", counted)
+    monkeypatch.setattr(receivers, "receive", partial(receive, maximum=2))
+    monkeypatch.setattr(received_copies, "refresh", counted)
     for number in range(20):
         bench.bury(str(number))
     assert (bench.capture().captured.drained, DeadLetter.objects.count(), sum(sizes)) == (True, 20, 20)
@@ -397,10 +391,10 @@ def test_a_chunk_is_written_as_soon_as_it_has_its_size_and_whole(monkeypatch: py
 def test_a_dlq_is_one_capture_s_at_a_time() -> None:
     bench = Workbench()
     bench.bury("letter")
-    capturing = captures.lease(bench.dlq.pk, lease=60, dirty=140)
+    capturing = capture_lease.lease(bench.dlq.pk, lease=60, dirty=140)
     assert capturing is not None
     assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
-    captures.end(capturing, clean=True, drained=False)
+    capture_lease.end(capturing, clean=True, drained=False)
     assert bench.capture().captured.letters == 1
 
 
@@ -415,19 +409,19 @@ def test_a_dlq_that_is_observed_is_never_received_from() -> None:
 def test_a_capture_that_lost_its_dlq_writes_nothing_more(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
-    renew = captures.renew
+    renew = capture_lease.renew
 
     def late(capturing: Capturing, **options: float) -> Renewed | None:
         clock.advance(capture.LEASE + 1)
-        assert captures.lease(bench.dlq.pk, lease=60, dirty=140) is not None
+        assert capture_lease.lease(bench.dlq.pk, lease=60, dirty=140) is not None
         return renew(capturing, **options)
 
-    monkeypatch.setattr(captures, "renew", late)
+    monkeypatch.setattr(capture_lease, "renew", late)
     captured = bench.capture().captured
     assert (captured.letters, captured.drained, DeadLetter.objects.count()) == (0, False, 0)
 
 
-@pytest.mark.parametrize(("module", "step"), [(captures, "renew"), (arrival, "admit")])
+@pytest.mark.parametrize(("module", "step"), [(capture_lease, "renew"), (received_copies, "admit")])
 def test_after_a_capture_that_died_nothing_counts_as_drained_for_a_while(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, module: ModuleType, step: str
 ) -> None:
@@ -469,7 +463,7 @@ def test_after_a_capture_that_had_trouble_nothing_counts_as_drained_for_a_while(
         raise QueueIsOutOfReach("no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(listen, "receive", lost)
+        patch.setattr(receivers, "receive", lost)
         assert bench.capture().captured.trouble == "no answer"
     assert (bench.capture().captured.drained, _drained_through(bench)) == (False, None)
     clock.advance(bench.conf.receive_visibility + bench.conf.long_poll)

@@ -11,14 +11,16 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing import sqs, web
-from reprocessing.domain.endpoint import AllowList, allow_list
-from reprocessing.domain.health import Finding, Healthy
-from reprocessing.models import Target, checks
-from reprocessing.models.checks import Question
+from reprocessing.domain.safety.health_check import Finding, Healthy
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.gateways import http, sqs
+from reprocessing.gateways.aws_services import cloudwatch_alarms
+from reprocessing.models import Target
 from reprocessing.models.health import CheckKind
-from reprocessing.pipeline import check, park
-from reprocessing.sqs import alarms
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.safety import run_health_checks
+from reprocessing.store.safety import health_checks
+from reprocessing.store.safety.health_checks import Question
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 from tests.reprocessing.web_servers import answering, serving, status
@@ -42,13 +44,13 @@ def conf(*hosts: str) -> Any:  # noqa: ANN401
 
 
 def add(target: Target, kind: CheckKind, subject: str = "", **rest: Any) -> None:  # noqa: ANN401
-    checks.add(target.pk, Question(kind, subject, **rest), by="ann", reason="why")
+    health_checks.add(target.pk, Question(kind, subject, **rest), by="ann", reason="why")
 
 
 def looked(bench: Workbench, *hosts: str) -> dict[str, tuple[str, str]]:
     """Verdict and detail by kind, after all of the target's checks were performed."""
-    check.targets(conf=conf(*hosts), only=[bench.target.pk])
-    return {one.kind: (one.verdict, one.detail) for one in checks.told([bench.target.pk])}
+    run_health_checks.targets(conf=conf(*hosts), only=[bench.target.pk])
+    return {one.kind: (one.verdict, one.detail) for one in health_checks.told([bench.target.pk])}
 
 
 def alarm(cloudwatch: Any, name: str, state: str) -> None:  # noqa: ANN401
@@ -92,17 +94,21 @@ def test_a_target_that_holds_too_much_is_not_well() -> None:
 def test_a_queue_that_nobody_uses_is_well_as_long_as_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     monkeypatch.setattr(
-        "reprocessing.sqs.alarms.ages", lambda _region, names, **_: dict.fromkeys(names, alarms.NOBODY_USES_IT)
+        "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
+        lambda _region, names, **_: dict.fromkeys(names, cloudwatch_alarms.NOBODY_USES_IT),
     )
     add(bench.target, CheckKind.AGE, ceiling=60)
     assert looked(bench) == {"age": ("healthy", "nobody uses it, and it is empty")}
     bench.sqs.send_message(QueueUrl=bench.origin_url, MessageBody="x")
-    assert looked(bench) == {"age": ("unknown", alarms.NOBODY_USES_IT.why)}
+    assert looked(bench) == {"age": ("unknown", cloudwatch_alarms.NOBODY_USES_IT.why)}
 
 
 def test_a_queue_whose_oldest_message_is_too_old_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
-    monkeypatch.setattr("reprocessing.sqs.alarms.ages", lambda _region, names, **_: dict.fromkeys(names, 61.0))
+    monkeypatch.setattr(
+        "reprocessing.gateways.aws_services.cloudwatch_alarms.ages",
+        lambda _region, names, **_: dict.fromkeys(names, 61.0),
+    )
     add(bench.target, CheckKind.AGE, ceiling=60)
     why = "the age of its oldest message is 61 seconds, above its ceiling of 60"
     assert looked(bench) == {"age": ("unhealthy", why)}
@@ -138,7 +144,7 @@ def test_a_fault_of_one_check_leaves_the_others_their_verdicts(monkeypatch: pyte
     def break_down(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("reprocessing.web.check", break_down)
+    monkeypatch.setattr("reprocessing.gateways.http.check", break_down)
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
     add(bench.target, CheckKind.DEPTH, ceiling=1)
@@ -155,33 +161,33 @@ def test_checks_wait_for_their_answers_at_the_same_time(monkeypatch: pytest.Monk
         together.wait()  # one after the other they never come together
         return Healthy("it answered 200")
 
-    monkeypatch.setattr(web, "check", answered)
+    monkeypatch.setattr(http, "check", answered)
     bench = Workbench()
     for number in range(20):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
-    check.targets(conf=conf(), only=[bench.target.pk])
-    assert [one.verdict for one in checks.told([bench.target.pk])] == ["healthy"] * 20
+    run_health_checks.targets(conf=conf(), only=[bench.target.pk])
+    assert [one.verdict for one in health_checks.told([bench.target.pk])] == ["healthy"] * 20
 
 
 def test_what_is_due_is_looked_at_round_by_round_until_nothing_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(check, "GROUP", 2)
+    monkeypatch.setattr(run_health_checks, "GROUP", 2)
     bench = Workbench()
     bench.bury("a")
     bench.ready()
     add(bench.target, CheckKind.DEPTH, ceiling=9)
     for number in range(4):
         add(bench.target, CheckKind.HTTP, f"http://127.0.0.1:1/{number}")
-    assert [check.targets(conf=conf()), check.targets(conf=conf())] == [5, 0]
-    assert [one.checked_at is None for one in checks.told([bench.target.pk])] == [False] * 5
+    assert [run_health_checks.targets(conf=conf()), run_health_checks.targets(conf=conf())] == [5, 0]
+    assert [one.checked_at is None for one in health_checks.told([bench.target.pk])] == [False] * 5
 
 
 def test_where_nothing_is_due_nobody_is_asked() -> None:
     bench = Workbench()
     add(bench.target, CheckKind.HTTP, "http://127.0.0.1:1/")
-    assert check.targets(conf=conf()) == 0
-    assert check.targets(conf=conf(), only=[]) == 0
+    assert run_health_checks.targets(conf=conf()) == 0
+    assert run_health_checks.targets(conf=conf(), only=[]) == 0
 
 
 def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
@@ -192,10 +198,10 @@ def test_letters_go_to_a_target_that_is_well_and_only_while_it_is() -> None:
     bench.ready()
     bench.replay(seconds=0.5)
     assert bench.left(bench.origin_url) == 0
-    check.targets(conf=bench.conf)
+    run_health_checks.targets(conf=bench.conf)
     bench.replay()
     assert bench.left(bench.origin_url) == 1
-    check.targets(conf=bench.conf, only=[bench.target.pk])
+    run_health_checks.targets(conf=bench.conf, only=[bench.target.pk])
     bench.bury("b", key="b")
     bench.ready()
     bench.replay(seconds=0.5)
@@ -209,9 +215,9 @@ def test_where_a_person_sends_a_letter_is_looked_at_while_it_waits_though_no_oth
     with bench.refusing("letter", poison=True):
         bench.replay()
     add(other.target, CheckKind.DEPTH, ceiling=9)
-    park.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
+    act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
     bench.replay(seconds=0.5)
-    assert (bench.letter().state, other.delivered(), checks.are_due()) == ("waiting", [], True)
-    assert check.targets(conf=bench.conf) == 1
+    assert (bench.letter().state, other.delivered(), health_checks.are_due()) == ("waiting", [], True)
+    assert run_health_checks.targets(conf=bench.conf) == 1
     bench.replay()
     assert (bench.letter().state, [one["Body"] for one in other.delivered()]) == ("delivered", ["letter"])

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from reprocessing.gateways.sqs import Deleted, QueueAddress
 from reprocessing.models import Custody
-from reprocessing.models.settlement import Deletable
-from reprocessing.pipeline import clear
-from reprocessing.sqs import Deleted, QueueAddress
+from reprocessing.pipeline.capture import delete_copies
+from reprocessing.store.replay.settlement import Deletable
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,5 +25,5 @@ def test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted() -> None:
         return Deleted({ids[0]}, {one: "not now" for one in handles if one != ids[0]})
 
     copies = [Deletable(bench.dlq.pk, one.message_id, one.handle) for one in Custody.objects.all()]
-    assert clear.copies(bench.dlq, copies, by=the_first) == 1
+    assert delete_copies.copies(bench.dlq, copies, by=the_first) == 1
     assert dict(Custody.objects.values_list("message_id", "state")) == {ids[0]: "gone", ids[1]: "delete"}

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from reprocessing.conf import Conf
-from reprocessing.domain.endpoint import AllowList, allow_list
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.models import DeadLetterQueue, Origin, Target
 from reprocessing.models.target import TargetKind
-from reprocessing.pipeline.diagnose import configuration
+from reprocessing.pipeline.maintenance.doctor import configuration
 
 pytestmark = pytest.mark.django_db
 URL = "https://shop.example.com/hook"

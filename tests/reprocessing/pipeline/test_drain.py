@@ -9,12 +9,14 @@ import pytest
 from django.conf import settings
 
 from reprocessing.domain.errors import RunIsAnother
-from reprocessing.domain.selection import Selection
-from reprocessing.models import DeadLetter, HealthCheck, Run, checks
-from reprocessing.models.checks import Question
+from reprocessing.domain.runs.selection import Selection
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.models import DeadLetter, HealthCheck, Run
 from reprocessing.models.health import CheckKind
-from reprocessing.pipeline import drain, park
-from reprocessing.rate import Rates
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import drain
+from reprocessing.store.safety import health_checks
+from reprocessing.store.safety.health_checks import Question
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -67,7 +69,7 @@ def test_a_drain_sorts_what_it_leaves_by_its_cause() -> None:
 
 def test_a_drain_looks_at_its_targets_health_by_itself() -> None:
     bench = Workbench()
-    checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
+    health_checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
     for number in range(5):
         bench.bury(str(number))
     run = _drained(bench)
@@ -80,8 +82,8 @@ def test_a_drain_looks_by_itself_at_the_health_of_where_a_person_sent_a_letter()
     bench.ready()
     with bench.refusing("letter", poison=True):
         bench.replay()
-    checks.add(other.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
-    park.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
+    health_checks.add(other.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
     run, turns = bench.letter().run, list[object]()
     assert run is not None
     drain.work(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
@@ -91,7 +93,7 @@ def test_a_drain_looks_by_itself_at_the_health_of_where_a_person_sent_a_letter()
 def test_a_drain_leaves_the_health_of_what_other_dlqs_wait_for_to_others() -> None:
     bench, theirs = Workbench(), Workbench()
     for one in (bench, theirs):
-        checks.add(one.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
+        health_checks.add(one.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
         one.bury("letter")
     theirs.ready()
     _drained(bench)
@@ -101,7 +103,7 @@ def test_a_drain_leaves_the_health_of_what_other_dlqs_wait_for_to_others() -> No
 
 def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> None:
     bench = Workbench()
-    checks.add(bench.target.pk, Question(CheckKind.HTTP, "http://127.0.0.1:1/"), by="ann", reason="why")
+    health_checks.add(bench.target.pk, Question(CheckKind.HTTP, "http://127.0.0.1:1/"), by="ann", reason="why")
     bench.bury("letter")
     drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)
     run = drain.begin(bench.dlq, name="run", asked_by="anna")

@@ -7,11 +7,15 @@ import uuid
 
 import pytest
 
-from reprocessing.domain.envelope import Attribute, unpack
-from reprocessing.domain.marks import MarkNames
-from reprocessing.models import Claim, DeadLetter, Payload, Review, Revision, amendments, editing, tallies
-from reprocessing.pipeline import edit, place
-from reprocessing.pipeline.edit import Alteration, Edited, Overtaken, Seen, Unsendable
+from reprocessing.domain.message.envelope import Attribute, unpack
+from reprocessing.domain.message.redrive_attributes import MarkNames
+from reprocessing.models import Claim, DeadLetter, Payload, Review, Revision
+from reprocessing.pipeline.parking_lot import edit
+from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Overtaken, Seen, Unsendable
+from reprocessing.pipeline.runs import place_letters
+from reprocessing.store.maintenance import counters
+from reprocessing.store.parking_lot import editing
+from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,10 +53,10 @@ def _edit(  # noqa: PLR0913  # each by its name
 
 def test_an_edit_is_no_failure_in_what_is_counted() -> None:
     bench = _parked()
-    before = {one.what: one.n for one in tallies.hours(1)}
+    before = {one.what: one.n for one in counters.hours(1)}
     for total in (b"2", b"3"):
         assert isinstance(_edit(bench.letter(), total, replay=False), Edited)
-    assert {one.what: one.n for one in tallies.hours(1)} == before
+    assert {one.what: one.n for one in counters.hours(1)} == before
 
 
 def test_what_was_written_is_sent_byte_for_byte_and_what_was_captured_stays() -> None:
@@ -163,8 +167,8 @@ def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_be
 
 def test_rules_are_asked_about_what_will_be_sent() -> None:
     rule = {"action": "quarantine", "conditions": ["body:total equals 1"], "enabled": True}
-    amendments.put("ones", rule, by="anna", reason="a test")
-    amendments.put("twos", {**rule, "conditions": ["body:total equals 2"]}, by="anna", reason="a test")
+    rule_changes.put("ones", rule, by="anna", reason="a test")
+    rule_changes.put("twos", {**rule, "conditions": ["body:total equals 2"]}, by="anna", reason="a test")
     bench = Workbench(fields={"max_attempts": 1})
     bench.bury('{"total": 1}')
     bench.ready()
@@ -256,7 +260,7 @@ def _order(bench: Workbench, body: bytes = MENDED, **attributes: str) -> str:
     stand = editing.stands(bench.letter().pk)
     assert stand
     to = Alteration(body, {name: Attribute("String", value) for name, value in attributes.items()})
-    return edit.order(stand, to, place.policy_of(type(bench.dlq).objects.get(pk=bench.dlq.pk)))
+    return edit.order(stand, to, place_letters.policy_of(type(bench.dlq).objects.get(pk=bench.dlq.pk)))
 
 
 def test_a_letter_that_has_a_key_keeps_its_place_whatever_the_edit_changes() -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
-from reprocessing.domain.verdict import Go, OpenBreaker, Park, Skip, Verdict, Wait
 from reprocessing.models import Claim, DeadLetter
-from reprocessing.models.brakes import Brake
-from reprocessing.models.lanes import Standing
-from reprocessing.pipeline import gate, park
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import gate
+from reprocessing.store.ordering.lanes import Standing
+from reprocessing.store.safety.send_limits import Brake
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 HEAD = Standing(
@@ -222,7 +223,7 @@ def test_a_discarded_letter_s_twin_is_parked() -> None:
     bench.ready()
     with bench.refusing("first", poison=True):
         bench.replay()
-    park.discard([bench.letter().pk], by="anna", reason="of no use")
+    act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
     _one_after_another(bench, "second")
     assert bench.states() == {"first": "discarded", "second": "parked"}
     assert bench.letter(state="parked").reason == "twin_discarded"
@@ -258,9 +259,9 @@ def test_a_person_s_release_sends_a_letter_though_its_key_is_taken(fate: str) ->
     else:
         with bench.refusing("first", poison=True):
             bench.replay()
-        park.discard([bench.letter().pk], by="anna", reason="of no use")
+        act_on_parked.discard([bench.letter().pk], by="anna", reason="of no use")
     _one_after_another(bench, "second")
     assert bench.states() == {"first": fate, "second": "parked"}
-    park.release([bench.letter(state="parked").pk], by="anna", reason="both are meant")
+    act_on_parked.release([bench.letter(state="parked").pk], by="anna", reason="both are meant")
     bench.replay()
     assert bench.states() == {"first": fate, "second": "delivered"}

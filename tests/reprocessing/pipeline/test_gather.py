@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import DeadLetterQueue, Lane, Run, hold, lanes, progress, stops
-from reprocessing.pipeline import capture, gather
+from reprocessing.models import DeadLetterQueue, Lane, Run
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import progress
+from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 from tests.reprocessing.post import asked, statements
 
@@ -115,7 +120,7 @@ def test_a_manual_dlq_s_letters_wait_for_a_person() -> None:
     ],
 )
 def test_beat_receives_only_from_automatic_dlqs_that_are_not_stopped(fields: dict[str, Any], wanted: bool) -> None:
-    assert gather.is_wanted(_fresh(Workbench(fields=fields))) is wanted
+    assert feed_run.is_wanted(_fresh(Workbench(fields=fields))) is wanted
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("automatic", True), ("observe", False)])
@@ -124,9 +129,9 @@ def test_beat_looks_into_a_dlq_that_is_stopped_while_everything_is_held_after_a_
 ) -> None:
     bench = Workbench(fields={"mode": mode})
     stops.stop(bench.dlq.pk, by="eva", reason="the consumer is broken")
-    assert gather.is_wanted(_fresh(bench)) is False
-    hold.begin(lanes.clock(), by="eva", reason="a disk died")
-    assert gather.is_wanted(_fresh(bench)) is wanted
+    assert feed_run.is_wanted(_fresh(bench)) is False
+    restore_hold.begin(lanes.clock(), by="eva", reason="a disk died")
+    assert feed_run.is_wanted(_fresh(bench)) is wanted
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("observe", False)])
@@ -137,13 +142,13 @@ def test_beat_receives_from_a_manual_dlq_while_letters_await_what_that_proves(mo
     bench.ready()
     bench.replay()
     DeadLetterQueue.objects.update(mode=mode)
-    assert gather.is_wanted(_fresh(bench)) is wanted
+    assert feed_run.is_wanted(_fresh(bench)) is wanted
 
 
 def test_a_look_notes_the_depth_and_ends_trouble() -> None:
     bench = Workbench(fields={"mode": "observe", "trouble": "out of reach"})
     bench.bury("letter")
-    gather.look(bench.dlq)
+    feed_run.look(bench.dlq)
     seen = _fresh(bench)
     assert (seen.depth_visible, seen.depth_in_flight, seen.trouble) == (1, 0, "")
     assert "ReceiveMessage" not in asked(bench.dlq_url)
@@ -151,7 +156,7 @@ def test_a_look_notes_the_depth_and_ends_trouble() -> None:
 
 @pytest.mark.parametrize(("visible", "wanted"), [(0, 1), (1, 1), (100, 1), (101, 2), (10_000, 4)])
 def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted: int) -> None:
-    assert gather.receivers(visible, BRISK) == wanted
+    assert feed_run.receivers(visible, BRISK) == wanted
 
 
 @pytest.mark.soak

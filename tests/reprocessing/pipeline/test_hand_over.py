@@ -9,30 +9,24 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from reprocessing import sqs
-from reprocessing.domain.verdict import Unknown
-from reprocessing.models import (
-    Custody,
-    DeadLetter,
-    DeadLetterQueue,
-    Lane,
-    Review,
-    captures,
-    comebacks,
-    lanes,
-    native,
-    operations,
-    rows,
-    stops,
-)
-from reprocessing.models.captures import Renewed
-from reprocessing.models.handover import Standing
-from reprocessing.models.lanes import ACTIVE_RUNS
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import hand_over, recover
-from reprocessing.pipeline.drain import prepare
-from reprocessing.pipeline.hand_over import Cancelling, Open, Over, Refusal
-from reprocessing.sqs import Begun
+from reprocessing.domain.replay.verdicts import Unknown
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Begun
+from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Lane, Review
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.aws.native_redrive import Cancelling, Open, Over, Refusal
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.runs.drain import prepare
+from reprocessing.store import rows
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.aws.native_redrive_lock import Standing
+from reprocessing.store.capture import capture_lease, moved_by_aws
+from reprocessing.store.capture.capture_lease import Renewed
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.safety import stops
 from tests.race.native import (
     begin_outside,
     captured_and_in_sight,
@@ -73,10 +67,10 @@ def test_nothing_is_captured_enlisted_or_sent_while_aws_moves_messages() -> None
     bench.bury("later")
     gathered = bench.capture()
     assert (gathered.captured.busy, gathered.enlisted, bench.states()) == (True, None, {"earlier": "waiting"})
-    assert captures.lease(bench.dlq.pk, lease=60, dirty=1) is None
+    assert capture_lease.lease(bench.dlq.pk, lease=60, dirty=1) is None
     assert (rows.execute(ACTIVE_RUNS, {}), bench.replay().taken) == (0, 0)
     planned = prepare(bench.dlq, Asked("later", "anna"))
-    assert operations.start(planned, by="anna", reason="now") is None
+    assert run_transitions.start(planned, by="anna", reason="now") is None
     planned.refresh_from_db()
     assert (planned.state, run.state) == ("planned", "running")
 
@@ -86,7 +80,7 @@ BUSY: dict[str, Callable[[Workbench], object]] = {
         native_at=lanes.clock(), native_by="bob", native_reason="a bulk"
     ),
     "stopped": lambda bench: stops.stop(bench.dlq.pk, by="bob", reason="the consumer is broken"),
-    "captured_until": lambda bench: captures.lease(bench.dlq.pk, lease=60, dirty=1),
+    "captured_until": lambda bench: capture_lease.lease(bench.dlq.pk, lease=60, dirty=1),
     "hidden": lambda bench: bench.capture(),
     "under_way": lambda bench: bench.ready(),
     "plans": lambda bench: prepare(bench.dlq, Asked("of-monday", "bob")),
@@ -152,12 +146,12 @@ def lost(*_: object, **__: object) -> Unknown:
 
 def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     bench = mine()
-    monkeypatch.setattr(hand_over, "begin_move", lost)
+    monkeypatch.setattr(native_redrive, "begin_move", lost)
     assert isinstance(start(bench), Open)
-    hand_over.sweep()
+    native_redrive.sweep()
     assert is_aws_s(bench)  # the call may be on its way
-    clock.advance(hand_over.GRACE + 1)
-    hand_over.sweep()
+    clock.advance(native_redrive.GRACE + 1)
+    native_redrive.sweep()
     assert (is_aws_s(bench), acts(bench)[-1]) == (False, ("changed", "the service", "AWS never began it."))
 
 
@@ -172,13 +166,13 @@ def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest
         begin(*args, **{**options, "per_second": 1})  # type: ignore[arg-type]  # those of begin_move
         return lost()
 
-    monkeypatch.setattr(hand_over, "begin_move", begun_and_lost)
+    monkeypatch.setattr(native_redrive, "begin_move", begun_and_lost)
     assert isinstance(start(bench), Open)
-    hand_over.look(bench.dlq)
-    found = native.of(bench.dlq.pk)
+    native_redrive.look(bench.dlq)
+    found = aws_redrives.of(bench.dlq.pk)
     assert found is not None
     assert found.handle
-    assert isinstance(hand_over.cancel(bench.dlq, by="bob", reason="the wrong dlq"), Cancelling)
+    assert isinstance(native_redrive.cancel(bench.dlq, by="bob", reason="the wrong dlq"), Cancelling)
     let_it_end(bench)
     assert (is_aws_s(bench), tasks(bench)) == (False, ["CANCELLED"])
     assert acts(bench)[1] == ("aborted", "bob", "the wrong dlq")
@@ -188,9 +182,9 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pyte
     bench = mine()
     start(bench)
     let_it_end(bench)
-    monkeypatch.setattr(hand_over, "begin_move", lost)
+    monkeypatch.setattr(native_redrive, "begin_move", lost)
     start(bench)
-    hand_over.look(bench.dlq)
+    native_redrive.look(bench.dlq)
     assert is_aws_s(bench)
 
 
@@ -201,22 +195,22 @@ def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_s
         bench.bury(body)
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     assert (bench.capture().captured.busy, DeadLetter.objects.count()) == (True, 0)
-    found = native.of(bench.dlq.pk)
+    found = aws_redrives.of(bench.dlq.pk)
     assert found is not None
-    assert found.by == native.SOMEBODY
-    hand_over.cancel(bench.dlq, by="anna", reason="ours to drain")
+    assert found.by == aws_redrives.SOMEBODY
+    native_redrive.cancel(bench.dlq, by="anna", reason="ours to drain")
     let_it_end(bench)
-    clock.advance(hand_over.EVERY + 1)
+    clock.advance(native_redrive.EVERY + 1)
     assert bench.capture().captured.letters == bench.left()
 
 
 def test_cancelling_what_is_over_says_what_became_of_it() -> None:
     bench = mine()
-    assert hand_over.cancel(bench.dlq, by="anna", reason="a mistake") == Over("")
+    assert native_redrive.cancel(bench.dlq, by="anna", reason="a mistake") == Over("")
     bench.bury("a")
     start(bench)
     let_it_end(bench)
-    done = hand_over.cancel(bench.dlq, by="anna", reason="a mistake")
+    done = native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
     assert done == Over("AWS says COMPLETED: 1 messages moved.")
 
 
@@ -265,7 +259,7 @@ def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> N
     bench = mine()
     captured_and_in_sight(bench, clock, "a", "b", "c")
     start(bench, per_second=1)
-    hand_over.cancel(bench.dlq, by="anna", reason="a mistake")
+    native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
     let_it_end(bench)
     clock.restore()
     back = bench.capture().captured
@@ -307,7 +301,7 @@ def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clo
     begin_outside(bench)
     let_it_end_unseen(bench)
     assert (bench.left(), len(bench.delivered())) == (0, 2)
-    hand_over.look(bench.dlq)
+    native_redrive.look(bench.dlq)
     assert not is_aws_s(bench)
     bench.enlist()
     assert bench.replay().taken == 0
@@ -319,7 +313,7 @@ def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) 
     bench = mine()
     captured_and_in_sight(bench, clock, "a", "b")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    hand_over.look(bench.dlq)
+    native_redrive.look(bench.dlq)
     assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
     let_it_end(bench)
     assert (is_aws_s(bench), objections(bench)) == (False, ["moved_by_aws"] * 2)
@@ -342,7 +336,7 @@ def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: C
     let_it_end(bench)
     assert objections(bench) == ["moved_by_aws"]
     DeadLetter.objects.update(objection="", planned=False)  # as the capture that sees its copy leaves it
-    hand_over.look(bench.dlq)
+    native_redrive.look(bench.dlq)
     assert objections(bench) == [""]
     begin_outside(bench)
     let_it_end(bench)
@@ -359,7 +353,7 @@ def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) 
     start(bench)
     let_it_end(bench)
     DeadLetter.objects.update(objection="", planned=False)
-    hand_over.look(bench.dlq)
+    native_redrive.look(bench.dlq)
     assert objections(bench) == [""]
 
 
@@ -368,13 +362,13 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
 ) -> None:
     bench = mine()
     captured_and_in_sight(bench, clock, "a")
-    renew = captures.renew
+    renew = capture_lease.renew
 
     def let_go_first(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew
-        comebacks.let_go(bench.dlq.pk)
+        moved_by_aws.let_go(bench.dlq.pk)
         return renew(*args, **options)
 
-    monkeypatch.setattr(captures, "renew", let_go_first)
+    monkeypatch.setattr(capture_lease, "renew", let_go_first)
     assert bench.capture().captured.known == 1
     assert objections(bench) == [""]
 

@@ -9,24 +9,15 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.verdict import Unknown
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    Claim,
-    Custody,
-    DeadLetterQueue,
-    Report,
-    Reporter,
-    Run,
-    Target,
-    Wave,
-    hearings,
-    progress,
-    waves,
-)
-from reprocessing.pipeline import deliver, hear, park
-from reprocessing.pipeline.hear import Heard
+from reprocessing.domain.replay.verdicts import Unknown
+from reprocessing.models import Attempt, Breaker, Claim, Custody, DeadLetterQueue, Report, Reporter, Run, Target, Wave
+from reprocessing.pipeline.outcomes import record_reports
+from reprocessing.pipeline.outcomes.record_reports import Heard
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store.outcomes import delivery_status
+from reprocessing.store.runs import progress
+from reprocessing.store.safety import waves
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,7 +46,7 @@ def say(verdict: str, body: str = "letter", **said: str) -> dict[str, str]:
 
 
 def heard(*said: object, reporter: int | None = None) -> Heard:
-    return hear.told(said, reporter=reporter, dice=lambda: 0.0)
+    return record_reports.told(said, reporter=reporter, dice=lambda: 0.0)
 
 
 def reporter(*targets: Target) -> Reporter:
@@ -145,7 +136,7 @@ def test_nor_does_one_of_which_nothing_was_known_before_it_was_followed(verdict:
     bench = bench_of()
     clock.advance(WINDOW + 1)
     bench.promote()
-    park.release([bench.letter().pk], by="ann", reason="a test")
+    act_on_parked.release([bench.letter().pk], by="ann", reason="a test")
     bench.replay()
     assert bench.history() == [(1, "silent", 0), (2, None, 0)]
     heard({"redrive_id": f"{bench.letter().public_id}:1", "verdict": verdict})
@@ -212,7 +203,7 @@ def test_a_redrive_id_without_a_number_says_nothing_of_an_attempt_that_was_made_
     bench.ready()
     assert heard({"redrive_id": str(bench.letter().public_id), "verdict": "delivered"}) == Heard(accepted=1)
     bench.replay()
-    assert hear.again(dice=lambda: 0.0) == 0
+    assert record_reports.again(dice=lambda: 0.0) == 0
     assert bench.states() == {"letter": "awaiting"}
 
 
@@ -268,7 +259,7 @@ def test_what_may_have_gone_out_and_worked_is_not_sent_again(monkeypatch: pytest
     bench.bury("letter")
     bench.ready()
     monkeypatch.setattr(
-        deliver, "letters", lambda intended, *_, **__: {one.attempt_id: Unknown("no answer") for one in intended}
+        send_batches, "letters", lambda intended, *_, **__: {one.attempt_id: Unknown("no answer") for one in intended}
     )
     bench.replay()
     assert (bench.states(), bench.history()) == ({"letter": "waiting"}, [(1, "unknown", 0)])
@@ -328,7 +319,7 @@ def test_what_a_person_decided_meanwhile_stays(act: str, state: str, clock: Cloc
     bench = bench_of()
     clock.advance(WINDOW + 1)
     bench.promote()
-    getattr(park, act)([bench.letter().pk], by="ann", reason="a test")
+    getattr(act_on_parked, act)([bench.letter().pk], by="ann", reason="a test")
     heard(say("delivered"))
     assert bench.states() == {"letter": state}
 
@@ -470,11 +461,11 @@ def test_one_letter_and_all_of_them_are_told_of_alike(clock: Clock) -> None:
     clock.advance(WINDOW + 1)
     bench.promote()
     heard(say("delivered", "d"), say("failed", "e"))
-    found = {body: hearings.of(bench.letter(payload__body=body.encode())).how.value for body in "abcdef"}
+    found = {body: delivery_status.of(bench.letter(payload__body=body.encode())).how.value for body in "abcdef"}
     assert found == {
         "a": "acknowledged", "b": "failed", "c": "failed", "d": "acknowledged", "e": "failed", "f": "silent",
     }  # fmt: skip
-    assert {one.how: one.n for one in hearings.counted(bench.dlq.pk)} == Counter(found.values())
+    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == Counter(found.values())
 
 
 def test_what_a_target_took_is_known_better_once_its_consumer_says_so() -> None:
@@ -484,9 +475,9 @@ def test_what_a_target_took_is_known_better_once_its_consumer_says_so() -> None:
     bench.ready()
     bench.replay()
     letters = {body: bench.letter(payload__body=body.encode()) for body in ("a", "b", "c")}
-    assert {hearings.of(one).how.value for one in letters.values()} == {"accepted"}
+    assert {delivery_status.of(one).how.value for one in letters.values()} == {"accepted"}
     heard(say("delivered", "a"), {"redrive_id": f"{letters['b'].public_id}:1", "verdict": "delivered"})
-    found = {body: hearings.of(one).how.value for body, one in letters.items()}
+    found = {body: delivery_status.of(one).how.value for body, one in letters.items()}
     assert found == {"a": "acknowledged", "b": "acknowledged", "c": "accepted"}
-    assert {one.how: one.n for one in hearings.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
+    assert {one.how: one.n for one in delivery_status.counted(bench.dlq.pk)} == {"acknowledged": 2, "accepted": 1}
     assert bench.history() == [(1, "accepted", 0)] * 3

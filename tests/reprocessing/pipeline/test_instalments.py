@@ -8,10 +8,11 @@ import pytest
 from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Attempt, DeadLetter, Run, instalments, operations, progress
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import drain, plan
-from reprocessing.pipeline.examine import sight
+from reprocessing.models import Attempt, DeadLetter, Run
+from reprocessing.pipeline.dlqs.examine import gathered
+from reprocessing.pipeline.runs import drain, plan
+from reprocessing.store.runs import enlistment_batches, progress, run_transitions
+from reprocessing.store.runs.plans import Asked
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -24,8 +25,8 @@ LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instalments, "SIZE", 2)
-    monkeypatch.setattr(instalments, "AHEAD", 3)
+    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
+    monkeypatch.setattr(enlistment_batches, "AHEAD", 3)
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def bench() -> Workbench:
 
 def _started(bench: Workbench) -> Run:
     run = drain.prepare(bench.dlq, Asked("monday", "ann", in_waves=False))
-    operations.start(run, **WHO)
+    run_transitions.start(run, **WHO)
     return Run.objects.get(pk=run.pk)
 
 
@@ -57,14 +58,14 @@ def _stop_after(turns: int) -> Any:  # noqa: ANN401  a stop
 def test_a_large_plan_is_started_at_once_and_none_of_it_enlisted(bench: Workbench) -> None:
     run = _started(bench)
     assert (run.state, set(bench.states().values())) == ("running", {"captured"})
-    assert [one.id for one in instalments.owing(limit=5)] == [run.pk]
+    assert [one.id for one in enlistment_batches.owing(limit=5)] == [run.pk]
     assert progress.finish_runs() == 0
 
 
 def test_it_comes_onto_its_lanes_in_instalments_and_no_letter_overtakes_another(bench: Workbench) -> None:
     run, turns = _started(bench), 0
-    while instalments.owing(limit=5):
-        instalments.pay(run.pk, instalments.ahead(run.pk)[0])
+    while enlistment_batches.owing(limit=5):
+        enlistment_batches.pay(run.pk, enlistment_batches.ahead(run.pk)[0])
         bench.replay()
         turns += 1
     assert (turns, set(bench.states().values())) == (4, {"delivered"})
@@ -76,7 +77,7 @@ def test_whoever_goes_on_stops_when_it_is_told_and_the_next_finishes_it(bench: W
     assert plan.go_on(stop=_stop_after(3)) == 3
     assert progress.tally(run.pk).captured == 4
     assert plan.go_on(stop=lambda: False) == 4
-    assert instalments.owing(limit=5) == []
+    assert enlistment_batches.owing(limit=5) == []
 
 
 def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
@@ -88,17 +89,17 @@ def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
 
 def test_of_a_paused_run_nothing_is_enlisted_until_it_goes_on(bench: Workbench) -> None:
     run = _started(bench)
-    next_ones = instalments.ahead(run.pk)[0]
-    operations.pause(run.pk, **WHO)
-    assert (instalments.pay(run.pk, next_ones), instalments.owing(limit=5)) == (None, [])
-    operations.resume(run.pk, **WHO)
+    next_ones = enlistment_batches.ahead(run.pk)[0]
+    run_transitions.pause(run.pk, **WHO)
+    assert (enlistment_batches.pay(run.pk, next_ones), enlistment_batches.owing(limit=5)) == (None, [])
+    run_transitions.resume(run.pk, **WHO)
     assert plan.go_on(stop=lambda: False) == 7
 
 
 def test_what_an_aborted_run_had_not_begun_with_is_free_for_another(bench: Workbench) -> None:
     run = _started(bench)
     plan.go_on(stop=_stop_after(2))
-    operations.abort(run, stop_dlq=False, **WHO)
+    run_transitions.abort(run, stop_dlq=False, **WHO)
     left = DeadLetter.objects.filter(state=LetterState.CAPTURED)
     assert {one.run_id for one in left} == {None}
     assert left.count() == 5
@@ -106,24 +107,24 @@ def test_what_an_aborted_run_had_not_begun_with_is_free_for_another(bench: Workb
 
 def test_of_two_workers_one_pays_at_a_time(bench: Workbench) -> None:
     run = _started(bench)
-    first, second = instalments.ahead(run.pk)
+    first, second = enlistment_batches.ahead(run.pk)
     with elsewhere() as begin:
         with transaction.atomic():
-            assert instalments.pay(run.pk, first)
-            assert begin(lambda: instalments.pay(run.pk, second)).result(20) is None
-        assert begin(lambda: instalments.pay(run.pk, second)).result(20)
+            assert enlistment_batches.pay(run.pk, first)
+            assert begin(lambda: enlistment_batches.pay(run.pk, second)).result(20) is None
+        assert begin(lambda: enlistment_batches.pay(run.pk, second)).result(20)
 
 
 def test_an_instalment_that_was_paid_already_changes_nothing(bench: Workbench) -> None:
     run = _started(bench)
-    first = instalments.ahead(run.pk)[0]
-    instalments.pay(run.pk, first)
-    done = instalments.pay(run.pk, first)
+    first = enlistment_batches.ahead(run.pk)[0]
+    enlistment_batches.pay(run.pk, first)
+    done = enlistment_batches.pay(run.pk, first)
     assert done
     assert (done.letters, done.lanes, done.parked) == (0, 0, 0)
 
 
 def test_their_places_are_fixed_from_the_start_on(bench: Workbench) -> None:
-    assert sight._of_letters(bench.dlq)["on_lanes"] == 0
+    assert gathered._of_letters(bench.dlq)["on_lanes"] == 0
     _started(bench)
-    assert sight._of_letters(bench.dlq)["on_lanes"] == 7
+    assert gathered._of_letters(bench.dlq)["on_lanes"] == 7

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.models import Attempt, Claim, DeadLetter, lanes
-from reprocessing.models.intent import intend
-from reprocessing.models.lanes import Leased
+from reprocessing.models import Attempt, Claim, DeadLetter
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import Leased
+from reprocessing.store.replay.intent import intend
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from reprocessing.models import DeadLetter, Lane, lanes
-from reprocessing.models.intent import Intended, intend
-from reprocessing.pipeline import keep, replay, send
-from reprocessing.pipeline.keep import SEND_MARGIN, Ownership
+from reprocessing.models import DeadLetter, Lane
+from reprocessing.pipeline.replay import lease_keeper, replay_slice, send
+from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN, Ownership
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import Intended, intend
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench, ticking
 
@@ -31,7 +32,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
         assert timeout == LEASE / 3
         return wait(trips, timeout=0.02)
 
-    monkeypatch.setattr(keep, "wait", soon)
+    monkeypatch.setattr(lease_keeper, "wait", soon)
 
 
 def _ready(count: int = 1) -> Workbench:
@@ -95,9 +96,9 @@ def test_a_turn_that_froze_between_its_intent_and_the_wire_begins_no_request_aft
         frozen += LEASE
         return found
 
-    for module in (keep, replay, send):
+    for module in (lease_keeper, replay_slice, send):
         monkeypatch.setattr(module, "time", ticking(monotonic))
-    monkeypatch.setattr(replay, "intend", freezes)
+    monkeypatch.setattr(replay_slice, "intend", freezes)
     bench.replay(seconds=1)
     assert ({outcome for _, outcome, _ in bench.history()}, bench.delivered()) == ({"not_sent"}, [])
 

@@ -8,25 +8,18 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.envelope import unpack
-from reprocessing.models import (
-    Attempt,
-    Claim,
-    Custody,
-    DeadLetter,
-    DeadLetterQueue,
-    Lane,
-    Payload,
-    Target,
-    hearings,
-    lanes,
-)
-from reprocessing.models.settlement import PUT_OFF
-from reprocessing.pipeline import edit, park, recover, route
-from reprocessing.pipeline.edit import Alteration, Seen
-from reprocessing.pipeline.gate import TWIN_MAY_BE_THERE
-from reprocessing.pipeline.replay import Report
-from reprocessing.pipeline.route import Book
+from reprocessing.domain.message.envelope import unpack
+from reprocessing.models import Attempt, Claim, Custody, DeadLetter, DeadLetterQueue, Lane, Payload, Target
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.parking_lot import act_on_parked, edit
+from reprocessing.pipeline.parking_lot.edit import Alteration, Seen
+from reprocessing.pipeline.replay.gate import TWIN_MAY_BE_THERE
+from reprocessing.pipeline.replay.replay_slice import Report
+from reprocessing.pipeline.routing import route
+from reprocessing.pipeline.routing.route import Book
+from reprocessing.store.ordering import lanes
+from reprocessing.store.outcomes import delivery_status
+from reprocessing.store.replay.settlement import PUT_OFF
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -168,7 +161,7 @@ def test_once_it_has_come_back_the_next_letter_goes(clock: Clock, end: End) -> N
 def test_a_release_waits_for_it_too(clock: Clock, end: End) -> None:
     bench = _bench()
     end(bench, clock)
-    park.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
+    act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()
     assert (bench.lane().phase, len(bench.delivered())) == ("awaiting", 1)
     _outlast(bench, clock)
@@ -196,7 +189,7 @@ def test_its_twin_waits_as_long_and_goes_then(clock: Clock, end: End) -> None:
 def test_a_discard_keeps_its_key_though_it_is_on_its_way(clock: Clock, end: End) -> None:
     bench = _bench(idempotency_key="attribute:n")
     end(bench, clock)
-    park.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
+    act_on_parked.discard([bench.letter(payload__body=b"1").pk], by="ann", reason="old")
     assert [one["Body"] for one in bench.delivered()] == ["1"]
     _outlast(bench, clock)
     assert Claim.objects.get(letter__payload__body=b"1").state == "discarded"
@@ -217,7 +210,7 @@ def test_its_page_says_until_when_it_may_come_back(clock: Clock, end: End) -> No
     end(bench, clock)
     deadline = Attempt.objects.get().deadline
     assert deadline is not None
-    assert hearings.of(bench.letter(payload__body=b"1")).sentence == (
+    assert delivery_status.of(bench.letter(payload__body=b"1")).sentence == (
         "It is not known: perhaps it went out, and no answer was heard, and it may come back until "
         f"{deadline:%Y-%m-%d %H:%M:%S} UTC. It is parked: a person decides."
     )
@@ -246,7 +239,7 @@ def _give_another_key(bench: Workbench, letter: DeadLetter) -> None:
 def _send_elsewhere(bench: Workbench, letter: DeadLetter) -> None:
     url = bench.queue(f"{bench.name}-elsewhere")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
-    park.release([letter.pk], target=other.pk, by="ann", reason="mended")
+    act_on_parked.release([letter.pk], target=other.pk, by="ann", reason="mended")
 
 
 @pytest.mark.parametrize("done", [_give_another_key, _send_elsewhere])
@@ -279,8 +272,8 @@ def test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_anoth
 
 def test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way(clock: Clock, end: End) -> None:
     bench, letter = _twins(clock, end)
-    park.discard([letter.pk], by="ann", reason="old")
-    park.restore([letter.pk], by="ann", reason="not old")
+    act_on_parked.discard([letter.pk], by="ann", reason="old")
+    act_on_parked.restore([letter.pk], by="ann", reason="not old")
     assert Claim.objects.get().state == "held"
     bench.replay()
     assert len(bench.delivered()) == 1
@@ -396,6 +389,6 @@ def test_a_letter_that_outlasted_its_last_attempt_and_was_released_ends_at_once(
     assert [one["Body"] for one in bench.delivered()] == ["1"]
     _outlast(bench, clock)
     rule("look", "quarantine", "attribute:n equals 1")
-    park.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
+    act_on_parked.release([bench.letter(payload__body=b"1").pk], by="ann", reason="mended")
     bench.replay()
     assert (_first(bench), [one["Body"] for one in bench.delivered()]) == ("parked quarantined", ["2"])

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.envelope import Arrival
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.message.envelope import Arrival
+from reprocessing.gateways.sqs import Depth, QueueAddress, receive
 from reprocessing.models import DeadLetterQueue
-from reprocessing.pipeline import listen
-from reprocessing.pipeline.listen import Listening
-from reprocessing.sqs import Depth, QueueAddress, receive
+from reprocessing.pipeline.capture import receivers
+from reprocessing.pipeline.capture.receivers import Listening
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -54,7 +54,7 @@ def _trickle(bench: Workbench) -> Iterator[None]:
     burying.start()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(listen, "receive", telling)
+            patch.setattr(receivers, "receive", telling)
             yield
     finally:
         over.set()
@@ -66,7 +66,7 @@ def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest
     bench = Workbench()
     for number in range(24):
         bench.bury(str(number))
-    monkeypatch.setattr(listen, "receive", _at_most(2))
+    monkeypatch.setattr(receivers, "receive", _at_most(2))
     captured = bench.capture().captured
     assert (captured.letters, captured.drained) == (24, True)
 
@@ -74,14 +74,14 @@ def test_answers_of_a_few_are_no_silence_while_more_is_there(monkeypatch: pytest
 def test_an_answer_that_is_falsely_empty_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("letter")
-    falsely = iter([True] * (listen.QUIET_POLLS - 1))
+    falsely = iter([True] * (receivers.QUIET_POLLS - 1))
 
     def some(address: QueueAddress, *, wait: int, visibility: int) -> list[Arrival]:
         return [] if next(falsely, False) else receive(address, wait=wait, visibility=visibility)
 
-    monkeypatch.setattr(listen, "receive", some)
+    monkeypatch.setattr(receivers, "receive", some)
     captured = bench.capture().captured
-    assert (captured.letters, captured.drained, listen.QUIET_POLLS) == (1, True, 3)
+    assert (captured.letters, captured.drained, receivers.QUIET_POLLS) == (1, True, 3)
 
 
 def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_left(
@@ -90,9 +90,9 @@ def test_short_answers_are_not_believed_before_the_count_says_that_nothing_is_le
     bench = Workbench()
     for number in range(24):
         bench.bury(str(number))
-    monkeypatch.setattr(listen, "_ASK", 0.0)
-    monkeypatch.setattr(listen, "SHORT_POLLS", 1)
-    monkeypatch.setattr(listen, "receive", _at_most(2))
+    monkeypatch.setattr(receivers, "_ASK", 0.0)
+    monkeypatch.setattr(receivers, "SHORT_POLLS", 1)
+    monkeypatch.setattr(receivers, "receive", _at_most(2))
     captured = bench.capture().captured
     assert (captured.letters, captured.drained) == (24, True)
 
@@ -122,11 +122,11 @@ def test_a_count_that_cannot_be_had_ends_nothing(monkeypatch: pytest.MonkeyPatch
 
     for number in range(6):
         bench.bury(str(number))
-    monkeypatch.setattr(listen, "QUIET_POLLS", 1_000_000)  # no silence ends it before it is asked again
-    monkeypatch.setattr(listen, "_ASK", 0.0)
-    monkeypatch.setattr(listen, "SHORT_POLLS", polls)
-    monkeypatch.setattr(listen, "SHORT_SECONDS", seconds)
-    monkeypatch.setattr(listen, "depth", depth)
+    monkeypatch.setattr(receivers, "QUIET_POLLS", 1_000_000)  # no silence ends it before it is asked again
+    monkeypatch.setattr(receivers, "_ASK", 0.0)
+    monkeypatch.setattr(receivers, "SHORT_POLLS", polls)
+    monkeypatch.setattr(receivers, "SHORT_SECONDS", seconds)
+    monkeypatch.setattr(receivers, "depth", depth)
     captured = bench.capture().captured
     assert (len(asked), captured.trouble, captured.drained) == (2, "", True)
 
@@ -144,15 +144,15 @@ def test_a_message_that_breaks_the_silence_as_it_begins_is_followed_by_silence_o
     def some(_: QueueAddress, **__: int) -> list[Any]:
         number = listening._threads.index(threading.current_thread())
         polls[number] += 1
-        if number == 1 and polls[1] == listen.QUIET_POLLS + 1:
+        if number == 1 and polls[1] == receivers.QUIET_POLLS + 1:
             last_poll.set()
-            eventually(lambda: listening._quiet[0] == listen.QUIET_POLLS, within=5)
+            eventually(lambda: listening._quiet[0] == receivers.QUIET_POLLS, within=5)
             return [late]
-        if number == 0 and polls[0] == listen.QUIET_POLLS:
+        if number == 0 and polls[0] == receivers.QUIET_POLLS:
             last_poll.wait(5)
         return []
 
-    monkeypatch.setattr(listen, "receive", some)
+    monkeypatch.setattr(receivers, "receive", some)
     with listening:
         arrived = [one for poll in listening for one in poll.arrived]
     assert (arrived, listening.silent) == ([late], True)
@@ -163,7 +163,7 @@ def test_a_full_answer_begins_the_wait_for_silence_anew() -> None:
         QueueAddress.of("https://sqs.eu-west-1.amazonaws.com/000000000000/dlq"),
         receivers=2, wait=0, visibility=30, seconds=0, stop=lambda: False,
     )  # fmt: skip
-    for _ in range(listen.SHORT_POLLS):
+    for _ in range(receivers.SHORT_POLLS):
         listening._note(0, 1, hidden=False)
         listening._note(1, 0, hidden=False)
     assert (listening._short, listening._quiet) == ([10, 10], [0, 1])

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain import metric
-from reprocessing.domain.metric import METRICS, Metric
-from reprocessing.models import Breaker, DeadLetterQueue, Origin, Pulse, Target, captures, metrics, stops, tallies
+from reprocessing.domain.aws import metric_names
+from reprocessing.domain.aws.metric_names import METRICS, Metric
+from reprocessing.models import Breaker, DeadLetterQueue, Origin, Pulse, Target
 from reprocessing.models.target import TargetKind
-from reprocessing.pipeline import measure
+from reprocessing.pipeline.aws import collect_metrics
+from reprocessing.store.aws import metrics
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.maintenance import counters
+from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def told(what: Metric) -> dict[tuple[str, ...], float]:
     """By the labels, and the part where there is one."""
-    found = [one for one in measure.samples(count_lag=0) if one.metric == what]
+    found = [one for one in collect_metrics.samples(count_lag=0) if one.metric == what]
     return {(*one.labels, *([one.part] if one.part else [])): one.value for one in found}
 
 
@@ -33,18 +37,18 @@ def test_what_letters_came_to_is_counted_by_dlq_folded_or_not(bench: Workbench) 
         bench.replay()
     expected = {"captured": 3.0, "delivered": 2.0, "failed": 1.0, "parked": 1.0}
     for _ in range(2):
-        came = {what: told(one).get((bench.name,)) for what, one in metric.CAME_TO.items()}
-        assert came == {**dict.fromkeys(metric.CAME_TO, 0.0), **expected}
-        tallies.fold()
+        came = {what: told(one).get((bench.name,)) for what, one in metric_names.CAME_TO.items()}
+        assert came == {**dict.fromkeys(metric_names.CAME_TO, 0.0), **expected}
+        counters.fold()
 
 
 def test_a_counter_goes_on_when_its_letters_are_forgotten(bench: Workbench) -> None:
     bench.bury("good")
     bench.ready()
     bench.replay()
-    tallies.fold()
-    assert tallies.forget(history=-7200) > 0
-    assert told(metric.CAME_TO["delivered"]) == {(bench.name,): 1.0}
+    counters.fold()
+    assert counters.forget(history=-7200) > 0
+    assert told(metric_names.CAME_TO["delivered"]) == {(bench.name,): 1.0}
 
 
 def test_letters_are_told_by_state_and_reason_and_as_the_sums_that_alarms_are_set_on(bench: Workbench) -> None:
@@ -55,38 +59,45 @@ def test_letters_are_told_by_state_and_reason_and_as_the_sums_that_alarms_are_se
         bench.replay()
     bench.bury("new")
     bench.capture()
-    assert told(metric.LETTERS) == {
+    assert told(metric_names.LETTERS) == {
         (bench.name, "captured", ""): 1, (bench.name, "delivered", ""): 1, (bench.name, "parked", "attempts_spent"): 1,
     }  # fmt: skip
-    assert told(metric.UNFINISHED) == {(bench.name,): 1}
-    assert told(metric.PARKED) == {(bench.name,): 1}
+    assert told(metric_names.UNFINISHED) == {(bench.name,): 1}
+    assert told(metric_names.PARKED) == {(bench.name,): 1}
 
 
 def test_nothing_is_told_of_what_nobody_has_asked(bench: Workbench) -> None:
-    asked = (metric.VISIBLE, metric.IN_FLIGHT, metric.OLDEST, metric.EXPIRY, metric.CAPTURES, metric.CONSUMED)
+    asked = (
+        metric_names.VISIBLE,
+        metric_names.IN_FLIGHT,
+        metric_names.OLDEST,
+        metric_names.EXPIRY,
+        metric_names.CAPTURES,
+        metric_names.CONSUMED,
+    )
     assert [told(one) for one in asked] == [{}] * len(asked)
-    captures.note_depth(bench.dlq.pk, visible=7, in_flight=3)
+    capture_lease.note_depth(bench.dlq.pk, visible=7, in_flight=3)
     Pulse.beat("redrive-control")
-    assert told(metric.VISIBLE) == {(bench.name,): 7}
-    assert told(metric.IN_FLIGHT) == {(bench.name,): 3}
-    assert 0 <= told(metric.CONSUMED)["redrive-control",] < 60
+    assert told(metric_names.VISIBLE) == {(bench.name,): 7}
+    assert told(metric_names.IN_FLIGHT) == {(bench.name,): 3}
+    assert 0 <= told(metric_names.CONSUMED)["redrive-control",] < 60
 
 
 def test_ages_and_deadlines_are_those_of_the_oldest_unfinished_letter(bench: Workbench, clock: Clock) -> None:
     bench.bury("first")
     bench.capture()
     clock.advance(1000)
-    (age,), (left,) = told(metric.OLDEST).values(), told(metric.EXPIRY).values()
+    (age,), (left,) = told(metric_names.OLDEST).values(), told(metric_names.EXPIRY).values()
     assert 1000 <= age < 1060
     assert age + left == pytest.approx(bench.dlq.retention, abs=5)
 
 
 def test_brakes_are_told_as_they_stand(bench: Workbench) -> None:
     name = bench.origin_url.rsplit("/", 1)[-1]
-    assert told(metric.ALLOWED) == {(name, ""): float("inf")}
+    assert told(metric_names.ALLOWED) == {(name, ""): float("inf")}
     Breaker.objects.filter(target=bench.target).update(state="open", retry_at="2999-01-01T00:00:00Z")
-    assert told(metric.BREAKER) == {(name, ""): 2}
-    assert told(metric.ALLOWED) == {(name, ""): 0}
+    assert told(metric_names.BREAKER) == {(name, ""): 2}
+    assert told(metric_names.ALLOWED) == {(name, ""): 0}
 
 
 def test_targets_of_one_name_are_told_apart_by_their_arns(bench: Workbench) -> None:
@@ -97,20 +108,20 @@ def test_targets_of_one_name_are_told_apart_by_their_arns(bench: Workbench) -> N
         target = Target.objects.create(kind=kind, arn=arn, region=arn.split(":")[3], rate=None)
         Origin.objects.create(dlq=bench.dlq, arn=arn, target=target)
     places = {one.arn: one.pk for one in Target.objects.all()}
-    metrics.add({(metric.ATTEMPTS.name, places[arn], ""): n for arn, n in ((queue, 2.0), (function, 3.0))})
+    metrics.add({(metric_names.ATTEMPTS.name, places[arn], ""): n for arn, n in ((queue, 2.0), (function, 3.0))})
     Breaker.objects.filter(target__arn=function).update(state="open", retry_at="2999-01-01T00:00:00Z")
-    assert told(metric.ATTEMPTS) == {(queue,): 2, (function,): 3, (abroad,): 0}
-    assert told(metric.BREAKER) == {(queue, ""): 0, (function, ""): 2, (abroad, ""): 0}
-    assert told(metric.UNSETTLED) == {(queue,): 0, (function,): 0, (abroad,): 0}
-    series = [(one.metric.name, one.labels, one.part) for one in measure.samples(count_lag=0)]
+    assert told(metric_names.ATTEMPTS) == {(queue,): 2, (function,): 3, (abroad,): 0}
+    assert told(metric_names.BREAKER) == {(queue, ""): 0, (function, ""): 2, (abroad, ""): 0}
+    assert told(metric_names.UNSETTLED) == {(queue,): 0, (function,): 0, (abroad,): 0}
+    series = [(one.metric.name, one.labels, one.part) for one in collect_metrics.samples(count_lag=0)]
     assert len(series) == len(set(series))
 
 
 def test_what_is_stopped_is_told(bench: Workbench) -> None:
-    assert (told(metric.HALTED), told(metric.STOPPED)) == ({(): 0}, {(bench.name,): 0})
+    assert (told(metric_names.HALTED), told(metric_names.STOPPED)) == ({(): 0}, {(bench.name,): 0})
     stops.stop(None, by="a test", reason="to see it")
     stops.stop(bench.dlq.pk, by="a test", reason="to see it")
-    assert (told(metric.HALTED), told(metric.STOPPED)) == ({(): 1}, {(bench.name,): 1})
+    assert (told(metric_names.HALTED), told(metric_names.STOPPED)) == ({(): 1}, {(bench.name,): 1})
 
 
 def test_turns_are_counted_with_their_seconds_and_the_letters_they_sent(bench: Workbench) -> None:
@@ -119,9 +130,9 @@ def test_turns_are_counted_with_their_seconds_and_the_letters_they_sent(bench: W
     bench.ready()
     bench.replay()
     name = bench.origin_url.rsplit("/", 1)[-1]
-    assert told(metric.ATTEMPTS) == {(name,): 2}
-    assert told(metric.CAPTURES)[bench.name, "+Inf"] == 1
-    slices = told(metric.SLICES)
+    assert told(metric_names.ATTEMPTS) == {(name,): 2}
+    assert told(metric_names.CAPTURES)[bench.name, "+Inf"] == 1
+    slices = told(metric_names.SLICES)
     assert slices["+Inf",] == 1
     assert 0 < slices["sum",] < 60
 
@@ -129,42 +140,42 @@ def test_turns_are_counted_with_their_seconds_and_the_letters_they_sent(bench: W
 def test_what_never_happened_is_told_as_none_of_it(bench: Workbench) -> None:
     """A counter that begins with its first event hides that one from whoever asks by how much it grew."""
     name = bench.origin_url.rsplit("/", 1)[-1]
-    assert (told(metric.CAPTURE_ERRORS), told(metric.SLICE_ERRORS)) == ({(bench.name,): 0}, {(): 0})
-    assert (told(metric.THROTTLES), told(metric.ATTEMPTS)) == ({("sqs",): 0}, {(name,): 0})
+    assert (told(metric_names.CAPTURE_ERRORS), told(metric_names.SLICE_ERRORS)) == ({(bench.name,): 0}, {(): 0})
+    assert (told(metric_names.THROTTLES), told(metric_names.ATTEMPTS)) == ({("sqs",): 0}, {(name,): 0})
 
 
 def test_turns_that_found_nothing_are_not_counted(bench: Workbench) -> None:
     bench.capture()
     bench.replay()
-    assert (told(metric.CAPTURES), told(metric.SLICES)) == ({}, {})
+    assert (told(metric_names.CAPTURES), told(metric_names.SLICES)) == ({}, {})
 
 
 def test_a_turn_that_fails_is_counted_as_one(bench: Workbench) -> None:
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(url=f"{bench.dlq_url}-gone")
     with pytest.raises(Exception, match="gone"):
         bench.capture()
-    assert told(metric.CAPTURE_ERRORS) == {(bench.name,): 1}
-    assert told(metric.CAPTURES)[bench.name, "+Inf"] == 1
+    assert told(metric_names.CAPTURE_ERRORS) == {(bench.name,): 1}
+    assert told(metric_names.CAPTURES)[bench.name, "+Inf"] == 1
 
 
 def test_turns_of_all_processes_add_up() -> None:
     for seconds in (0.05, 3.0, 700.0):
-        metrics.add({(metric.SLICES.name, 0, part): n for part, n in metric.spent(seconds).items()})
-    assert told(metric.SLICES) == {
+        metrics.add({(metric_names.SLICES.name, 0, part): n for part, n in metric_names.spent(seconds).items()})
+    assert told(metric_names.SLICES) == {
         ("0.1",): 1, ("0.5",): 1, ("1",): 1, ("2.5",): 1, ("5",): 2, ("10",): 2, ("30",): 2, ("60",): 2, ("150",): 2,
         ("+Inf",): 3, ("sum",): pytest.approx(703.05),
     }  # fmt: skip
 
 
 def test_what_grew_is_owed_once_and_again_when_it_could_not_be_told() -> None:
-    key = (metric.THROTTLES.name, 0, "sqs")
+    key = (metric_names.THROTTLES.name, 0, "sqs")
     metrics.add({key: 3.0})
-    owed = metrics.owed([metric.THROTTLES.name])
+    owed = metrics.owed([metric_names.THROTTLES.name])
     assert [(one.part, one.value) for one in owed] == [("sqs", 3.0)]
-    assert metrics.owed([metric.THROTTLES.name]) == []
+    assert metrics.owed([metric_names.THROTTLES.name]) == []
     metrics.take_back(owed)
     metrics.add({key: 1.0})
-    assert [one.value for one in metrics.owed([metric.THROTTLES.name])] == [4.0]
+    assert [one.value for one in metrics.owed([metric_names.THROTTLES.name])] == [4.0]
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:

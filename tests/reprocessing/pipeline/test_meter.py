@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from reprocessing.domain.errors import RateIsUnknown
+from reprocessing.gateways.redis.send_rate import Granted
 from reprocessing.models import Target
-from reprocessing.models.brakes import Brake
-from reprocessing.models.lanes import Standing
-from reprocessing.pipeline import meter
-from reprocessing.pipeline.meter import RATE_IS_UNKNOWN_FOR, Metered
-from reprocessing.rate import Granted
+from reprocessing.pipeline.replay import take_tokens
+from reprocessing.pipeline.replay.take_tokens import RATE_IS_UNKNOWN_FOR, Metered
+from reprocessing.store.ordering.lanes import Standing
+from reprocessing.store.safety.send_limits import Brake
 
 SHOP, BANK = 1, 2
 PLAIN, CLASSED, BANKED = 11, 12, 22
@@ -67,7 +67,7 @@ def _metered(some: list[Standing], rates: Rates, *, burst: float | None = None, 
         CLASSED: _brake(CLASSED, ramps.get("classed", 1.0)),
         BANKED: _brake(BANKED),
     }
-    return meter.heads(some, targets=targets, brakes=brakes, rates=rates)  # type: ignore[arg-type]
+    return take_tokens.heads(some, targets=targets, brakes=brakes, rates=rates)  # type: ignore[arg-type]
 
 
 def test_no_more_heads_go_than_there_are_tokens_and_no_longer_than_these_live() -> None:

@@ -13,21 +13,17 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.test import Client
 
-from reprocessing.models import (
-    Custody,
-    DeadLetter,
-    DeadLetterQueue,
-    Lane,
-    Run,
-    comebacks,
-    instalments,
-    lanes,
-    native,
-    operations,
-    stops,
-)
-from reprocessing.models.intent import intend
-from reprocessing.pipeline import gate, hand_over, park, recover
+from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Lane, Run
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import gate
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.capture import moved_by_aws
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import intend
+from reprocessing.store.runs import enlistment_batches, run_transitions
+from reprocessing.store.safety import stops
 from tests.conditions import eventually
 from tests.race.native import begin_outside, captured_and_in_sight, let_it_end, let_it_end_unseen, mine
 from tests.reprocessing.admin.lot import person, post
@@ -43,7 +39,7 @@ def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
     bench = mine()
     captured_and_in_sight(bench, clock, *bodies)
     run = bench.enlist()
-    operations.pause(run.pk, by="anna", reason="wait")
+    run_transitions.pause(run.pk, by="anna", reason="wait")
     return bench, run
 
 
@@ -58,7 +54,7 @@ def _sent(bench: Workbench) -> list[str]:
 
 def _goes_on(bench: Workbench, run: Run) -> list[str]:
     """What the origin gets when the run goes on."""
-    operations.resume(run.pk, by="anna", reason="go on")
+    run_transitions.resume(run.pk, by="anna", reason="go on")
     return _sent(bench)
 
 
@@ -70,7 +66,7 @@ def test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has
     bench, run = _interrupted(clock, "a", "b")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     if seen:
-        hand_over.look(bench.dlq)
+        native_redrive.look(bench.dlq)
     let_it_end(bench)
     assert (bench.left(), len(bench.delivered())) == (0, 2)
     assert (_ends(bench), _goes_on(bench, run)) == ([MAYBE] * 2, [])
@@ -83,7 +79,7 @@ def test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has
 
 def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a", "b")
-    comebacks.let_go(bench.dlq.pk)
+    moved_by_aws.let_go(bench.dlq.pk)
     (kept,) = DeadLetter.objects.filter(payload__body=b"b").values_list("message_id", flat=True)
     copies = bench.sqs.receive_message(QueueUrl=bench.dlq_url, MaxNumberOfMessages=10)["Messages"]
     for one in copies:
@@ -128,21 +124,21 @@ def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock
 def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
     """Whoever has judged the head finds out with the intent."""
     bench, run = _interrupted(clock, "a")
-    operations.resume(run.pk, by="anna", reason="go on")
-    hand_over.before_lanes_are_leased(None)
+    run_transitions.resume(run.pk, by="anna", reason="go on")
+    native_redrive.before_lanes_are_leased(None)
     (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
     (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
     assert head.gone is None
-    comebacks.let_go(bench.dlq.pk)
+    moved_by_aws.let_go(bench.dlq.pk)
     assert intend([head.lane_id], [head.fence], [head.letter_id or 0], margin=0, hold=60) == []
 
 
 def test_what_was_on_its_way_meanwhile_is_not_sent_once_more_when_it_fails(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    operations.resume(run.pk, by="anna", reason="go on")
+    run_transitions.resume(run.pk, by="anna", reason="go on")
     bench.judge_by_absence(window=1_000)
     assert _sent(bench) == ["a"]
-    comebacks.let_go(bench.dlq.pk)
+    moved_by_aws.let_go(bench.dlq.pk)
     assert _ends(bench) == [("awaiting", "moved_by_aws")]
     sent = bench.arrivals()[-1]
     bench.sqs.receive_message(QueueUrl=bench.dlq_url)  # what AWS has moved is not in sight
@@ -159,7 +155,7 @@ def test_a_rule_s_delay_and_the_order_of_its_key_outlast_it(clock: Clock) -> Non
     due = lanes.clock() + timedelta(hours=6)
     DeadLetter.objects.update(due_at=due, route="delay")
     lane = Lane.objects.get().pk
-    comebacks.let_go(bench.dlq.pk)
+    moved_by_aws.let_go(bench.dlq.pk)
     clock.advance(1)
     bench.capture()
     assert (_ends(bench), bench.letter().due_at, bench.letter().lane_id) == ([("waiting", "")], due, lane)
@@ -167,44 +163,44 @@ def test_a_rule_s_delay_and_the_order_of_its_key_outlast_it(clock: Clock) -> Non
 
 def test_what_is_parked_for_another_reason_meanwhile_stays_so_though_its_message_is_seen(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    operations.resume(run.pk, by="anna", reason="go on")
-    with bench.refusing("a", poison=True), bench.meanwhile(lambda: comebacks.let_go(bench.dlq.pk)):
+    run_transitions.resume(run.pk, by="anna", reason="go on")
+    with bench.refusing("a", poison=True), bench.meanwhile(lambda: moved_by_aws.let_go(bench.dlq.pk)):
         bench.replay(seconds=1)
     letter = bench.letter()
     assert (letter.reason, letter.objection) == ("refused", "")
     clock.advance(1)
     bench.capture()
     assert bench.letter().reason == "refused"
-    park.release([letter.pk], by="ann", reason="mended")
+    act_on_parked.release([letter.pk], by="ann", reason="mended")
     assert _sent(bench) == ["a"]
 
 
 def test_a_mark_that_was_left_on_a_parked_letter_changes_neither_its_reason_nor_its_release(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    operations.resume(run.pk, by="anna", reason="go on")
+    run_transitions.resume(run.pk, by="anna", reason="go on")
     with bench.refusing("a", poison=True):
         bench.replay(seconds=1)
     DeadLetter.objects.update(objection="moved_by_aws")
-    comebacks.stayed(bench.dlq.pk, [bench.letter().message_id], until=lanes.clock() + timedelta(minutes=1))
+    moved_by_aws.stayed(bench.dlq.pk, [bench.letter().message_id], until=lanes.clock() + timedelta(minutes=1))
     assert bench.letter().reason == "refused"
-    park.release([bench.letter().pk], by="ann", reason="mended")
+    act_on_parked.release([bench.letter().pk], by="ann", reason="mended")
     assert _sent(bench) == ["a"]
 
 
 def test_what_a_capture_saw_before_it_froze_may_be_aws_s_to_move_by_now(clock: Clock) -> None:
     bench, _ = _interrupted(clock, "a")
-    comebacks.let_go(bench.dlq.pk)
+    moved_by_aws.let_go(bench.dlq.pk)
     seen = [bench.letter().message_id]
-    assert comebacks.stayed(bench.dlq.pk, seen, until=lanes.clock()) == 0
-    assert comebacks.stayed(bench.dlq.pk, seen, until=lanes.clock() + timedelta(minutes=1)) == 1
+    assert moved_by_aws.stayed(bench.dlq.pk, seen, until=lanes.clock()) == 0
+    assert moved_by_aws.stayed(bench.dlq.pk, seen, until=lanes.clock() + timedelta(minutes=1)) == 1
 
 
 def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    operations.resume(run.pk, by="anna", reason="go on")
-    with bench.meanwhile(lambda: comebacks.let_go(bench.dlq.pk)):
+    run_transitions.resume(run.pk, by="anna", reason="go on")
+    with bench.meanwhile(lambda: moved_by_aws.let_go(bench.dlq.pk)):
         bench.replay(seconds=1)
-    assert (_ends(bench), comebacks.are_expected(bench.dlq.pk)) == ([("delivered", "")], False)
+    assert (_ends(bench), moved_by_aws.are_expected(bench.dlq.pk)) == ([("delivered", "")], False)
 
 
 def test_a_lane_that_is_held_behind_what_was_seen_after_all_goes_on(clock: Clock) -> None:
@@ -217,7 +213,7 @@ def test_a_lane_that_is_held_behind_what_was_seen_after_all_goes_on(clock: Clock
     DeadLetter.objects.filter(pk=first.pk).update(objection="moved_by_aws")
     DeadLetterQueue.objects.update(drained_through=lanes.clock(), let_go_at=lanes.clock() - timedelta(seconds=1))
     assert (_sent(bench), bench.lane().phase) == ([], "held")
-    comebacks.stayed(bench.dlq.pk, [first.message_id], until=lanes.clock() + timedelta(minutes=1))
+    moved_by_aws.stayed(bench.dlq.pk, [first.message_id], until=lanes.clock() + timedelta(minutes=1))
     recover.sweep(bench.dlq, conf=bench.conf)
     assert _sent(bench) == ["2"]
 
@@ -226,7 +222,7 @@ def test_while_a_capture_is_under_way_aws_s_work_is_noticed_all_the_same(clock: 
     bench, _ = _interrupted(clock, "a")
     DeadLetterQueue.objects.update(leased_until=lanes.clock() + timedelta(minutes=1))
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
-    hand_over.look_first(bench.dlq.pk)
+    native_redrive.look_first(bench.dlq.pk)
     assert (_ends(bench), bench.dlq.native_at) == ([MAYBE], None)
 
 
@@ -234,7 +230,7 @@ def test_what_was_out_of_sight_goes_on() -> None:
     bench = mine()
     bench.bury("a")
     run = bench.ready()
-    operations.pause(run.pk, by="anna", reason="wait")
+    run_transitions.pause(run.pk, by="anna", reason="wait")
     bench.bury("b")
     begin_outside(bench)
     let_it_end(bench)
@@ -245,10 +241,10 @@ def test_what_was_out_of_sight_goes_on() -> None:
 def test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on(clock: Clock) -> None:
     bench = mine()
     captured_and_in_sight(bench, clock, "seen", "hidden")
-    began = lanes.clock() - native.LONGEST - timedelta(hours=1)
-    for body, until in ((b"seen", began + timedelta(hours=1)), (b"hidden", began + native.LONGEST)):
+    began = lanes.clock() - aws_redrives.LONGEST - timedelta(hours=1)
+    for body, until in ((b"seen", began + timedelta(hours=1)), (b"hidden", began + aws_redrives.LONGEST)):
         Custody.objects.filter(letter__payload__body=body).update(visible_until=until)
-    assert native.missed(bench.dlq.pk, through=began, moved=began) == 1
+    assert aws_redrives.missed(bench.dlq.pk, through=began, moved=began) == 1
     assert dict(DeadLetter.objects.values_list("payload__body", "objection")) == {
         b"seen": "moved_by_aws",
         b"hidden": "",
@@ -262,7 +258,7 @@ def test_letters_that_are_put_on_their_lanes_in_that_moment_are_not_sent_either(
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             run = bench.enlist()
-            looked = pool.submit(_in_a_thread, partial(comebacks.let_go, bench.dlq.pk))
+            looked = pool.submit(_in_a_thread, partial(moved_by_aws.let_go, bench.dlq.pk))
             eventually(_somebody_waits_for_a_lock, within=10)
         looked.result()
     assert (_ends(bench), run.state) == ([MAYBE], "running")
@@ -288,7 +284,7 @@ def test_no_instalment_is_paid_while_a_dlq_is_aws_s(clock: Clock) -> None:
     DeadLetter.objects.update(run=run)
     DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="somebody", native_reason="a bulk")
     ids = list(DeadLetter.objects.values_list("id", flat=True))
-    assert (instalments.pay(run.pk, ids), _ends(bench)) == (None, [("captured", "")])
+    assert (enlistment_batches.pay(run.pk, ids), _ends(bench)) == (None, [("captured", "")])
 
 
 def test_of_a_dlq_that_nobody_captures_aws_is_asked_once_in_a_while(clock: Clock) -> None:
@@ -296,10 +292,10 @@ def test_of_a_dlq_that_nobody_captures_aws_is_asked_once_in_a_while(clock: Clock
     begin_outside(bench)
     let_it_end_unseen(bench)
     DeadLetterQueue.objects.update(native_asked_at=lanes.clock())
-    hand_over.sweep()
+    native_redrive.sweep()
     assert _ends(bench) == [("waiting", "")]
-    clock.advance(hand_over.EVERY + 1)
-    hand_over.sweep()
+    clock.advance(native_redrive.EVERY + 1)
+    native_redrive.sweep()
     assert _ends(bench) == [MAYBE]
 
 
@@ -311,10 +307,10 @@ def test_where_no_copy_is_in_sight_or_nothing_waits_aws_is_not_asked(
     hidden.ready()
     idle = mine()
     captured_and_in_sight(idle, clock, "a")
-    monkeypatch.setattr(hand_over, "move_tasks", lambda *_: pytest.fail("it was asked"))
+    monkeypatch.setattr(native_redrive, "move_tasks", lambda *_: pytest.fail("it was asked"))
     Custody.objects.filter(dlq_id=hidden.dlq.pk).update(visible_until=lanes.clock() + timedelta(hours=1))
-    hand_over.sweep()
-    hand_over.look_first(None)
+    native_redrive.sweep()
+    native_redrive.look_first(None)
 
 
 def _by_command(_: Workbench, run: Run) -> None:
@@ -342,7 +338,7 @@ def _all_at_the_desk(_: Workbench, run: Run) -> None:
 
 
 def _the_lane_at_the_desk(_: Workbench, run: Run) -> None:
-    operations.resume(run.pk, by="anna", reason="go on")
+    run_transitions.resume(run.pk, by="anna", reason="go on")
     lane = Lane.objects.get()
     stops.stop_lane(lane.pk, by="anna", reason="wait")
     _press(person("ann", "stop_lane", "view_lane"), f"/admin/reprocessing/lane/{lane.pk}/resume")
@@ -356,7 +352,7 @@ def _press(client: Client, address: str) -> None:
 
 def _stop(dlq: int | None, run: Run) -> None:
     stops.stop(dlq, by="anna", reason="wait")
-    operations.resume(run.pk, by="anna", reason="go on")
+    run_transitions.resume(run.pk, by="anna", reason="go on")
 
 
 @pytest.mark.parametrize(

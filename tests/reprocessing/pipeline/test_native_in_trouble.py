@@ -6,14 +6,18 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.domain import metric
-from reprocessing.domain.diagnosis import Grade
+from reprocessing.domain.aws import metric_names
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import DeadLetterQueue, captures, lanes, native, standing
-from reprocessing.models.standing import Watch
-from reprocessing.pipeline import hand_over, measure
-from reprocessing.pipeline.diagnose import turns
-from reprocessing.sqs import Move
+from reprocessing.domain.maintenance.findings import Grade
+from reprocessing.gateways.sqs import Move
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.aws import collect_metrics, native_redrive
+from reprocessing.pipeline.maintenance.doctor import poll_history
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.dlqs.dlq_status import Watch
+from reprocessing.store.ordering import lanes
 from tests.race.native import is_aws_s, mine, start
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -29,22 +33,24 @@ def claimed(**values: object) -> Workbench:
 
 
 def watch(bench: Workbench) -> Watch:
-    (found,) = standing.watches(bench.dlq.pk)
+    (found,) = dlq_status.watches(bench.dlq.pk)
     return found
 
 
 def in_trouble(bench: Workbench) -> float:
-    found = {one.labels: one.value for one in measure.samples(count_lag=0) if one.metric == metric.TROUBLE}
+    found = {
+        one.labels: one.value for one in collect_metrics.samples(count_lag=0) if one.metric == metric_names.TROUBLE
+    }
     return found[bench.name,]
 
 
 def ills(bench: Workbench) -> list[str]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    return [one.what for one in turns.remarks(row, bench.conf) if one.grade is Grade.ILL]
+    return [one.what for one in poll_history.remarks(row, bench.conf) if one.grade is Grade.ILL]
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:
-    monkeypatch.setattr(hand_over, "move_tasks", lambda _arn, _role: list(moves))
+    monkeypatch.setattr(native_redrive, "move_tasks", lambda _arn, _role: list(moves))
 
 
 def unheard(_arn: str, _role: str) -> list[Move]:
@@ -62,14 +68,14 @@ def test_one_that_failed_is_trouble_until_somebody_captures(monkeypatch: pytest.
     bench = claimed()
     bench.bury("left")
     answer(monkeypatch, Move("FAILED", None, 3, 9, lanes.clock(), failure="CouldNotDetermineMessageSource"))
-    hand_over.sweep()
+    native_redrive.sweep()
     said = (
         "AWS's own redrive failed. AWS says FAILED (CouldNotDetermineMessageSource): 3 messages moved. "
         "What it did not move is in the dlq still."
     )
-    captures.note_depth(bench.dlq.pk, visible=6, in_flight=0)
-    captures.note_trouble(bench.dlq.pk, "SQS did not answer.")
-    captures.note_depth(bench.dlq.pk, visible=6, in_flight=0)
+    capture_lease.note_depth(bench.dlq.pk, visible=6, in_flight=0)
+    capture_lease.note_trouble(bench.dlq.pk, "SQS did not answer.")
+    capture_lease.note_depth(bench.dlq.pk, visible=6, in_flight=0)
     assert (watch(bench).native, watch(bench).trouble, in_trouble(bench), ills(bench)) == ("", said, 1.0, [said])
     bench.capture()
     assert (watch(bench).trouble, in_trouble(bench)) == ("", 0.0)
@@ -79,7 +85,7 @@ def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     with monkeypatch.context() as patch:
         answer(patch, Move("FAILED", None, 3, 9, lanes.clock(), failure="AccessDenied"))
-        hand_over.sweep()
+        native_redrive.sweep()
     start(bench)
     assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
 
@@ -87,24 +93,24 @@ def test_another_one_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_that_ended_as_it_should_leaves_what_a_capture_said(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed(trouble="SQS did not answer.")
     answer(monkeypatch, Move("COMPLETED", None, 3, 3, lanes.clock()))
-    hand_over.sweep()
+    native_redrive.sweep()
     assert (watch(bench).native, watch(bench).trouble) == ("", "SQS did not answer.")
 
 
 def test_one_that_cannot_be_looked_at_is_trouble_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = claimed()
     with monkeypatch.context() as patch:
-        patch.setattr(hand_over, "move_tasks", unheard)
-        hand_over.sweep()
+        patch.setattr(native_redrive, "move_tasks", unheard)
+        native_redrive.sweep()
         told = watch(bench).trouble
     assert told.startswith("AWS's own redrive cannot be looked at, so that nobody takes the dlq back: SQS refused")
     assert in_trouble(bench) == 1.0
     answer(monkeypatch, Move("RUNNING", None, 3, 9, lanes.clock(), handle="h"))
-    hand_over.sweep()
+    native_redrive.sweep()
     assert (is_aws_s(bench), watch(bench).trouble) == (True, "")
 
 
 def test_one_that_outlasts_what_aws_allows_is_trouble() -> None:
-    bench = claimed(native_at=lanes.clock() - native.LONGEST - timedelta(seconds=1))
+    bench = claimed(native_at=lanes.clock() - aws_redrives.LONGEST - timedelta(seconds=1))
     assert watch(bench).trouble.startswith("AWS's own redrive has not ended in 36 hours")
     assert (in_trouble(bench), len(ills(bench))) == (1.0, 1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing.domain.diagnosis import Grade, Remark
-from reprocessing.models import DeadLetterQueue, captures
-from reprocessing.pipeline import gather
-from reprocessing.pipeline.diagnose import turns
+from reprocessing.domain.maintenance.findings import Grade, Remark
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.maintenance.doctor import poll_history
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.capture import capture_lease
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,9 +17,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def warnings(bench: Workbench, *, asks: bool = True) -> list[Remark]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
     if asks:
-        gather.look(row)
+        feed_run.look(row)
         row.refresh_from_db()
-    return [one for one in turns.remarks(row, bench.conf) if one.grade is Grade.WARN]
+    return [one for one in poll_history.remarks(row, bench.conf) if one.grade is Grade.WARN]
 
 
 @pytest.mark.parametrize(("fifo", "since"), [(False, "it was sent first"), (True, "it died")])
@@ -66,5 +67,5 @@ def test_while_a_capture_is_under_way_nobody_can_say() -> None:
     bench = Workbench()
     bench.bury("one")
     assert len(warnings(bench)) == 1
-    captures.lease(bench.dlq.pk, lease=60, dirty=60)
+    capture_lease.lease(bench.dlq.pk, lease=60, dirty=60)
     assert warnings(bench) == []

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.envelope import Arrival
-from reprocessing.models import Custody, lanes
-from reprocessing.pipeline import keep, listen, recover
-from reprocessing.sqs import Extended, extend, receive
+from reprocessing.domain.message.envelope import Arrival
+from reprocessing.gateways.sqs import Extended, extend, receive
+from reprocessing.models import Custody
+from reprocessing.pipeline.capture import receivers
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.replay import lease_keeper
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Clock, Workbench, ticking
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,8 +43,8 @@ def test_a_copy_that_was_written_down_late_is_not_kept_by_a_handle_that_another_
         return arrived
 
     with monkeypatch.context() as patch:
-        patch.setattr(listen, "receive", received)
-        patch.setattr(keep, "time", ticking(lambda: time.monotonic() + late[0]))
+        patch.setattr(receivers, "receive", received)
+        patch.setattr(lease_keeper, "time", ticking(lambda: time.monotonic() + late[0]))
         captured = bench.capture().captured
     assert (captured.letters, captured.returns, captured.known) == (1, 1, 1)
     held = Custody.objects.filter(state="held")

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.verdict import Outcome, Refused
-from reprocessing.models import Notice, notices, stops
-from reprocessing.models.notices import Owed
-from reprocessing.pipeline import notify, park, recover
-from reprocessing.sqs import LARGEST, send
+from reprocessing.domain.replay.verdicts import Outcome, Refused
+from reprocessing.gateways.sqs import LARGEST, send
+from reprocessing.models import Notice
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.parking_lot import act_on_parked, parking_queue
+from reprocessing.store.maintenance import parking_queue_outbox
+from reprocessing.store.maintenance.parking_queue_outbox import Owed
+from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,11 +75,11 @@ def test_what_is_parked_goes_into_the_parking_queue_as_it_was() -> None:
     assert (copy["Body"], own) == ("grüße\r\n", {"blob": ("Binary.png", BINARY), "n": ("Number.int", "007")})
     letter = bench.letter()
     assert {**_said(copy), "n": "-"} == {
-        "n": "-", notify.LETTER: str(letter.public_id), notify.STATUS: "parked", notify.REASON: letter.reason,
+        "n": "-", parking_queue.LETTER: str(letter.public_id), parking_queue.STATUS: "parked", parking_queue.REASON: letter.reason,
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("deed", "status"), [(park.release, "waiting"), (park.discard, "discarded")])
+@pytest.mark.parametrize(("deed", "status"), [(act_on_parked.release, "waiting"), (act_on_parked.discard, "discarded")])
 def test_what_left_the_parking_lot_is_marked_in_the_parking_queue(deed: Any, status: str) -> None:  # noqa: ANN401
     bench = _bench()
     url = _parking(bench)
@@ -87,7 +90,10 @@ def test_what_left_the_parking_lot_is_marked_in_the_parking_queue(deed: Any, sta
     deed([bench.letter().pk], by="anna", reason="because")
     _sweep(bench)
     (mark,) = bench.delivered(url)
-    assert (_said(mark)[notify.LETTER], _said(mark)[notify.STATUS]) == (_said(copy)[notify.LETTER], status)
+    assert (_said(mark)[parking_queue.LETTER], _said(mark)[parking_queue.STATUS]) == (
+        _said(copy)[parking_queue.LETTER],
+        status,
+    )
     assert mark["Body"] == f'{{"letter": "{bench.letter().public_id}", "status": "{status}"}}'
 
 
@@ -107,7 +113,7 @@ def test_without_a_parking_queue_there_are_no_notices() -> None:
     bench.bury("letter")
     _park(bench, "letter")
     _sweep(bench)
-    park.discard([bench.letter().pk], by="anna", reason="because")
+    act_on_parked.discard([bench.letter().pk], by="anna", reason="because")
     _sweep(bench)
     assert Notice.objects.count() == 0
 
@@ -125,7 +131,7 @@ def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.M
         refused: Outcome = Refused("Busy", "not now", poison=False)
         return {first.attempt: refused} | send(args[0], others, **options)
 
-    monkeypatch.setattr(notify, "send", busy_once)
+    monkeypatch.setattr(parking_queue, "send", busy_once)
     _sweep(bench)
     assert (len(bench.delivered(url)), Notice.objects.filter(sent_at=None).count()) == (1, 1)
     _sweep(bench)
@@ -169,12 +175,12 @@ def test_a_fifo_parking_queue_takes_a_copy_and_its_mark_in_their_order() -> None
     url = _parking(bench, fifo=True)
     bench.bury("letter")
     _park(bench, "letter")
-    park.release([bench.letter().pk], by="anna", reason="mended")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="mended")
     with bench.refusing("letter"):
         bench.replay()
     _sweep(bench)
     found = bench.delivered(url)
-    assert [_said(one)[notify.STATUS] for one in found] == ["parked", "parked", "parked"]
+    assert [_said(one)[parking_queue.STATUS] for one in found] == ["parked", "parked", "parked"]
     assert {one["Attributes"]["MessageGroupId"] for one in found} == {str(bench.letter().public_id)}
 
 
@@ -183,14 +189,14 @@ def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: 
     url = _parking(bench, fifo=True)
     bench.bury("letter")
     _park(bench, "letter")
-    tell = notify.parking_queue
+    tell = parking_queue.parking_queue
 
     def tell_and_die(*args: Any, **options: Any) -> list[int]:  # noqa: ANN401
         tell(*args, **options)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(notify, "parking_queue", tell_and_die)
+        patch.setattr(parking_queue, "parking_queue", tell_and_die)
         with pytest.raises(Killed):
             _sweep(bench)
     _sweep(bench)
@@ -221,15 +227,15 @@ def test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later(mon
 
     def another() -> None:
         _sweep(bench)
-        park.discard([bench.letter().pk], by="anna", reason="because")
+        act_on_parked.discard([bench.letter().pk], by="anna", reason="because")
         _sweep(bench)
 
-    _freezes_when(monkeypatch, notices, "owed", another)
+    _freezes_when(monkeypatch, parking_queue_outbox, "owed", another)
     _sweep(bench)
-    assert sorted(_said(one)[notify.STATUS] for one in bench.delivered(url)) == ["discarded", "parked"]
+    assert sorted(_said(one)[parking_queue.STATUS] for one in bench.delivered(url)) == ["discarded", "parked"]
 
 
-@pytest.mark.parametrize(("place", "name"), [(notices, "owed"), (stops, "stopped")])
+@pytest.mark.parametrize(("place", "name"), [(parking_queue_outbox, "owed"), (stops, "stopped")])
 def test_a_sweep_that_froze_tells_nothing_of_a_dlq_that_was_stopped_meanwhile_and_owes_it(
     monkeypatch: pytest.MonkeyPatch, place: object, name: str
 ) -> None:
@@ -262,5 +268,5 @@ def test_news_of_one_letter_are_of_it_alone() -> None:
     """Two messages of one FIFO parking queue are never taken for one another."""
     one = Owed(1, "parked", uuid.uuid4(), "m", "refused", "parked", b"body", b"{}")
     other = Owed(2, "left", one.public_id, "m", "", "waiting", b"body", b"{}")
-    ids = {notify._departure(notice, fifo=True).deduplication_id for notice in (one, other)}
+    ids = {parking_queue._departure(notice, fifo=True).deduplication_id for notice in (one, other)}
     assert len(ids) == 2

@@ -7,24 +7,13 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError, connection
 
-from reprocessing.models import (
-    Breaker,
-    Claim,
-    DeadLetter,
-    DeadLetterQueue,
-    Origin,
-    Payload,
-    Review,
-    Rule,
-    Run,
-    Target,
-    amendments,
-    enlistment,
-    lanes,
-    operations,
-    parking,
-)
-from reprocessing.pipeline import park, route
+from reprocessing.models import Breaker, Claim, DeadLetter, DeadLetterQueue, Origin, Payload, Review, Rule, Run, Target
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.routing import route
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import decisions
+from reprocessing.store.routing import rule_changes
+from reprocessing.store.runs import enlistment, run_transitions
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,17 +31,18 @@ def _parked(**fields: object) -> Workbench:
 
 def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None:
     bench = _parked(max_attempts=2)
-    assert park.release([bench.letter().pk], by="anna", reason="mended").done == (bench.letter().pk,)
+    assert act_on_parked.release([bench.letter().pk], by="anna", reason="mended").done == (bench.letter().pk,)
     with bench.refusing("letter"):
         bench.replay()
     assert (bench.letter().state, bench.letter().attempts) == ("parked", 4)
-    park.release([bench.letter().pk], by="anna", reason="mended")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="mended")
     bench.replay()
     assert (bench.letter().state, [no for no, _, _ in bench.history()]) == ("delivered", [1, 2, 3, 4, 5])
 
 
 @pytest.mark.parametrize(
-    ("deed", "act", "after"), [(park.release, "released", "waiting"), (park.discard, "discarded", "discarded")]
+    ("deed", "act", "after"),
+    [(act_on_parked.release, "released", "waiting"), (act_on_parked.discard, "discarded", "discarded")],
 )
 def test_who_decided_and_why_is_recorded_with_the_deed(deed: object, act: str, after: str) -> None:
     bench = _parked()
@@ -65,14 +55,14 @@ def test_who_decided_and_why_is_recorded_with_the_deed(deed: object, act: str, a
     assert bench.letter().released_by == ("anna" if act == "released" else None)
 
 
-@pytest.mark.parametrize("deed", [park.release, park.discard])
+@pytest.mark.parametrize("deed", [act_on_parked.release, act_on_parked.discard])
 def test_what_cannot_be_recorded_is_not_done(deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _parked()
 
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
 
-    monkeypatch.setattr(parking, "record", fails)
+    monkeypatch.setattr(decisions, "record", fails)
     with pytest.raises(DatabaseError):
         deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     assert bench.letter().state == "parked"
@@ -82,15 +72,15 @@ def test_what_cannot_be_recorded_is_not_done(deed: object, monkeypatch: pytest.M
 def test_nobody_decides_without_a_name_and_a_reason(by: str, reason: str) -> None:
     bench = _parked()
     with pytest.raises(ValueError, match="who decided, and why"):
-        park.discard([bench.letter().pk], by=by, reason=reason)
+        act_on_parked.discard([bench.letter().pk], by=by, reason=reason)
     assert bench.letter().state == "parked"
 
 
 def test_what_is_no_longer_parked_is_left_alone_and_said_so() -> None:
     bench = _parked()
     letter = bench.letter().pk
-    park.discard([letter], by="anna", reason="of no use")
-    again = park.release([letter, 0], by="ben", reason="no, it is")
+    act_on_parked.discard([letter], by="anna", reason="of no use")
+    again = act_on_parked.release([letter, 0], by="ben", reason="no, it is")
     assert again.done == ()
     assert again.refused == {letter: "it is no longer parked: it is discarded", 0: "there is no such letter"}
     assert (bench.letter().state, Review.objects.count()) == ("discarded", 1)
@@ -99,7 +89,7 @@ def test_what_is_no_longer_parked_is_left_alone_and_said_so() -> None:
 def test_a_letter_released_after_its_run_has_ended_gets_a_run() -> None:
     bench = _parked()
     Run.objects.update(state="finished")
-    park.release([bench.letter().pk], by="anna", reason="mended")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="mended")
     assert bench.replay().taken == 1
     assert Run.objects.get(letters=bench.letter()).asked_by == "anna"
 
@@ -131,12 +121,12 @@ def _elsewhere(bench: Workbench) -> Origin:
 def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_since() -> None:
     bench = _of_unknown_origin()
     letter = bench.letter().pk
-    assert park.release([letter], by="anna", reason="go").refused == {
+    assert act_on_parked.release([letter], by="anna", reason="go").refused == {
         letter: f"the queue it goes back to is not known; name it as an origin of {bench.name}, on its page in the "
         f"admin or with manage.py add_dlq {bench.name} --origin URL --confirm"
     }
     _name(bench)
-    assert park.release([letter], by="anna", reason="named").done == (letter,)
+    assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
     bench.replay()
     assert (bench.states(), [one["Body"] for one in bench.delivered()]) == ({"letter": "delivered"}, ["letter"])
 
@@ -145,19 +135,19 @@ def test_of_several_queues_named_since_it_goes_to_the_default_and_is_never_guess
     bench = _of_unknown_origin()
     letter, here = bench.letter().pk, _name(bench)
     _elsewhere(bench)
-    assert list(park.release([letter], by="anna", reason="named").refused) == [letter]
+    assert list(act_on_parked.release([letter], by="anna", reason="named").refused) == [letter]
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(default_origin=here)
-    assert park.release([letter], by="anna", reason="named").done == (letter,)
+    assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
     assert (bench.letter().origin, bench.letter().target) == (here, bench.target)
 
 
 def test_a_letter_that_says_where_it_died_goes_nowhere_else() -> None:
     bench = _of_unknown_origin({"DeadLetterQueueSourceArn": "arn:aws:sqs:eu-west-1:0:gone"})
     letter, _ = bench.letter().pk, _elsewhere(bench)
-    refusal = park.release([letter], by="anna", reason="named").refused[letter]
+    refusal = act_on_parked.release([letter], by="anna", reason="named").refused[letter]
     assert refusal.endswith("it died in arn:aws:sqs:eu-west-1:0:gone")
     named = _name(bench, arn="arn:aws:sqs:eu-west-1:0:gone")
-    assert park.release([letter], by="anna", reason="named").done == (letter,)
+    assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
     assert bench.letter().origin == named
 
 
@@ -172,14 +162,14 @@ def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_by
     assert portions == [letters[:2], letters[2:]]  # the second begins within 16 MiB
     bench.dlq.missing_key = "lane"
     bench.dlq.save()
-    park.release(letters, by="anna", reason="they need no order")
+    act_on_parked.release(letters, by="anna", reason="they need no order")
     bench.replay()
     assert bench.states() == dict.fromkeys("abc", "delivered")
 
 
 def test_a_letter_of_unknown_origin_can_be_discarded() -> None:
     bench = _of_unknown_origin()
-    assert park.discard([bench.letter().pk], by="anna", reason="no use").done == (bench.letter().pk,)
+    assert act_on_parked.discard([bench.letter().pk], by="anna", reason="no use").done == (bench.letter().pk,)
 
 
 def test_a_letter_released_into_a_paused_run_waits_for_that_one_to_go_on() -> None:
@@ -187,31 +177,33 @@ def test_a_letter_released_into_a_paused_run_waits_for_that_one_to_go_on() -> No
     bench.bury("letter")
     run = bench.ready()
     DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
-    operations.pause(run.pk, by="anna", reason="the consumer is broken")
-    assert park.release([bench.letter().pk], by="ben", reason="mended").done
+    run_transitions.pause(run.pk, by="anna", reason="the consumer is broken")
+    assert act_on_parked.release([bench.letter().pk], by="ben", reason="mended").done
     assert (bench.letter().run_id, Run.objects.count(), bench.replay().taken) == (run.pk, 1, 0)
-    operations.resume(run.pk, by="anna", reason="mended")
+    run_transitions.resume(run.pk, by="anna", reason="mended")
     assert bench.replay().taken == 1
 
 
 def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_released() -> None:
     bench = _parked()
     letter = bench.letter().pk
-    assert park.restore([letter], by="ben", reason="no").refused == {letter: "it is no longer discarded: it is parked"}
-    park.discard([letter], by="anna", reason="of no use")
-    assert park.restore([letter], by="ben", reason="it is").done == (letter,)
+    assert act_on_parked.restore([letter], by="ben", reason="no").refused == {
+        letter: "it is no longer discarded: it is parked"
+    }
+    act_on_parked.discard([letter], by="anna", reason="of no use")
+    assert act_on_parked.restore([letter], by="ben", reason="it is").done == (letter,)
     assert (bench.letter().state, bench.letter().reason) == ("parked", "attempts_spent")
     review = Review.objects.latest("id")
     assert (review.act, review.by, review.before) == ("restored", "ben", {"state": "discarded"})
     assert review.after == {"state": "parked", "reason": "attempts_spent"}
-    park.release([letter], by="ben", reason="mended")
+    act_on_parked.release([letter], by="ben", reason="mended")
     assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
 
 
 def test_what_a_rule_discarded_is_restored_as_quarantined() -> None:
     bench = _parked()
     DeadLetter.objects.update(state="discarded", reason="")
-    park.restore([bench.letter().pk], by="ben", reason="the rule was wrong")
+    act_on_parked.restore([bench.letter().pk], by="ben", reason="the rule was wrong")
     assert bench.letter().reason == "quarantined"
 
 
@@ -225,10 +217,10 @@ def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
         state="parked", reason="refused", finished_at=lanes.clock()
     )
     first, second = (bench.letter(payload__body=body).pk for body in (b"first", b"second"))
-    park.discard([first], by="anna", reason="of no use")
+    act_on_parked.discard([first], by="anna", reason="of no use")
     bench.replay()
     assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "discarded")
-    park.restore([first], by="anna", reason="it is of use")
+    act_on_parked.restore([first], by="anna", reason="it is of use")
     assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "free")
 
 
@@ -248,22 +240,22 @@ def _twins(**attributes: str) -> tuple[Workbench, int, int]:
 def test_a_discarded_letter_leaves_the_key_to_its_twin_that_is_under_way() -> None:
     bench, first, second = _twins()
     bench.replay_and_die(sent=True)
-    park.discard([first], by="anna", reason="of no use")
+    act_on_parked.discard([first], by="anna", reason="of no use")
     assert Claim.objects.values_list("letter", "state").get() == (second, "held")
 
 
 def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discard() -> None:
     _, first, _ = _twins()
-    park.discard([first], by="anna", reason="of no use")
+    act_on_parked.discard([first], by="anna", reason="of no use")
     Claim.objects.update(state="delivered")
-    park.restore([first], by="anna", reason="it is of use")
+    act_on_parked.restore([first], by="anna", reason="it is of use")
     assert Claim.objects.values_list("letter", "state").get() == (first, "delivered")
 
 
 def test_a_letter_released_at_a_time_waits_for_it(clock: Clock) -> None:
     bench = _parked()
     due = lanes.clock() + timedelta(minutes=10)
-    park.release([bench.letter().pk], by="anna", reason="after the deployment", due=due)
+    act_on_parked.release([bench.letter().pk], by="anna", reason="after the deployment", due=due)
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
     assert Review.objects.exclude(letter=None).get().after["due"].startswith(due.strftime("%Y-%m-%dT%H:%M:%S"))
     clock.advance(601)
@@ -274,28 +266,28 @@ def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before(
     bench = _parked()
     due = lanes.clock() + timedelta(hours=1)
     slow = {"action": "delay", "delay": 10_800.0, "enabled": True, "conditions": []}
-    rule = amendments.put("slow", slow, by="ben", reason="a test").id
+    rule = rule_changes.put("slow", slow, by="ben", reason="a test").id
     DeadLetter.objects.update(route="delay", rule=rule)
-    park.release([bench.letter().pk], by="anna", reason="later", due=due)
-    amendments.switch(rule, enabled=False, by="ben", reason="a test")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="later", due=due)
+    rule_changes.switch(rule, enabled=False, by="ben", reason="a test")
     route.keep_up(lanes.clock())
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
 
 
 def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word() -> None:
     bench = _parked()
-    amendments.put("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
+    rule_changes.put("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
     url = bench.queue(f"{bench.name}-elsewhere")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
     Breaker.objects.filter(target=other).update(ramp_from=1, ramp=1)
-    park.release([bench.letter().pk], by="anna", reason="they take it now", target=other.pk)
+    act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.pk)
     assert Review.objects.exclude(letter=None).get(act="released").after["target"] == other.arn
     bench.replay()
     assert ([one["Body"] for one in bench.delivered(url)], bench.delivered()) == (["letter"], [])
 
     DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
     Rule.objects.update(enabled=False)
-    park.release([bench.letter().pk], by="anna", reason="home again")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="home again")
     assert (bench.letter().target, bench.letter().route_version) == (bench.target, 0)
 
 
@@ -304,7 +296,9 @@ def test_a_target_that_cannot_take_a_letter_is_refused_for_it() -> None:
     letter = bench.letter().pk
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
     tasks = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:t", url="http://127.0.0.1:9", region="x", kind="celery")
-    refused = [park.release([letter], by="a", reason="b", target=one.pk).refused[letter] for one in (fifo, tasks)]
+    refused = [
+        act_on_parked.release([letter], by="a", reason="b", target=one.pk).refused[letter] for one in (fifo, tasks)
+    ]
     assert refused == [
         "the other target is FIFO, and the letter has no message group to be ordered by there",
         "the other target takes tasks alone, and the letter was sent to something else",
@@ -315,8 +309,10 @@ def test_a_target_that_cannot_take_a_letter_is_refused_for_it() -> None:
 def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing_else() -> None:
     bench = _parked()
     letter, before = bench.letter().pk, bench.letter().finished_at
-    assert park.assign([letter], to="ben", by="anna", reason="he knows").done == (letter,)
-    assert park.note([letter, 0], by="ben", reason="the supplier was asked").refused == {0: "there is no such letter"}
+    assert act_on_parked.assign([letter], to="ben", by="anna", reason="he knows").done == (letter,)
+    assert act_on_parked.note([letter, 0], by="ben", reason="the supplier was asked").refused == {
+        0: "there is no such letter"
+    }
     assert [(one.act, one.by, one.before, one.after) for one in Review.objects.order_by("id")] == [
         ("assigned", "anna", {"assigned_to": ""}, {"assigned_to": "ben"}),
         (

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, enlistment, lanes, operations, plans
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import park, plan
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import enlistment, plans, run_transitions
+from reprocessing.store.runs.plans import Asked
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -148,7 +151,7 @@ def test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once() -> None
     bench.replay()
     assert bench.states() == {"a1": "parked", "a2": "delivered", "a3": "delivered"}
     assert bench.letter(state="parked").reason == "stale"
-    park.release([bench.letter(state="parked").pk], by="anna", reason="it is needed")
+    act_on_parked.release([bench.letter(state="parked").pk], by="anna", reason="it is needed")
     bench.replay()
     assert (bench.states()["a1"], _sent()) == ("delivered", ["a2", "a3", "a1"])
 
@@ -163,7 +166,7 @@ def test_what_is_sent_late_by_a_person_s_release_makes_no_later_letter_fresh_aga
         bench.ready()
         bench.replay()
         assert bench.states()[late] == "parked"
-        park.release([bench.letter(state="parked").pk], by="anna", reason="it is needed")
+        act_on_parked.release([bench.letter(state="parked").pk], by="anna", reason="it is needed")
         bench.replay()
     assert _sent() == ["a3", "a1", "a2"]
 
@@ -233,13 +236,13 @@ def test_what_came_back_to_a_run_that_has_ended_goes_along_with_the_next() -> No
 def test_a_lane_does_not_wait_for_a_plan_that_died_while_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(fields=KEYED)
     _bury(bench, "a1")
-    operations.abort(bench.ready(), **BY, stop_dlq=False)
+    run_transitions.abort(bench.ready(), **BY, stop_dlq=False)
     heir = plans.plan(bench.dlq, Asked("heir", "anna"))
     plans.select(heir.pk, **BY)
     with monkeypatch.context() as patch:
-        patch.setattr(operations, "move", _killed)
+        patch.setattr(run_transitions, "move", _killed)
         with pytest.raises(Killed):
-            operations.start(Run.objects.get(pk=heir.pk), **BY)
+            run_transitions.start(Run.objects.get(pk=heir.pk), **BY)
     assert bench.letter().run_id == heir.pk
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(mode="automatic")
     _bury(bench, "a2")

@@ -6,17 +6,20 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import DeadLetterQueue, Run, lanes, operations, plans, stops
+from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dead_letter_queue import Mode
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import gather
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import plans, run_transitions
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _wanted(bench: Workbench) -> bool:
-    return gather.is_wanted(DeadLetterQueue.objects.get(pk=bench.dlq.pk))
+    return feed_run.is_wanted(DeadLetterQueue.objects.get(pk=bench.dlq.pk))
 
 
 def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters() -> None:
@@ -76,7 +79,7 @@ def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them
     run = plans.plan(bench.dlq, Asked("monday", "ann", in_waves=False))
     bench.capture()
     run.refresh_from_db()
-    operations.start(run, by="ann", reason="mended")
+    run_transitions.start(run, by="ann", reason="mended")
     told = lanes.hint(limit=10, lifetime=60)
     assert told == [bench.lane().pk]
     assert bench.replay(only=told).taken == 1

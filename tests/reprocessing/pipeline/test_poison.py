@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from reprocessing.domain.envelope import Attribute, unpack
 from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.message.envelope import Attribute, unpack
+from reprocessing.gateways.sqs import receiving
 from reprocessing.models import Attempt, DeadLetter, Payload, Target
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, recover
-from reprocessing.sqs import receiving
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store.replay.intent import Intended
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -85,14 +86,14 @@ ODD = {
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The message ids of each trip to the wire, whose letters go in the order in which they died."""
     made: list[list[str]] = []
-    post = deliver.letters
+    post = send_batches.letters
 
     def ordered(intended: Sequence[Intended], *args: Any, **options: Any) -> Any:  # noqa: ANN401  # handed through
         going = sorted(intended, key=lambda one: one.letter_id)
         made.append([one.message_id for one in going])
         return post(going, *args, **options)
 
-    monkeypatch.setattr(deliver, "letters", ordered)
+    monkeypatch.setattr(send_batches, "letters", ordered)
     return made
 
 

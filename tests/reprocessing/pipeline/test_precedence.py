@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, Lane, operations
+from reprocessing.models import Attempt, Lane
+from reprocessing.store.runs import run_transitions
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -31,7 +32,7 @@ def test_an_earlier_letter_does_not_wait_for_the_paused_run_of_the_later_one() -
     bench = Workbench(fields=KEYED)
     _bury(bench, "a2")
     paused = bench.ready()
-    operations.pause(paused.pk, by="anna", reason="the consumer is broken")
+    run_transitions.pause(paused.pk, by="anna", reason="the consumer is broken")
     _bury(bench, "a1")
     run = bench.ready()
     assert bench.lane().run_id == run.pk
@@ -45,10 +46,10 @@ def test_an_earlier_letter_of_a_paused_run_keeps_the_later_one_from_going() -> N
     bench.ready()
     _bury(bench, "a1")
     paused = bench.ready()
-    operations.pause(paused.pk, by="anna", reason="the consumer is broken")
+    run_transitions.pause(paused.pk, by="anna", reason="the consumer is broken")
     bench.replay()
     assert (_tried(bench), bench.lane().run_id) == ([], paused.pk)
-    operations.resume(paused.pk, by="anna", reason="it is well again")
+    run_transitions.resume(paused.pk, by="anna", reason="it is well again")
     bench.replay()
     assert _tried(bench) == ["a1", "a2"]
 

@@ -6,10 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import DeadLetter, Rule, amendments, lanes, routes, rules
-from reprocessing.models.rules import Bound
-from reprocessing.pipeline import park, plan, preview
-from reprocessing.pipeline.preview import Share
+from reprocessing.models import DeadLetter, Rule
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.routing import preview
+from reprocessing.pipeline.routing.preview import Share
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.ordering import lanes
+from reprocessing.store.routing import routing_decisions, rule_changes, rules
+from reprocessing.store.routing.rules import Bound
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import BY_KEY, rule
 
@@ -36,7 +40,7 @@ def test_its_letters_are_those_that_it_quarantines_once_it_is_enabled() -> None:
     seen = _look(bad)
     assert (seen.acts, len(seen.shown), seen.errs) == (6, 6, 0)
     assert bench.states() == dict.fromkeys(bench.states(), "waiting")
-    amendments.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
+    rule_changes.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
     bench.replay()
     quarantined = DeadLetter.objects.filter(state="parked", reason="quarantined")
     assert set(quarantined.values_list("message_id", flat=True)) == set(seen.shown)
@@ -52,7 +56,7 @@ def test_letters_that_were_sent_between_preview_and_enabling_are_the_only_ones_t
     seen = _look(bad)
     first = lanes.lease("somebody", limit=1, lease=0.0)
     bench.replay(only=[first[0].lane_id], strictly=True)
-    amendments.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
+    rule_changes.switch(bad.pk, enabled=True, by="anna", reason="a bad tenant")
     bench.replay()
     sent = set(DeadLetter.objects.filter(run=run, state="delivered").values_list("message_id", flat=True))
     parked = set(DeadLetter.objects.filter(run=run, state="parked").values_list("message_id", flat=True))
@@ -95,7 +99,7 @@ def test_letters_that_it_would_not_get_are_told_apart() -> None:
     bench.bury("meant", key="a")
     bench.ready()
     bench.replay()
-    park.release([bench.letter().pk], by="anna", reason="it is meant")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
     bench.bury("no key")
     bench.capture()
     plan.places(bench.dlq)
@@ -132,7 +136,7 @@ def test_it_asks_about_letters_in_chunks_of_bounded_bytes_and_tells_how_far_it_i
     for number in range(5):
         bench.bury(f'{{"n": {number}}}')
     bench.capture()
-    monkeypatch.setattr(routes, "CHUNK", 8)
+    monkeypatch.setattr(routing_decisions, "CHUNK", 8)
     mine = rule("mine", "discard", "body:n exists", enabled=False)
     told: list[int] = []
     found = preview.letters(_as_if(mine), since=lanes.clock() - timedelta(days=1), told=told.append)

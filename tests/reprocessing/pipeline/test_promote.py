@@ -10,12 +10,16 @@ import pytest
 from django.db import DatabaseError, connection
 
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.models import Attempt, Claim, Custody, DeadLetterQueue, Target, evidence, lanes, metrics
-from reprocessing.models.evidence import Look
+from reprocessing.gateways.aws import request_threads
+from reprocessing.gateways.sqs import Depth, QueueAddress
+from reprocessing.gateways.sqs import depth as depth_of
+from reprocessing.models import Attempt, Claim, Custody, DeadLetterQueue, Target
 from reprocessing.models.target import Sighting
-from reprocessing.pipeline import promote
-from reprocessing.sqs import Depth, QueueAddress, parallel
-from reprocessing.sqs import depth as depth_of
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.store.aws import metrics
+from reprocessing.store.ordering import lanes
+from reprocessing.store.outcomes import evidence
+from reprocessing.store.outcomes.evidence import Look
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -205,7 +209,7 @@ def test_a_sighting_counts_from_before_the_question(monkeypatch: pytest.MonkeyPa
         connection.close()  # of this thread, which ends
         return depth_of(address)
 
-    monkeypatch.setattr(promote, "depth", depth)
+    monkeypatch.setattr(resolve_outcomes, "depth", depth)
     bench.promote()
     assert Sighting.objects.get().seen_at <= asked[0]
 
@@ -241,7 +245,7 @@ def test_a_sighting_is_noted_though_another_target_does_not_answer_for_long_and_
         sight(looks, at=at, took=took)
         noted.set()
 
-    monkeypatch.setattr(promote, "depth", depth)
+    monkeypatch.setattr(resolve_outcomes, "depth", depth)
     monkeypatch.setattr(evidence, "sight", note)
     first.promote()
     assert (in_time, list(Sighting.objects.values_list("target", flat=True))) == ([True], [second.target.pk])
@@ -256,10 +260,10 @@ def test_each_sighting_is_dated_by_its_own_question(monkeypatch: pytest.MonkeyPa
         now += 5
         return depth_of(address)
 
-    monkeypatch.setattr(promote, "unslept", lambda: lambda: now)
-    monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(promote, "_THREADS", 1)
-    monkeypatch.setattr(promote, "depth", depth)
+    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
+    monkeypatch.setattr(resolve_outcomes, "depth", depth)
     first.promote()
     seen = {one.target_id: one.seen_at for one in Sighting.objects.all()}
     assert seen[second.target.pk] - seen[first.target.pk] == timedelta(seconds=5)
@@ -278,7 +282,7 @@ def test_a_look_before_which_the_machine_slept_may_be_as_early_as_before_it_slep
         now += 3_600
         return clock()
 
-    monkeypatch.setattr(promote, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
     monkeypatch.setattr(lanes, "clock", slept)
     bench.promote()
     assert Sighting.objects.get().took == 3_600
@@ -294,10 +298,10 @@ def test_targets_out_of_reach_are_asked_for_no_longer_than_promotion_can_wait(mo
         asked.append(address.url)
         raise QueueIsOutOfReach("no answer")
 
-    monkeypatch.setattr(promote, "unslept", lambda: lambda: now)
-    monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(promote, "_THREADS", 1)
-    monkeypatch.setattr(promote, "depth", depth)
+    monkeypatch.setattr(resolve_outcomes, "unslept", lambda: lambda: now)
+    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
+    monkeypatch.setattr(resolve_outcomes, "depth", depth)
     first.promote()
     assert asked == [first.target.url]
 
@@ -329,10 +333,10 @@ def test_the_dice_say_which_target_is_asked_first(monkeypatch: pytest.MonkeyPatc
         asked.append(address.url)
         return depth_of(address)
 
-    monkeypatch.setattr(promote, "_THREADS", 1)
-    monkeypatch.setattr(promote, "depth", depth)
+    monkeypatch.setattr(resolve_outcomes, "_THREADS", 1)
+    monkeypatch.setattr(resolve_outcomes, "depth", depth)
     throws = iter([0.9, 0.1])
-    promote.letters(conf=first.conf, dice=lambda: next(throws))
+    resolve_outcomes.letters(conf=first.conf, dice=lambda: next(throws))
     assert asked == [second.target.url, first.target.url]
 
 

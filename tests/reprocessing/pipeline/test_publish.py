@@ -9,11 +9,11 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import CloudWatchIsOutOfReach
-from reprocessing.pipeline import publish
-from reprocessing.sqs import telling
-from reprocessing.sqs.telling import Value
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws_services import cloudwatch_put
+from reprocessing.gateways.aws_services.cloudwatch_put import Value
+from reprocessing.pipeline.aws import publish_metrics
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -42,7 +42,7 @@ def told(cloudwatch: Any, name: str, stat: str = "Sum", **dimensions: str) -> li
 
 
 def at(minute: int) -> int:
-    return publish.everything(REGION, SPACE, now=NOW + timedelta(minutes=minute), count_lag=0)
+    return publish_metrics.everything(REGION, SPACE, now=NOW + timedelta(minutes=minute), count_lag=0)
 
 
 def drained(*bodies: str) -> Workbench:
@@ -80,7 +80,7 @@ def test_what_cloudwatch_did_not_take_is_told_the_next_time(
     at(-1)
     bench = drained("good")
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "tell", _refuse)
+        patch.setattr(publish_metrics, "tell", _refuse)
         assert at(0) == 0
     at(1)
     assert told(cloudwatch, "RedriveSuccess", Dlq=bench.name) == [1]
@@ -116,7 +116,7 @@ class Ear:
 @pytest.fixture
 def ear(monkeypatch: pytest.MonkeyPatch) -> Ear:
     ear = Ear()
-    monkeypatch.setattr(publish, "tell", ear.tell)
+    monkeypatch.setattr(publish_metrics, "tell", ear.tell)
     return ear
 
 
@@ -131,7 +131,7 @@ def test_who_begins_to_tell_tells_of_what_comes_from_now_on(ear: Ear, caplog: py
     bench = drained("good", "better")
     at(0)
     assert (ear.successes(), ear.gauges()) == ([], [0])
-    (said,) = [one.getMessage() for one in caplog.records if one.name == publish.__name__]
+    (said,) = [one.getMessage() for one in caplog.records if one.name == publish_metrics.__name__]
     assert said == (
         "CloudWatch was told nothing for 15 minutes, or never anything. What 3 counters had grown by is left out: "
         "it would seem to be of one minute. They are told from now on."
@@ -171,13 +171,15 @@ def test_values_go_out_five_hundred_at_a_time_and_the_rest_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     values = [Value("Many", (("Dlq", f"d{number}"),), "Count", 1.0) for number in range(1_200)]
-    assert telling.tell(REGION, SPACE, values, now=NOW) == 1_200
+    assert cloudwatch_put.tell(REGION, SPACE, values, now=NOW) == 1_200
     assert told(cloudwatch, "Many", Dlq="d1199") == [1]
-    monkeypatch.setattr(telling, "_datum", lambda one, now: {} if one.dimensions[0][1] == "d700" else _datum(one, now))
-    assert telling.tell(REGION, SPACE, values, now=NOW) == 500
+    monkeypatch.setattr(
+        cloudwatch_put, "_datum", lambda one, now: {} if one.dimensions[0][1] == "d700" else _datum(one, now)
+    )
+    assert cloudwatch_put.tell(REGION, SPACE, values, now=NOW) == 500
 
 
-_datum = telling._datum
+_datum = cloudwatch_put._datum
 
 
 @pytest.mark.soak
@@ -188,7 +190,7 @@ def test_a_cloudwatch_that_does_not_answer_stops_nothing(monkeypatch: pytest.Mon
     try:
         assert at(0) == 0
         with pytest.raises(CloudWatchIsOutOfReach, match="Check the endpoint"):
-            telling.tell(REGION, SPACE, [Value("One", (), "Count", 1.0)], now=NOW)
+            cloudwatch_put.tell(REGION, SPACE, [Value("One", (), "Count", 1.0)], now=NOW)
     finally:
         sqs.forget()
     assert bench.states() == {"good": "delivered"}

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.models import Attempt, Custody, DeadLetter, Lane, Payload
-from reprocessing.pipeline import purge
+from reprocessing.pipeline.maintenance import purge
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)

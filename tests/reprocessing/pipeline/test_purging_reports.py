@@ -9,8 +9,8 @@ import pytest
 
 from reprocessing.conf import current
 from reprocessing.models import Attempt, Report, Reporter
-from reprocessing.models.lanes import clock as now
-from reprocessing.pipeline import purge
+from reprocessing.pipeline.maintenance import purge
+from reprocessing.store.ordering.lanes import clock as now
 from tests.reprocessing.models.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db

@@ -7,19 +7,14 @@ import logging
 import pytest
 from django.db import DatabaseError, OperationalError, connection
 
-from reprocessing.models import (
-    Breaker,
-    Custody,
-    DeadLetterQueue,
-    Notice,
-    Run,
-    amendments,
-    breakers,
-    lanes,
-    parking,
-    stops,
-)
-from reprocessing.pipeline import clear, hand_over, recover
+from reprocessing.models import Breaker, Custody, DeadLetterQueue, Notice, Run
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.capture import delete_copies
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import decisions
+from reprocessing.store.routing import rule_changes
+from reprocessing.store.safety import circuit_breakers, stops
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import ask_all, rule
 from tests.reprocessing.post import statements
@@ -37,7 +32,7 @@ def _a_dlq_in_front_of_another(monkeypatch: pytest.MonkeyPatch) -> tuple[Workben
     second.bury("letter")
     second.ready()
     with monkeypatch.context() as patch:
-        patch.setattr(clear, "copies", _no)
+        patch.setattr(delete_copies, "copies", _no)
         second.replay()
     first.bury("parked")
     first.ready()
@@ -57,7 +52,7 @@ def test_a_dlq_whose_parking_queue_cannot_be_told_keeps_none_behind_it_from_its_
 ) -> None:
     first, second = _a_dlq_in_front_of_another(monkeypatch)
     handed: list[int] = []
-    monkeypatch.setattr(hand_over, "sweep", lambda: handed.append(1))
+    monkeypatch.setattr(native_redrive, "sweep", lambda: handed.append(1))
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         recover.dlqs(conf=first.conf)
     assert (first.left(), second.left(), handed) == (1, 0, [1])
@@ -69,14 +64,14 @@ def test_whatever_a_sweep_of_one_dlq_fails_of_is_said_once_and_the_others_have_t
     fault: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = _a_dlq_in_front_of_another(monkeypatch)
-    let_go = parking.let_go
+    let_go = decisions.let_go
 
     def fails(dlq: int) -> None:
         if dlq == first.dlq.pk:
             raise fault
         let_go(dlq)
 
-    monkeypatch.setattr(parking, "let_go", fails)
+    monkeypatch.setattr(decisions, "let_go", fails)
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         recover.dlqs(conf=first.conf)
     assert second.left() == 0
@@ -92,7 +87,7 @@ def test_a_sweep_ends_where_postgres_is_gone_for_all_of_them(
         connection.close()
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(parking, "let_go", gone)
+    monkeypatch.setattr(decisions, "let_go", gone)
     with caplog.at_level(logging.WARNING, logger=recover.__name__), pytest.raises(OperationalError):
         recover.dlqs(conf=first.conf)
     assert _said(caplog) == []
@@ -103,7 +98,7 @@ def test_copies_of_finished_letters_that_were_not_deleted_are(monkeypatch: pytes
     bench.bury("letter")
     bench.ready()
     with monkeypatch.context() as patch:
-        patch.setattr(clear, "copies", _no)
+        patch.setattr(delete_copies, "copies", _no)
         bench.replay()
     assert (bench.left(), Custody.objects.get().state) == (1, "delete")
     recover.sweep(bench.dlq, conf=bench.conf)
@@ -118,7 +113,7 @@ def test_a_copy_that_is_hidden_for_longer_than_is_known_is_deleted(
     bench.bury("letter")
     bench.ready()
     with monkeypatch.context() as patch:
-        patch.setattr(clear, "copies", _no)
+        patch.setattr(delete_copies, "copies", _no)
         bench.replay()
     clock.advance(bench.conf.receive_visibility + 1)
     recover.sweep(bench.dlq, conf=bench.conf)
@@ -221,7 +216,7 @@ def test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_break
     bench.bury("letter")
     bench.ready()
     with monkeypatch.context() as patch, bench.refusing("letter"):
-        patch.setattr(breakers, "look", _no)
+        patch.setattr(circuit_breakers, "look", _no)
         bench.replay(seconds=0.1)
     assert Breaker.objects.get().state == "closed"
     recover.dlqs(conf=bench.conf)
@@ -232,7 +227,7 @@ def test_what_a_rule_held_is_woken_though_whoever_disabled_it_died_before_the_wa
     bench = Workbench()
     wait = rule("wait", "hold")
     ask_all(bench, "x")
-    amendments.switch(wait.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.switch(wait.pk, enabled=False, by="anna", reason="enough")
     assert bench.lane().phase == "held"
     recover.dlqs(conf=bench.conf)
     assert bench.lane().phase == "ready"
@@ -243,5 +238,5 @@ def test_a_lane_that_a_rule_holds_is_no_affair_of_the_parking_lot_s() -> None:
     rule("wait", "hold")
     ask_all(bench, "x")
     with statements() as sent:
-        parking.let_go(bench.dlq.pk)
+        decisions.let_go(bench.dlq.pk)
     assert len(sent) == 1

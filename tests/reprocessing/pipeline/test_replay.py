@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, Target, lanes, stops
-from reprocessing.pipeline import gate, keep, recover, send, settle
-from reprocessing.rate import Granted, Rates
+from reprocessing.gateways.redis.send_rate import Granted, Rates
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Lane, Run, Target
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.replay import gate, lease_keeper, send, settle
+from reprocessing.store.ordering import lanes
+from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -170,7 +173,7 @@ def test_no_send_begins_when_the_lease_is_nearly_over() -> None:
 
 
 def test_no_request_begins_when_its_lanes_may_be_another_s_by_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Late(keep.Ownership):
+    class Late(lease_keeper.Ownership):
         def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401  those of an ownership
             super().__init__(*args, **options)
             self.until = monotonic() - 1

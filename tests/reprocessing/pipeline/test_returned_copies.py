@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.envelope import Arrival
+from reprocessing.domain.message.envelope import Arrival
+from reprocessing.gateways.sqs import QueueAddress, receive
 from reprocessing.models import DeadLetterQueue, Origin
-from reprocessing.pipeline import listen
-from reprocessing.sqs import QueueAddress, receive
+from reprocessing.pipeline.capture import receivers
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +34,7 @@ def _died_in(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
         found = receive(address, wait=wait, visibility=visibility)
         return [replace(one, system={**one.system, "DeadLetterQueueSourceArn": bench.target.arn}) for one in found]
 
-    monkeypatch.setattr(listen, "receive", named)
+    monkeypatch.setattr(receivers, "receive", named)
 
 
 def test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

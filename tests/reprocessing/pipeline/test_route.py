@@ -8,25 +8,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reprocessing.domain.facts import BODY_LIMIT
-from reprocessing.domain.identity import key_hash
-from reprocessing.models import (
-    Breaker,
-    Claim,
-    DeadLetter,
-    HealthCheck,
-    Lane,
-    RateClass,
-    Rule,
-    Target,
-    amendments,
-    lanes,
-    routes,
-)
-from reprocessing.models import rules as rules_of
-from reprocessing.models.lanes import HandedBack
-from reprocessing.pipeline import park, route
-from reprocessing.pipeline.route import Book
+from reprocessing.domain.message.identity import key_hash
+from reprocessing.domain.routing.message_fields import BODY_LIMIT
+from reprocessing.models import Breaker, Claim, DeadLetter, HealthCheck, Lane, RateClass, Rule, Target
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.routing import route
+from reprocessing.pipeline.routing.route import Book
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import HandedBack
+from reprocessing.store.routing import routing_decisions, rule_changes
+from reprocessing.store.routing import rules as rules_of
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import BY_KEY, LEASE, ask, ask_all, leased, rule
@@ -112,7 +103,7 @@ def test_lifting_a_rule_wakes_what_it_held() -> None:
     bench = Workbench()
     held = rule("wait", "hold")
     ask_all(bench, "x", "y")
-    amendments.switch(held.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.switch(held.pk, enabled=False, by="anna", reason="enough")
     assert route.wake(Book.load()) == 2
     assert [(one.phase, one.why) for one in Lane.objects.all()] == [("ready", "")] * 2
     assert bench.replay().taken == 2
@@ -127,7 +118,7 @@ def test_who_keeps_up_with_the_rules_wakes_once_a_version() -> None:
     DeadLetter.objects.update(route_version=0)
     assert route.keep_up(lanes.clock(), book) is book
     assert bench.letter().route_version == 0
-    amendments.switch(held.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.switch(held.pk, enabled=False, by="anna", reason="enough")
     assert route.keep_up(lanes.clock(), book).version == 2
     assert (bench.letter().route_version, bench.lane().phase) == (2, "ready")
 
@@ -163,7 +154,7 @@ def test_a_delay_that_a_rule_no_longer_says_ends_at_once(clock: Clock) -> None:
     bench = Workbench()
     later = rule("later", "delay", delay=MINUTE)
     ask_all(bench, "x")
-    amendments.switch(later.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.switch(later.pk, enabled=False, by="anna", reason="enough")
     route.wake(Book.load())
     assert (bench.letter().due_at, bench.replay().taken) == (None, 1)
 
@@ -185,7 +176,7 @@ def test_a_letter_that_was_delayed_and_refused_rests_as_its_backoff_says_whateve
     rule("other", "discard", "body:kind equals never", position=1)
     route.wake(Book.load())
     assert bench.letter().due_at == due
-    amendments.switch(later.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.switch(later.pk, enabled=False, by="anna", reason="enough")
     route.wake(Book.load())
     assert (bench.letter().due_at, rules_of.standing()[0].stopped) == (due, 0)
 
@@ -232,7 +223,7 @@ def test_a_letter_goes_to_the_target_that_its_rule_says_and_back_to_its_origin_s
     standings = ask(leased()).standings
     assert [one.target_id for one in standings] == [other.pk]
     assert list(Claim.objects.values_list("state", "until")) == [("free", None)]
-    amendments.switch(ways.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.switch(ways.pk, enabled=False, by="anna", reason="enough")
     assert [one.target_id for one in ask(standings).standings] == [bench.target.pk]
     letter.refresh_from_db()
     assert (letter.target_id, letter.rule_id, letter.route) == (bench.target.pk, None, "")
@@ -257,9 +248,9 @@ def test_what_a_rule_that_is_gone_would_have_diverted_goes_home_though_no_other_
     bench = Workbench()
     ways = rule("elsewhere", "divert", target=_target("other"))
     lanes.hand_back([HandedBack(one.lane_id, one.fence) for one in ask_all(bench, "x").standings])
-    amendments.remove(ways.pk, by="anna", reason="a mistake")
+    rule_changes.remove(ways.pk, by="anna", reason="a mistake")
     route.wake(Book.load())
-    amendments.erase(ways.pk)
+    rule_changes.erase(ways.pk)
     assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
 
 
@@ -304,7 +295,7 @@ def test_a_body_that_is_too_large_for_rules_is_held_and_never_loaded() -> None:
     bench.bury(large)
     bench.ready()
     standings = leased()
-    loaded = routes.load([one.letter_id or 0 for one in standings], bodies=True)
+    loaded = routing_decisions.load([one.letter_id or 0 for one in standings], bodies=True)
     assert [(one.size, bytes(one.body)) for one in loaded] == [(len(large), b"")]
     ask(standings)
     why = f"its body has {len(large)} bytes, and rules read {BODY_LIMIT} at most"
@@ -350,7 +341,7 @@ def test_what_another_thread_asks_meanwhile_does_not_keep_a_book_from_telling(mo
     bench.bury('{"m": 5}')
     bench.ready()
     book = Book.load()
-    loaded = routes.load(list(DeadLetter.objects.values_list("pk", flat=True)), bodies=True)
+    loaded = routing_decisions.load(list(DeadLetter.objects.values_list("pk", flat=True)), bodies=True)
     even, odd = sorted(loaded, key=lambda one: bytes(one.body))
     book.ask(odd)
 
@@ -379,7 +370,7 @@ def test_what_an_older_book_says_is_not_written() -> None:
     bench.bury("x")
     bench.ready()
     book, standings = Book.load(), leased()
-    amendments.switch(bad.pk, enabled=False, by="anna", reason="a mistake")
+    rule_changes.switch(bad.pk, enabled=False, by="anna", reason="a mistake")
     turned = ask(standings, book)
     assert (bench.states(), bench.letter().route_version) == ({"x": "waiting"}, 0)
     assert [one.phase for one in turned.standings] == ["leased"]
@@ -395,19 +386,19 @@ def test_a_rule_that_is_lifted_while_what_it_holds_is_being_written_holds_nothin
     wait = rule("wait", "hold")
     bench.bury("x")
     bench.ready()
-    standings, note = leased(), routes.note
+    standings, note = leased(), routing_decisions.note
 
     def lift() -> int:
-        amendments.switch(wait.pk, enabled=False, by="anna", reason="a mistake")
+        rule_changes.switch(wait.pk, enabled=False, by="anna", reason="a mistake")
         return route.wake(Book.load())
 
     def late(whys: dict[int, str]) -> None:
-        monkeypatch.setattr(routes, "note", note)
+        monkeypatch.setattr(routing_decisions, "note", note)
         with elsewhere() as begin:  # whoever lifts it sees nothing to wake yet
             assert begin(lift).result(20) == 0
         note(whys)
 
-    monkeypatch.setattr(routes, "note", late)
+    monkeypatch.setattr(routing_decisions, "note", late)
     ask(standings)
     assert (bench.lane().phase, bench.replay().taken) == ("ready", 1)
 
@@ -429,10 +420,10 @@ def test_what_two_ask_about_at_once_is_written_once() -> None:
     bench.bury("x")
     bench.ready()
     standings, book = leased(), Book.load()
-    loaded = routes.load([bench.letter().pk], bodies=False)
+    loaded = routing_decisions.load([bench.letter().pk], bodies=False)
     ask(standings, book)
-    again = [routes.Decided(one.letter_id, one.route_version, "hold", rule_id=None) for one in loaded]
-    assert routes.write(again, [one.lane_id for one in standings], version=book.version, owned=True) == []
+    again = [routing_decisions.Decided(one.letter_id, one.route_version, "hold", rule_id=None) for one in loaded]
+    assert routing_decisions.write(again, [one.lane_id for one in standings], version=book.version, owned=True) == []
     assert bench.letter().route == "replay"
 
 
@@ -452,7 +443,7 @@ def test_waking_leaves_a_leased_lane_to_its_owner() -> None:
     wait = rule("wait", "replay")
     ask_all(bench, "x")
     DeadLetter.objects.update(route="hold")
-    amendments.switch(wait.pk, enabled=False, by="anna", reason="enough")
+    rule_changes.switch(wait.pk, enabled=False, by="anna", reason="enough")
     route.wake(Book.load())
     assert (bench.lane().phase, bench.letter().route) == ("leased", "hold")
 
@@ -461,7 +452,7 @@ def test_a_person_s_release_outweighs_the_rule_that_quarantined_it() -> None:
     bench = Workbench()
     rule("bad", "quarantine")
     ask_all(bench, "x")
-    park.release([bench.letter().pk], by="anna", reason="it is meant")
+    act_on_parked.release([bench.letter().pk], by="anna", reason="it is meant")
     rule("other", "discard", "body:kind equals never", position=1)
     assert [one.phase for one in ask(leased()).standings] == ["leased"]
     assert bench.letter().state == "waiting"
@@ -491,7 +482,7 @@ def test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_i
     bench.bury("x")
     bench.ready()
     assert (bench.replay().taken, bench.lane().breaker) == (0, Breaker.objects.get(target=other))
-    amendments.switch(ways.pk, enabled=False, by="anna", reason="it stays ill")
+    rule_changes.switch(ways.pk, enabled=False, by="anna", reason="it stays ill")
     route.wake(Book.load())
     assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["x"])
 
@@ -510,7 +501,7 @@ def test_a_lane_whose_target_is_not_well_is_left_alone_once_its_head_was_asked()
 def test_heads_with_many_bytes_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     rule("bad", "quarantine", "body:n exists")
-    monkeypatch.setattr(routes, "CHUNK", 9)
+    monkeypatch.setattr(routing_decisions, "CHUNK", 9)
     ask_all(bench, *(f'{{"n": {number}}}' for number in range(5)))
     assert set(bench.states().values()) == {"parked"}
 
@@ -520,11 +511,11 @@ def test_attributes_alone_are_loaded_in_chunks_of_bounded_bytes_too(monkeypatch:
     for _ in range(3):
         bench.bury("x", colour="red")
     bench.ready()
-    monkeypatch.setattr(routes, "CHUNK", 1)
+    monkeypatch.setattr(routing_decisions, "CHUNK", 1)
     every = list(DeadLetter.objects.values_list("pk", flat=True))
     since = lanes.clock() - timedelta(days=1)
-    assert len(routes.load(every, bodies=False)) == 1
-    assert len(routes.captured(since=since, dlq=None, below=None, bodies=False)) == 1
+    assert len(routing_decisions.load(every, bodies=False)) == 1
+    assert len(routing_decisions.captured(since=since, dlq=None, below=None, bodies=False)) == 1
 
 
 def test_heads_are_asked_in_as_many_statements_however_many_there_are() -> None:

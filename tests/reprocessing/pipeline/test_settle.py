@@ -8,10 +8,11 @@ from contextlib import contextmanager
 import pytest
 from django.db import DatabaseError
 
-from reprocessing.domain.verdict import NotSent, Outcome, Refused, Unknown
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Unknown
 from reprocessing.models import Attempt
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, park, settle
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import send_batches, settle
+from reprocessing.store.replay.intent import Intended
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +24,7 @@ def _answers(outcome: Outcome | None) -> Iterator[None]:
         return {one.attempt_id: outcome for one in intended} if outcome else {}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", answer)
+        patch.setattr(send_batches, "letters", answer)
         yield
 
 
@@ -122,7 +123,7 @@ def test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decid
     bench = _two_of_one_lane(parked_head="hold")
     assert bench.states() == {"first": "parked", "second": "waiting"}
     assert (bench.lane().phase, bench.lane().due_at) == ("held", None)
-    park.discard([bench.letter(state="parked").pk], by="anna", reason="of no use")
+    act_on_parked.discard([bench.letter(state="parked").pk], by="anna", reason="of no use")
     bench.replay()
     assert bench.states() == {"first": "discarded", "second": "delivered"}
 

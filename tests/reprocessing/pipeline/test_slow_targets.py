@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from reprocessing.domain.verdict import Refused, Taken
-from reprocessing.models import lanes
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import linger, settle, stream
+from reprocessing.domain.replay.verdicts import Refused, Taken
+from reprocessing.pipeline.replay import late_answers, settle, slow_targets
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import Intended
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import BRISK, Clock
 from tests.reprocessing.pipeline.slow import Endpoint, bench_with, delivered, due
@@ -65,10 +65,10 @@ def test_letters_whose_carrier_fails_are_unknown_and_free_their_lanes(endpoint: 
 
 def test_a_letter_that_nothing_is_heard_of_is_given_up(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_with(keys=1, letters=1)
-    monkeypatch.setattr(stream, "OVERDUE", -30.0)
+    monkeypatch.setattr(slow_targets, "OVERDUE", -30.0)
     endpoint.answer = lambda _: None
     bench.replay(0.1)
-    assert linger.wait(5)
+    assert late_answers.wait(5)
     assert [outcome for _, outcome, _ in bench.history()][:1] == ["unknown"]
 
 
@@ -148,7 +148,7 @@ def test_an_outcome_that_could_not_be_recorded_after_its_turn_is_unknown_when_th
     with monkeypatch.context() as patch:
         patch.setattr(settle, "attempts", broken)
         endpoint.answer = lambda _: Taken()
-        assert linger.wait(10)
+        assert late_answers.wait(10)
     clock.advance(bench.conf.lease.total_seconds() + 1)
     bench.replay(1)
     assert bench.history() == [(1, "unknown", 0), (2, "accepted", 0)]

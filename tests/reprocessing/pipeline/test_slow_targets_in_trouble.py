@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from reprocessing.domain.verdict import Taken
-from reprocessing.models import lanes
-from reprocessing.pipeline import clear, linger, meter, send, settle, stream
-from reprocessing.pipeline.send import Wire
-from reprocessing.pipeline.stream import Stream
-from reprocessing.sqs import Deleted, QueueAddress, delete
+from reprocessing.domain.replay.verdicts import Taken
+from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
+from reprocessing.pipeline.capture import delete_copies
+from reprocessing.pipeline.replay import late_answers, send, settle, slow_targets, take_tokens
+from reprocessing.pipeline.replay.send import Wire
+from reprocessing.pipeline.replay.slow_targets import Stream
+from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import BRISK, Clock
 from tests.reprocessing.pipeline.slow import Endpoint, bench_with, delivered, due
@@ -41,7 +42,7 @@ def test_leases_are_renewed_over_a_new_connection_when_the_old_one_is_lost(
     bench = bench_with(keys=1, letters=1)
     endpoint.answer = lambda _: None
     left: list[Stream] = []
-    monkeypatch.setattr(linger, "follow", lambda one, *_, **__: left.append(one))
+    monkeypatch.setattr(late_answers, "follow", lambda one, *_, **__: left.append(one))
     bench.replay(0.2)
     before = due(bench)
     connection.connection.close()
@@ -64,7 +65,7 @@ def test_what_outlasts_its_turn_is_recorded_over_a_new_connection_when_the_old_o
     bench.replay(0.2)
     fails_once(settle, "attempts", OperationalError())
     endpoint.answer = lambda _: Taken()
-    assert linger.wait(10)
+    assert late_answers.wait(10)
     assert (bench.history(), endpoint.begun) == ([(1, "accepted", 0)], ["0-0"])
 
 
@@ -72,7 +73,7 @@ def test_what_outlasts_its_turn_is_followed_whatever_fails_beside_it(endpoint: E
     bench = bench_with(keys=2, letters=1)
     endpoint.answer = lambda _: None
     bench.replay(0.2)
-    fails_once(clear, "everywhere", ValueError())
+    fails_once(delete_copies, "everywhere", ValueError())
     endpoint.answer = lambda body: Taken() if body == "1-0" else None
     eventually(lambda: delivered(bench) == {"1-0"}, within=10)
     endpoint.answer = lambda _: Taken()
@@ -119,7 +120,7 @@ def test_a_target_has_no_more_open_than_its_share_over_all_turns(endpoint: Endpo
 
 
 def test_streams_that_many_turns_left_are_closed(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    some = [stream.borrow(BRISK.outbound_hosts, 5) for _ in range(3)]
+    some = [slow_targets.borrow(BRISK.outbound_hosts, 5) for _ in range(3)]
     closed: list[Stream] = []
 
     def close(one: Stream) -> None:
@@ -127,7 +128,7 @@ def test_streams_that_many_turns_left_are_closed(endpoint: Endpoint, monkeypatch
 
     monkeypatch.setattr(Stream, "close", close)
     for one in some:
-        stream.give_back(one)
+        slow_targets.give_back(one)
     assert [id(one) for one in closed] == [id(some[2])]
 
 
@@ -147,14 +148,14 @@ def test_no_letter_is_opened_on_a_lease_that_ends_before_it_is_renewed(
     endpoint: Endpoint, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = bench_with(keys=1, letters=1)
-    heads = meter.heads
+    heads = take_tokens.heads
 
-    def late(*every: Any, **options: Any) -> meter.Metered:  # noqa: ANN401
-        monkeypatch.setattr(meter, "heads", heads)
+    def late(*every: Any, **options: Any) -> take_tokens.Metered:  # noqa: ANN401
+        monkeypatch.setattr(take_tokens, "heads", heads)
         clock.advance(BRISK.lease.total_seconds() - 2.5)
         return heads(*every, **options)
 
-    monkeypatch.setattr(meter, "heads", late)
+    monkeypatch.setattr(take_tokens, "heads", late)
     left: list[timedelta] = []
 
     def answer(_: str) -> Taken:

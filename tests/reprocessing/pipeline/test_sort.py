@@ -7,7 +7,9 @@ import json
 import pytest
 
 from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Reporter
-from reprocessing.pipeline import hear, park, recover, sort
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.outcomes import record_reports
+from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -15,13 +17,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def told(bench: Workbench) -> dict[str, tuple[str, str]]:
     """What each letter died of, by its body."""
-    sort.letters(batches=9)
+    group_failures.letters(batches=9)
     found = DeadLetter.objects.filter(dlq=bench.dlq).values_list("payload__body", "group__cause", "group__title")
     return {bytes(body).decode(): (cause, title) for body, cause, title in found}
 
 
 def report(**said: str) -> None:
-    heard = hear.told([{"verdict": "failed", **said}], reporter=None, dice=lambda: 0.0)
+    heard = record_reports.told([{"verdict": "failed", **said}], reporter=None, dice=lambda: 0.0)
     assert heard.refused == {}
 
 
@@ -83,7 +85,7 @@ def test_a_failure_that_is_reported_has_its_letter_sorted_anew() -> None:
     report(redrive_id=str(bench.letter().public_id), verdict="retrying", type="KeyError")
     assert told(bench) == {"{}": ("reported", "KeyError")}
     report(message_id=message, verdict="delivered", type="Nothing")
-    assert sort.letters(batches=1) == 0
+    assert group_failures.letters(batches=1) == 0
 
 
 def test_a_report_that_was_there_before_the_letter_is_its_cause() -> None:
@@ -109,7 +111,7 @@ def test_what_a_reporter_says_of_other_targets_is_nobodys_cause() -> None:
     bench = Workbench()
     stranger = Reporter.objects.create(name="stranger", token_hash=b"s", added_by="ann")
     said = {"message_id": "a-message", "verdict": "failed", "type": "Lie"}
-    assert hear.told([said], reporter=stranger.pk, dice=lambda: 0.0).accepted == 1
+    assert record_reports.told([said], reporter=stranger.pk, dice=lambda: 0.0).accepted == 1
     bench.bury("{}")
     bench.capture()
     DeadLetter.objects.update(message_id="a-message")
@@ -129,7 +131,7 @@ def test_what_is_sent_before_its_turn_comes_is_never_sorted() -> None:
     bench.bury("{}")
     bench.ready()
     bench.replay()
-    assert (sort.letters(batches=1), bench.letter().state, bench.letter().group) == (0, "delivered", None)
+    assert (group_failures.letters(batches=1), bench.letter().state, bench.letter().group) == (0, "delivered", None)
 
 
 def test_a_letter_released_and_parked_again_is_sorted_anew(clock: Clock) -> None:
@@ -140,7 +142,7 @@ def test_a_letter_released_and_parked_again_is_sorted_anew(clock: Clock) -> None
         with bench.refusing("{}"):
             bench.replay()
         assert told(bench) == {"{}": ("answered", f"The target refused it: {answer}")}
-        park.release([bench.letter().pk], by="ann", reason="once more")
+        act_on_parked.release([bench.letter().pk], by="ann", reason="once more")
         clock.advance(1)
     assert LetterGroup.objects.get().replayed_at is not None
 
@@ -150,9 +152,9 @@ def test_bodies_are_read_by_bounded_bytes_and_every_letter_is_sorted(monkeypatch
     for number in range(6):
         bench.bury(json.dumps({f"k{'abcdef'[number]}": "x" * 1000}))
     bench.capture()
-    monkeypatch.setattr(sort, "BATCH", 4)
-    assert sort.letters(batches=1) == 4
-    assert sort.letters(batches=9) == 2
+    monkeypatch.setattr(group_failures, "BATCH", 4)
+    assert group_failures.letters(batches=1) == 4
+    assert group_failures.letters(batches=9) == 2
     assert LetterGroup.objects.count() == 6
 
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import DeadLetter, DeadLetterQueue, Run, Wave, adoption, instalments, operations
-from reprocessing.models.plans import Asked
-from reprocessing.pipeline import capture, drain, gather, plan
-from reprocessing.pipeline.capture import Captured
-from reprocessing.pipeline.gather import Gathered
+from reprocessing.models import DeadLetter, DeadLetterQueue, Run, Wave
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.capture.capture import Captured
+from reprocessing.pipeline.runs import drain, feed_run, plan
+from reprocessing.pipeline.runs.feed_run import Gathered
+from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_transitions
+from reprocessing.store.runs.plans import Asked
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,8 +65,8 @@ def _left_by_an_aborted_run(bench: Workbench) -> Run:
     _switch_off()
     bench.capture()
     ended = drain.prepare(bench.dlq, Asked("monday", "ann"))
-    operations.start(ended, **WHO)
-    operations.abort(ended, stop_dlq=False, **WHO)
+    run_transitions.start(ended, **WHO)
+    run_transitions.abort(ended, stop_dlq=False, **WHO)
     DeadLetterQueue.objects.update(mode="automatic")
     return ended
 
@@ -80,7 +82,7 @@ def test_what_is_captured_while_somebody_switches_its_dlq_off_waits_for_a_person
 def test_whoever_switches_it_off_before_the_last_transaction_is_obeyed(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _then(monkeypatch, instalments, "free", _switch_off)
+    _then(monkeypatch, enlistment_batches, "free", _switch_off)
     assert bench.capture().enlisted == plan.Fed()
     assert _waits_for_a_person(bench)
 
@@ -88,7 +90,7 @@ def test_whoever_switches_it_off_before_the_last_transaction_is_obeyed(
 def test_a_person_may_drain_what_was_captured_meanwhile(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     _captured_meanwhile(bench, monkeypatch)
     run = drain.prepare(DeadLetterQueue.objects.get(), Asked("monday", "ann"))
-    operations.start(run, **WHO)
+    run_transitions.start(run, **WHO)
     bench.replay()
     assert bench.states() == dict.fromkeys(LETTERS, "delivered")
 
@@ -105,15 +107,15 @@ def test_what_an_ended_run_left_stays_where_it_is(bench: Workbench, monkeypatch:
 def test_whoever_switches_it_off_between_two_batches_that_are_adopted_is_obeyed(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adoption, "BATCH", 1)
+    monkeypatch.setattr(leftover_lanes, "BATCH", 1)
     ended = _left_by_an_aborted_run(bench)
-    run = gather.standing_run(bench.dlq)
+    run = feed_run.standing_run(bench.dlq)
 
     def after_one() -> bool:
         _switch_off()
         return False
 
-    assert adoption.adopt(bench.dlq.pk, run.pk, stop=after_one)
+    assert leftover_lanes.adopt(bench.dlq.pk, run.pk, stop=after_one)
     assert (DeadLetter.objects.filter(run=run).count(), DeadLetter.objects.filter(run=ended).count()) == (1, 2)
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from celery import Celery, group
 
-from reprocessing.models import DeadLetter, Target, enlistment, lanes
-from reprocessing.models.enlistment import Unplaced
-from reprocessing.pipeline import park, plan
+from reprocessing.models import DeadLetter, Target
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.runs import plan
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import enlistment
+from reprocessing.store.runs.enlistment import Unplaced
 from tests import envelopes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -35,7 +38,7 @@ def parked(bench: Workbench) -> dict[str, tuple[str, str]]:
 
 def release(bench: Workbench) -> None:
     some = list(DeadLetter.objects.filter(dlq=bench.dlq, state="parked").values_list("id", flat=True))
-    assert park.release(some, by="a person", reason="go").refused == {}
+    assert act_on_parked.release(some, by="a person", reason="go").refused == {}
 
 
 def test_what_cannot_go_to_workers_is_parked_when_it_is_enlisted_and_the_rest_goes_as_it_is() -> None:

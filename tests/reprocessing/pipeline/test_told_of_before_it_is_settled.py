@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reprocessing.models import reporters
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.outcomes import reporters
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,7 +65,7 @@ def test_what_was_released_late_makes_no_later_letter_fresh_again(clock: Clock, 
         bench.ready()
         bench.replay()
     bench.delivered()
-    park.release([bench.letter(state="parked").pk], by="ann", reason="it is needed")
+    act_on_parked.release([bench.letter(state="parked").pk], by="ann", reason="it is needed")
     bench.replay_and_die(sent=True)
     (sent,) = bench.delivered()
     tell(bench, sent)

@@ -6,10 +6,12 @@ import base64
 
 import pytest
 
-from reprocessing.domain.arn import name_of
-from reprocessing.domain.envelope import Attribute
-from reprocessing.models import DeadLetterQueue, Origin, Target, enlistment
-from reprocessing.pipeline import park, peek, trace
+from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.models import DeadLetterQueue, Origin, Target
+from reprocessing.pipeline.capture import find_source, peek
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.runs import enlistment
 from tests.reprocessing.domain.dead import FUNCTION, LETTERS, SUBSCRIPTION, TARGET
 from tests.reprocessing.pipeline.bench import Workbench
 
@@ -58,9 +60,9 @@ def test_one_whose_failed_one_was_not_named_is_parked_with_its_name_though_there
     letter = bench.letter()
     assert (letter.state, letter.reason, letter.target) == ("parked", "unknown_origin", None)
     assert letter.detail == f"what failed to take it is {FAILED[kind]}"
-    assert park.release([letter.pk], by="anna", reason="go").refused[letter.pk].endswith(f"; {letter.detail}")
+    assert act_on_parked.release([letter.pk], by="anna", reason="go").refused[letter.pk].endswith(f"; {letter.detail}")
     origin = _origin(bench, FAILED[kind])
-    assert park.release([letter.pk], by="anna", reason="named").done == (letter.pk,)
+    assert act_on_parked.release([letter.pk], by="anna", reason="named").done == (letter.pk,)
     letter.refresh_from_db()
     assert (letter.state, letter.origin, letter.target) == ("waiting", origin, origin.target)
 
@@ -104,8 +106,8 @@ def test_a_notification_that_names_no_subscription_goes_to_no_queue(kind: str, g
     bench.origin.delete()
     origin = _origin(bench, "arn:aws:sqs:eu-west-1:0:x", kind)
     body = _without_unsubscribing()
-    assert trace.Origins(bench.dlq).of(body, {}, {}) == (origin if goes else None)
-    assert trace.told(body, {}, {}) == "it comes from a subscription of SNS that it does not name"
+    assert find_source.Origins(bench.dlq).of(body, {}, {}) == (origin if goes else None)
+    assert find_source.told(body, {}, {}) == "it comes from a subscription of SNS that it does not name"
 
 
 def _without_unsubscribing() -> bytes:
@@ -115,15 +117,15 @@ def _without_unsubscribing() -> bytes:
 
 def test_a_letter_of_no_shape_goes_to_the_only_origin() -> None:
     bench = Workbench()
-    assert trace.Origins(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.origin
+    assert find_source.Origins(bench.dlq).of(base64.b64encode(b"x"), {}, {}) == bench.origin
 
 
 def test_where_a_queue_s_letter_died_wins_over_what_its_body_looks_like() -> None:
     bench = Workbench()
     _origin(bench, SUBSCRIPTION)
     body, system = LETTERS["sns"].body, {"DeadLetterQueueSourceArn": bench.origin.arn}
-    assert trace.Origins(bench.dlq).of(body, {}, system) == bench.origin
-    assert trace.told(body, {}, system) == f"it died in {bench.origin.arn}"
+    assert find_source.Origins(bench.dlq).of(body, {}, system) == bench.origin
+    assert find_source.told(body, {}, system) == f"it died in {bench.origin.arn}"
 
 
 def test_what_failed_is_shown_before_anything_is_captured() -> None:

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Claim, DeadLetter, Target, doubts, hold, lanes, rows
-from reprocessing.models.aftermath import COPY_WINDOW
+from reprocessing.models import Claim, DeadLetter, Target
 from reprocessing.models.doubt import Word
 from reprocessing.models.target import DEDUPLICATED_FOR
-from reprocessing.pipeline import park
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store import rows
+from reprocessing.store.maintenance import restore_doubts, restore_hold
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.settlement_effects import COPY_WINDOW
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -144,10 +147,10 @@ def test_the_lane_goes_on(clock: Clock) -> None:
 def test_a_twin_that_a_person_releases_waits_as_long_as_a_discarded_one_may_be_there(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
-    park.discard([_first(bench).pk], by="ann", reason="old")
+    act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
     twin = _twin(bench)
     assert (twin.state, twin.reason) == ("parked", "twin_discarded")
-    park.release([twin.pk], by="ann", reason="it is wanted after all")
+    act_on_parked.release([twin.pk], by="ann", reason="it is wanted after all")
     bench.replay()
     assert (_twin_again(bench).attempts, bench.lane(letters=twin).why) == (0, MAY_BE_THERE)
     clock.advance(WINDOW + 1)
@@ -162,7 +165,7 @@ def test_a_discard_by_a_rule_says_as_long_that_its_copy_may_be_there(clock: Cloc
     rule("old", "discard", "attribute:first equals yes")
     bench.replay()
     twin = _twin(bench)
-    park.release([twin.pk], by="ann", reason="it is wanted after all")
+    act_on_parked.release([twin.pk], by="ann", reason="it is wanted after all")
     bench.replay()
     assert (_first(bench).state, _twin_again(bench).attempts, len(bench.delivered())) == ("discarded", 0, 1)
 
@@ -170,8 +173,8 @@ def test_a_discard_by_a_rule_says_as_long_that_its_copy_may_be_there(clock: Cloc
 def test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
     bench = _bench()
     _is_spent(bench, clock)
-    park.discard([_first(bench).pk], by="ann", reason="old")
-    park.restore([_first(bench).pk], by="ann", reason="not old")
+    act_on_parked.discard([_first(bench).pk], by="ann", reason="old")
+    act_on_parked.restore([_first(bench).pk], by="ann", reason="not old")
     assert (_twin(bench).attempts, Claim.objects.get().state) == (0, "held")
 
 
@@ -194,8 +197,8 @@ def test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be(clock
 def test_what_is_parked_after_a_restore_frees_no_key_whose_copy_may_be_there(clock: Clock) -> None:
     bench = _bench()
     _send(bench)
-    hold.begin(lanes.clock() - timedelta(hours=1), by="ann", reason="a restore")
-    doubts.decide(doubts.page(dlq=None, above=0, limit=9), Word.PARKED, by="ann", reason="not known")
+    restore_hold.begin(lanes.clock() - timedelta(hours=1), by="ann", reason="a restore")
+    restore_doubts.decide(restore_doubts.page(dlq=None, above=0, limit=9), Word.PARKED, by="ann", reason="not known")
     assert (_first(bench).state, Claim.objects.get().state) == ("parked", "held")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection
 
 import pytest
 
-from reprocessing.domain.pointer import Pointer
-from reprocessing.pipeline import verify
-from reprocessing.pipeline.verify import Verified
+from reprocessing.domain.message.s3_pointer import Pointer
+from reprocessing.pipeline.maintenance import check_s3_pointers
+from reprocessing.pipeline.maintenance.check_s3_pointers import Verified
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,8 +38,8 @@ def test_letters_whose_bodies_are_gone_are_named_and_others_are_not_asked_about(
         asked.append(set(pointers))
         return {one for one in pointers if one.key == "gone"}
 
-    monkeypatch.setattr(verify, "are_gone", are_gone)
-    assert verify.pointers(run) == Verified(2, [gone])
+    monkeypatch.setattr(check_s3_pointers, "are_gone", are_gone)
+    assert check_s3_pointers.pointers(run) == Verified(2, [gone])
     assert asked == [{Pointer("large-bodies", "there"), Pointer("large-bodies", "gone")}]
     assert there != gone
 
@@ -47,8 +47,8 @@ def test_letters_whose_bodies_are_gone_are_named_and_others_are_not_asked_about(
 def test_s3_is_not_asked_where_nothing_points_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     bench.bury("a letter")
-    monkeypatch.delattr(verify, "are_gone")
-    assert verify.pointers(bench.ready()) == Verified(0, [])
+    monkeypatch.delattr(check_s3_pointers, "are_gone")
+    assert check_s3_pointers.pointers(bench.ready()) == Verified(0, [])
 
 
 def test_the_body_of_a_pointer_goes_back_untouched() -> None:

@@ -11,11 +11,17 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from reprocessing.domain.verdict import NotSent, Refused
-from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave, lanes, operations, waves
-from reprocessing.models.brakes import MAY_GO
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, drain, hear, park
+from reprocessing.domain.replay.verdicts import NotSent, Refused
+from reprocessing.models import Attempt, Breaker, DeadLetter, Run, Wave
+from reprocessing.pipeline.outcomes import record_reports
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.pipeline.runs import drain
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay.intent import Intended
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.safety import waves
+from reprocessing.store.safety.send_limits import MAY_GO
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 from tests.reprocessing.pipeline.rulings import rule
 
@@ -53,7 +59,7 @@ def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypa
     _bury(bench, LETTERS)
     bench.capture()
     run = drain.begin(bench.dlq, name="monday", asked_by="ann")
-    post, trips = deliver.letters, list[int]()
+    post, trips = send_batches.letters, list[int]()
 
     def breaking(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
         trips.append(len(intended))
@@ -62,7 +68,7 @@ def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypa
         return {one.attempt_id: Refused("Busy", "not now") for one in intended}
 
     with monkeypatch.context() as patch:
-        patch.setattr(deliver, "letters", breaking)
+        patch.setattr(send_batches, "letters", breaking)
         bench.replay()
     run.refresh_from_db()
     touched = DeadLetter.objects.filter(attempts__gt=0).count()
@@ -70,7 +76,7 @@ def test_a_consumer_that_is_still_broken_is_sent_eleven_letters_at_most(monkeypa
     assert (run.state, run.stopped_by, touched <= 11) == ("paused", "the service", True)
     assert "letters touched in its wave of 10 failed; 80 % of a wave has to go well" in run.why
     assert bench.replay().taken == 0
-    operations.resume(run.pk, by="ann", reason="mended")
+    run_transitions.resume(run.pk, by="ann", reason="mended")
     Breaker.objects.update(state="closed", retry_at=None, failing_since=None, epoch=F("epoch") + 1)
     bench.replay()
     assert DeadLetter.objects.filter(state="delivered").count() == LETTERS - (touched - 1)
@@ -122,7 +128,7 @@ def test_a_wave_whose_letter_could_not_be_sent_in_time_goes_on_with_the_same_let
     bench.capture()
     drain.begin(bench.dlq, name="monday", asked_by="ann")
     with monkeypatch.context() as patch:
-        patch.setattr(deliver, "letters", lambda some, *_, **__: {one.attempt_id: NotSent("late") for one in some})
+        patch.setattr(send_batches, "letters", lambda some, *_, **__: {one.attempt_id: NotSent("late") for one in some})
         bench.replay(seconds=0.2)
     assert {outcome for _, outcome, _ in bench.history()} == {"not_sent"}
     clock.advance(9)
@@ -177,7 +183,7 @@ def _captured(bench: Workbench, *bodies: str) -> None:
 def _all_went_well(bench: Workbench) -> None:
     """As the consumer says, of all that it has."""
     ids = Attempt.objects.filter(letter__dlq=bench.dlq, closed_at=None).values_list("sent_message_id", flat=True)
-    hear.told([{"message_id": one, "verdict": "delivered"} for one in ids], reporter=None, dice=lambda: 0.0)
+    record_reports.told([{"message_id": one, "verdict": "delivered"} for one in ids], reporter=None, dice=lambda: 0.0)
 
 
 def _is(silent: int) -> str:
@@ -186,7 +192,7 @@ def _is(silent: int) -> str:
 
 def test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_releases_it(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
-    park.release([silent], by="ann", reason="mended")
+    act_on_parked.release([silent], by="ann", reason="mended")
     _all_went_well(bench)
     bench.replay()
     assert (_is(silent), _waves()) == ("awaiting", [(1, 1, 0), (10, None, None)])
@@ -198,7 +204,7 @@ def test_a_wave_goes_on_with_a_letter_of_which_nothing_was_said_when_somebody_re
 
 def test_a_letter_that_was_released_for_tomorrow_keeps_no_wave_until_then(clock: Clock) -> None:
     bench, silent = _one_of_ten_was_silent(clock)
-    park.release([silent], by="ann", reason="not today", due=lanes.clock() + timedelta(seconds=DAY))
+    act_on_parked.release([silent], by="ann", reason="not today", due=lanes.clock() + timedelta(seconds=DAY))
     _all_went_well(bench)
     bench.replay()
     assert _waves() == [(1, 1, 0), (10, 10, 0), (100, None, None)]

@@ -10,9 +10,11 @@ import pytest
 from django.db import connection
 
 from reprocessing import tasks
-from reprocessing.domain.sieve import Sieve
-from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Target, lanes, operating, sieves
-from reprocessing.pipeline import park, work
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Target
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import bulk_actions, message_filters
 from tests.reprocessing.admin.lot import dlq, parked
 from tests.reprocessing.pipeline.bench import Clock, Killed
 from tests.reprocessing.post import Post, post
@@ -24,11 +26,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operating, "BATCH", 2)
+    monkeypatch.setattr(bulk_actions, "BATCH", 2)
 
 
 def _asked(act: OperationAct = OperationAct.DISCARD, sieve: Sieve | None = None, **arguments: object) -> Operation:
-    assert operating.begin(uuid4(), act, sieve or Sieve(), arguments, by="ann", reason="test data")
+    assert bulk_actions.begin(uuid4(), act, sieve or Sieve(), arguments, by="ann", reason="test data")
     return Operation.objects.latest("id")
 
 
@@ -45,7 +47,7 @@ def test_every_letter_that_the_filter_means_is_done_once_with_who_and_why() -> N
     origin, other = dlq(), dlq("other")
     meant, left = [parked(origin) for _ in range(5)], parked(other)
     operation = _asked(sieve=Sieve(dlq=origin.dlq_id))
-    assert work.operation(operation.pk, seconds=9) is False
+    assert run_bulk_actions.operation(operation.pk, seconds=9) is False
     assert _told(operation) == ("done", 5, 5, 0)
     assert _reviewed(operation) == dict.fromkeys([one.pk for one in meant], 1)
     assert set(Review.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "test data")}
@@ -62,7 +64,7 @@ def test_every_letter_that_the_filter_means_is_done_once_with_who_and_why() -> N
 def test_each_act_is_done(act: OperationAct, arguments: dict[str, str], state: str, assigned: str) -> None:
     letters = [parked(dlq(f"dlq-{number}")) for number in range(3)]
     operation = _asked(act, None, **arguments)
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     assert _told(operation) == ("done", 3, 3, 0)
     assert set(DeadLetter.objects.values_list("state", "assigned_to")) == {(state, assigned)}
     assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
@@ -71,11 +73,11 @@ def test_each_act_is_done(act: OperationAct, arguments: dict[str, str], state: s
 def test_letters_that_somebody_assigned_since_it_was_asked_for_are_theirs() -> None:
     origin = dlq()
     before, taken, freed, left = [parked(origin) for _ in range(4)]
-    park.assign([before.pk], to="ann", by="ann", reason="mine")
+    act_on_parked.assign([before.pk], to="ann", by="ann", reason="mine")
     operation = _asked(OperationAct.ASSIGN, None, to="ben")
-    park.assign([taken.pk], to="cleo", by="cleo", reason="I am at it")
-    park.assign([freed.pk], to="", by="dora", reason="nobody is at it")
-    work.operation(operation.pk, seconds=9)
+    act_on_parked.assign([taken.pk], to="cleo", by="cleo", reason="I am at it")
+    act_on_parked.assign([freed.pk], to="", by="dora", reason="nobody is at it")
+    run_bulk_actions.operation(operation.pk, seconds=9)
     assert _told(operation) == ("done", 4, 2, 2)
     assert operation.refusals == {
         str(taken.pk): "cleo assigned it to cleo since", str(freed.pk): "dora assigned it to nobody since",
@@ -88,7 +90,7 @@ def test_letters_are_released_at_the_time_and_to_the_target_that_were_asked_for(
     here, there = dlq("here"), dlq("there")
     parked(here)
     due = lanes.clock().replace(microsecond=0)
-    work.operation(_asked(OperationAct.RELEASE, due=due.isoformat(), target=there.target.pk).pk, seconds=9)
+    run_bulk_actions.operation(_asked(OperationAct.RELEASE, due=due.isoformat(), target=there.target.pk).pk, seconds=9)
     letter = DeadLetter.objects.get()
     assert (letter.state, letter.due_at, letter.target) == ("waiting", due, there.target)
 
@@ -96,8 +98,8 @@ def test_letters_are_released_at_the_time_and_to_the_target_that_were_asked_for(
 def test_what_was_discarded_is_restored_at_once() -> None:
     origin = dlq()
     letters = [parked(origin, reason=reason) for reason in ("stale", "refused", "stale")]
-    park.discard([one.pk for one in letters], by="ann", reason="test data")
-    work.operation(_asked(OperationAct.RESTORE, Sieve(states=("discarded",))).pk, seconds=9)
+    act_on_parked.discard([one.pk for one in letters], by="ann", reason="test data")
+    run_bulk_actions.operation(_asked(OperationAct.RESTORE, Sieve(states=("discarded",))).pk, seconds=9)
     found = DeadLetter.objects.order_by("id").values_list("state", "reason")
     assert list(found) == [("parked", "stale"), ("parked", "refused"), ("parked", "stale")]
 
@@ -105,7 +107,7 @@ def test_what_was_discarded_is_restored_at_once() -> None:
 def test_asked_twice_with_one_token_it_is_one_operation() -> None:
     parked(dlq())
     token = uuid4()
-    asked = [operating.begin(token, OperationAct.NOTE, Sieve(), {}, by="ann", reason="a note") for _ in range(2)]
+    asked = [bulk_actions.begin(token, OperationAct.NOTE, Sieve(), {}, by="ann", reason="a note") for _ in range(2)]
     assert (asked, Operation.objects.count()) == ([True, False], 1)
 
 
@@ -115,19 +117,19 @@ def test_what_arrives_later_is_left_alone_and_counted() -> None:
     operation = _asked()
     parked(origin)
     DeadLetter.objects.filter(pk=anew.pk).update(finished_at=lanes.clock())
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     assert _told(operation) == ("done", 2, 1, 0)
     assert DeadLetter.objects.get(state="discarded") == early
-    assert operating.later(Sieve(), asked_at=operation.asked_at) == 2
+    assert bulk_actions.later(Sieve(), asked_at=operation.asked_at) == 2
 
 
 def test_what_cannot_be_done_is_left_alone_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operating, "KEPT", 3)
+    monkeypatch.setattr(bulk_actions, "KEPT", 3)
     origin = dlq()
     letters = [parked(origin) for _ in range(5)]
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
     operation = _asked(OperationAct.RELEASE, target=fifo.pk)
-    work.operation(operation.pk, seconds=9)
+    run_bulk_actions.operation(operation.pk, seconds=9)
     assert _told(operation) == ("done", 5, 0, 5)
     assert list(operation.refusals) == [str(one.pk) for one in letters[:3]]
     assert all(why.startswith("the other target is FIFO") for why in operation.refusals.values())
@@ -139,7 +141,7 @@ def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
     origin = dlq()
     letters = [parked(origin) for _ in range(5)]
     operation = _asked()
-    count, batches = operating.count, 0
+    count, batches = bulk_actions.count, 0
 
     def dies(*arguments: object, **named: object) -> None:
         nonlocal batches
@@ -148,15 +150,15 @@ def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
             raise Killed
         count(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(operating, "count", dies)
+    monkeypatch.setattr(bulk_actions, "count", dies)
     with pytest.raises(Killed):
-        work.operation(operation.pk, seconds=9)
+        run_bulk_actions.operation(operation.pk, seconds=9)
     assert _told(operation) == ("running", 5, 2, 0)
     assert DeadLetter.objects.filter(state="discarded").count() == 2
 
     tasks.tick()
     assert post.of("operate") == []  # whoever had it could be at work
-    clock.advance(operating.LEASE + 1)
+    clock.advance(bulk_actions.LEASE + 1)
     tasks.tick()
     assert post.of("operate") == [(operation.pk,)]
     post.work_off()
@@ -195,7 +197,7 @@ def test_two_workers_never_do_one_batch_twice() -> None:
 
     def turn(_: int) -> None:
         try:
-            work.operation(operation.pk, seconds=9)
+            run_bulk_actions.operation(operation.pk, seconds=9)
         finally:
             connection.close()
 
@@ -209,10 +211,10 @@ def test_who_lost_it_does_nothing_more() -> None:
     for number in range(3):
         parked(dlq(f"dlq-{number}"))
     operation = _asked(OperationAct.NOTE)
-    mine, theirs = operating.take(operation.pk), operating.take(operation.pk)
+    mine, theirs = bulk_actions.take(operation.pk), bulk_actions.take(operation.pk)
     assert mine
     assert theirs
-    assert (operating.step(mine), operating.step(theirs) is None) == (None, False)
+    assert (bulk_actions.step(mine), bulk_actions.step(theirs) is None) == (None, False)
 
 
 def test_it_is_aborted_between_two_batches_and_what_was_done_stays_done() -> None:
@@ -220,9 +222,9 @@ def test_it_is_aborted_between_two_batches_and_what_was_done_stays_done() -> Non
     for _ in range(5):
         parked(origin)
     operation = _asked()
-    assert work.operation(operation.pk, seconds=0) is True
-    assert [operating.abort(operation.pk, by="ben", why=why) for why in ("wrong dlq", "again")] == [True, False]
-    assert work.operation(operation.pk, seconds=9) is False
+    assert run_bulk_actions.operation(operation.pk, seconds=0) is True
+    assert [bulk_actions.abort(operation.pk, by="ben", why=why) for why in ("wrong dlq", "again")] == [True, False]
+    assert run_bulk_actions.operation(operation.pk, seconds=9) is False
     assert _told(operation) == ("aborted", 5, 2, 0)
     assert (operation.ended_by, operation.why) == ("ben", "wrong dlq")
     assert DeadLetter.objects.filter(state="parked").count() == 3
@@ -247,8 +249,10 @@ def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
         Sieve(target=here.target_id), Sieve(states=("discarded",)), Sieve(text="of a", reasons=("stale",)),
         Sieve(states=("parked", "discarded"), dlq=here.dlq_id),
     ):  # fmt: skip
-        listed = {one.id for one in sieves.newest(sieve, limit=50)}
+        listed = {one.id for one in message_filters.newest(sieve, limit=50)}
         operation = _asked(OperationAct.NOTE, sieve)
-        work.operation(operation.pk, seconds=9)
+        run_bulk_actions.operation(operation.pk, seconds=9)
         assert set(_reviewed(operation)) == listed, sieve
-        assert (sieves.count(sieve), sum(one.n for one in sieves.kinds(sieve)), operation.asked) == (len(listed),) * 3
+        assert (message_filters.count(sieve), sum(one.n for one in message_filters.kinds(sieve)), operation.asked) == (
+            len(listed),
+        ) * 3

@@ -11,11 +11,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from reprocessing.domain.errors import QueueIsOutOfReach, QueueRefuses
-from reprocessing.models import Custody, DeadLetterQueue, Run, brakes, lanes, stalls
-from reprocessing.pipeline import hand_over
-from reprocessing.pipeline.gate import MAYBE_MOVED
-from reprocessing.sqs import Move, move_tasks
+from reprocessing.gateways.sqs import Move, move_tasks
+from reprocessing.models import Custody, DeadLetterQueue, Run
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.replay.gate import MAYBE_MOVED
 from reprocessing.store.aws import looks_at_moves
+from reprocessing.store.ordering import lanes, stalled_lanes
+from reprocessing.store.safety import send_limits
 from tests.race.native import begin_outside, captured_and_in_sight, is_aws_s, let_it_end_unseen, mine
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench
 
@@ -33,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.append(arn)
         return move_tasks(arn, role)
 
-    monkeypatch.setattr(hand_over, "move_tasks", ask)
+    monkeypatch.setattr(native_redrive, "move_tasks", ask)
     return found
 
 
@@ -53,7 +55,7 @@ def _fails(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(_arn: str, _role: str) -> list[Move]:
         raise error
 
-    monkeypatch.setattr(hand_over, "move_tasks", fail)
+    monkeypatch.setattr(native_redrive, "move_tasks", fail)
 
 
 def test_what_aws_moved_meanwhile_is_not_sent_again(clock: Clock) -> None:
@@ -95,7 +97,7 @@ def test_no_lane_is_leased_until_aws_was_asked_within_a_minute(
     bench = _back(clock)
     options = which(list(bench.dlq.lanes.values_list("pk", flat=True)))
     assert _lease(**options) == []
-    hand_over.before_lanes_are_leased(None)
+    native_redrive.before_lanes_are_leased(None)
     clock.advance(looks_at_moves.HOLDS - 1)
     assert len(_lease(**options)) == 2
     clock.advance(10)  # the leases are over, their owner is dead
@@ -110,18 +112,18 @@ def test_aws_is_asked_once_a_dlq_and_minute_however_many_turns_there_are(
     asked.clear()  # a capture asks, too
     own = None if runs is None else list(Run.objects.values_list("pk", flat=True))
     for _ in range(3):
-        hand_over.before_lanes_are_leased(own)
+        native_redrive.before_lanes_are_leased(own)
         clock.advance(14)
     assert asked == [bench.dlq.arn]
     clock.advance(looks_at_moves.HOLDS)
-    hand_over.before_lanes_are_leased(own)
+    native_redrive.before_lanes_are_leased(own)
     assert asked == [bench.dlq.arn] * 2
 
 
 def test_of_another_run_s_dlq_nobody_asks(clock: Clock, asked: Asked) -> None:
     bench = _back(clock)
     asked.clear()  # a capture asks, too
-    hand_over.before_lanes_are_leased([0])
+    native_redrive.before_lanes_are_leased([0])
     assert asked == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 
@@ -143,8 +145,8 @@ def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(clock: Clock, monk
     why = "AWS does not say whether it moved messages of the dlq: dlq: ListMessageMoveTasks failed: no route to host."
     assert set(_obstacles(bench)) == {why}
     clock.advance(600)
-    assert (stalls.lanes(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])
-    hand_over.sweep()  # beat's, once a minute
+    assert (stalled_lanes.lanes(None, long=60, lost=60), lanes.hint(limit=9, lifetime=60)) == ([], [])
+    native_redrive.sweep()  # beat's, once a minute
     assert (len(lanes.hint(limit=9, lifetime=60)), DeadLetterQueue.objects.get().native_unknown) == (2, "")
     bench.replay()
     assert len(bench.delivered()) == 2
@@ -158,14 +160,14 @@ def test_what_aws_answered_is_known_when_it_is_written_down(clock: Clock, monkey
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(hand_over, "_resolve", dies)
+        patch.setattr(native_redrive, "_resolve", dies)
         with pytest.raises(Killed):
-            hand_over.before_lanes_are_leased(None)
+            native_redrive.before_lanes_are_leased(None)
     assert (_lease(), bench.delivered()) == ([], [])
 
 
 def _obstacles(bench: Workbench) -> list[str]:
-    asked = f"SELECT {brakes.OBSTACLE} AS why FROM redrive_lane n {brakes.BESIDE} WHERE n.dlq_id = %s"
+    asked = f"SELECT {send_limits.OBSTACLE} AS why FROM redrive_lane n {send_limits.BESIDE} WHERE n.dlq_id = %s"
     with connection.cursor() as cursor:
         cursor.execute(asked, [bench.dlq.pk])
         return [why for (why,) in cursor.fetchall()]
@@ -182,7 +184,7 @@ def test_a_question_whose_asker_died_is_asked_again(clock: Clock, asked: Asked) 
     bench = _back(clock)
     asked.clear()  # a capture asks, too
     assert looks_at_moves.dlqs_to_ask_about(None) == [bench.dlq.pk]
-    hand_over.before_lanes_are_leased(None)
+    native_redrive.before_lanes_are_leased(None)
     assert (asked, _lease()) == ([], [])
     clock.advance(21)
     bench.replay()
@@ -198,9 +200,9 @@ def test_an_answer_holds_from_when_it_was_asked_for(clock: Clock, monkeypatch: p
         clock.advance(looks_at_moves.HOLDS + 1)
         return listed
 
-    monkeypatch.setattr(hand_over, "as_they_end", lambda act, works, _threads, within: map(act, works))
-    monkeypatch.setattr(hand_over, "move_tasks", slow)
-    hand_over.before_lanes_are_leased(None)
+    monkeypatch.setattr(native_redrive, "as_they_end", lambda act, works, _threads, within: map(act, works))
+    monkeypatch.setattr(native_redrive, "move_tasks", slow)
+    native_redrive.before_lanes_are_leased(None)
     assert _lease() == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 

@@ -7,9 +7,9 @@ import json
 import pytest
 from django.db import transaction
 
-from reprocessing.models import targets
 from reprocessing.models.health import HealthCheck
-from reprocessing.pipeline import check
+from reprocessing.pipeline.safety import run_health_checks
+from reprocessing.store.targets import targets
 from tests.envelopes import task
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 
@@ -32,11 +32,11 @@ def test_nothing_goes_to_workers_before_their_queue_was_seen_with_a_redrive_poli
     bench.bury(task(queue=bench.name).decode())
     bench.ready()
     assert bench.replay(1).taken == 0
-    check.targets(conf=BRISK, only=[bench.target.pk])
+    run_health_checks.targets(conf=BRISK, only=[bench.target.pk])
     assert bench.replay(1).taken == 0
     assert "no redrive policy" in HealthCheck.objects.get(target=bench.target).detail
     give_policy(bench)
-    check.targets(conf=BRISK, only=[bench.target.pk])
+    run_health_checks.targets(conf=BRISK, only=[bench.target.pk])
     assert bench.replay(2).taken == 1
 
 

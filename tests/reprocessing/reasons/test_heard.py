@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from reprocessing.models import DeadLetter, Report, reporters
+from reprocessing.models import DeadLetter, Report
 from reprocessing.reasons import Counts, Names, Reporter, reporting
+from reprocessing.store.outcomes import reporters
 from tests.reprocessing.models.stock import Stock
 
 

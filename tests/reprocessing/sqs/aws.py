@@ -12,8 +12,8 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from reprocessing import sqs
-from reprocessing.sqs import QueueAddress
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import moto_endpoint
 
 REGION = "us-east-1"

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from reprocessing import sqs
-from reprocessing.sqs import QueueAddress
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Endpoint, Sandbox, local_endpoint
 from tests.contract.queues import Queue
 

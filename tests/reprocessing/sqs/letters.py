@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reprocessing import sqs
-from reprocessing.domain.envelope import Arrival, Attributes, Departure
-from reprocessing.sqs import Outcomes, QueueAddress
+from reprocessing.domain.message.envelope import Arrival, Attributes, Departure
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Outcomes, QueueAddress
 from tests.contract.endpoints import Answer, Sandbox
 from tests.contract.queues import Queue
 

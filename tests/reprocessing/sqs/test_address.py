@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.sqs import QueueAddress
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
 
 
 @pytest.mark.parametrize(

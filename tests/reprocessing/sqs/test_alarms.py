@@ -10,9 +10,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from reprocessing import sqs
-from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.sqs import alarms, clients
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws import clients
+from reprocessing.gateways.aws_services import cloudwatch_alarms
 from tests.contract.endpoints import moto_endpoint
 from tests.nobody import nobody
 
@@ -76,7 +77,7 @@ class Counted:
 @pytest.fixture
 def counted(cloudwatch: Any, monkeypatch: pytest.MonkeyPatch) -> Counted:  # noqa: ANN401
     ours = Counted(clients.cloudwatch(REGION))
-    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda *_: ours)
+    monkeypatch.setattr("reprocessing.gateways.aws_services.cloudwatch_alarms.cloudwatch", lambda *_: ours)
     return ours
 
 
@@ -91,12 +92,12 @@ def test_only_an_alarm_in_ok_is_well(cloudwatch: Any) -> None:  # noqa: ANN401
         "nowhere": NO_ALARM,
         "chatty": Unhealthy(f"in ALARM: {'x' * 300}"),
     }
-    assert alarms.alarms(REGION, list(expected)) == expected
+    assert cloudwatch_alarms.alarms(REGION, list(expected)) == expected
 
 
 def test_an_alarm_of_another_region_is_not_there(cloudwatch: Any) -> None:  # noqa: ANN401
     put_alarm(cloudwatch, "here", "OK")
-    assert alarms.alarms("eu-west-2", ["here"]) == {
+    assert cloudwatch_alarms.alarms("eu-west-2", ["here"]) == {
         "here": Unknown("CloudWatch has no alarm of this name in eu-west-2")
     }
 
@@ -105,13 +106,13 @@ def test_a_hundred_alarms_are_asked_in_one_call(cloudwatch: Any, counted: Counte
     names = [f"many-{number:03}" for number in range(101)]
     put_alarm(cloudwatch, names[-1], "OK")
     expected = dict.fromkeys(names, NO_ALARM) | {names[-1]: Healthy("in OK")}
-    assert alarms.alarms(REGION, [*names, *names]) == expected
+    assert cloudwatch_alarms.alarms(REGION, [*names, *names]) == expected
     assert counted.calls == [100, 1]
 
 
 def test_nothing_is_asked_for_nothing(counted: Counted) -> None:
-    assert alarms.alarms(REGION, []) == {}
-    assert alarms.ages(REGION, [], now=NOW) == {}
+    assert cloudwatch_alarms.alarms(REGION, []) == {}
+    assert cloudwatch_alarms.ages(REGION, [], now=NOW) == {}
     assert counted.calls == []
 
 
@@ -119,13 +120,13 @@ def test_the_newest_age_of_the_last_ten_minutes_counts(cloudwatch: Any) -> None:
     put_age(cloudwatch, "young", (8, 999), (2, 30))
     put_age(cloudwatch, "old", (3, 10), (1, 301))
     put_age(cloudwatch, "idle", (20, 1))
-    said = alarms.ages(REGION, ["young", "old", "idle", "nowhere"], now=NOW)
+    said = cloudwatch_alarms.ages(REGION, ["young", "old", "idle", "nowhere"], now=NOW)
     assert said == {"young": 30.0, "old": 301.0, "idle": NO_AGE, "nowhere": NO_AGE}
 
 
 def test_the_ages_of_five_hundred_queues_are_asked_in_one_call(counted: Counted) -> None:
     names = [f"queue-{number}" for number in range(501)]
-    assert alarms.ages(REGION, names, now=NOW) == dict.fromkeys(names, NO_AGE)
+    assert cloudwatch_alarms.ages(REGION, names, now=NOW) == dict.fromkeys(names, NO_AGE)
     assert counted.calls == [500, 1]
 
 
@@ -133,7 +134,10 @@ def test_where_cloudwatch_does_not_answer_all_is_unknown(monkeypatch: pytest.Mon
     with nobody() as port:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", f"http://127.0.0.1:{port}")
         sqs.forget()
-        found = [*alarms.alarms(REGION, ["a"]).values(), *alarms.ages(REGION, ["q"], now=NOW).values()]
+        found = [
+            *cloudwatch_alarms.alarms(REGION, ["a"]).values(),
+            *cloudwatch_alarms.ages(REGION, ["q"], now=NOW).values(),
+        ]
     sqs.forget()
     whys = [one.why for one in found if isinstance(one, Unknown)]
     assert [why.split(":")[0] for why in whys] == ["DescribeAlarms failed", "GetMetricData failed"]
@@ -146,6 +150,6 @@ def test_whoever_may_not_ask_is_told_which_right_is_missing(monkeypatch: pytest.
         def describe_alarms(self, **_: object) -> None:
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DescribeAlarms")
 
-    monkeypatch.setattr("reprocessing.sqs.alarms.cloudwatch", lambda *_: Denying())
+    monkeypatch.setattr("reprocessing.gateways.aws_services.cloudwatch_alarms.cloudwatch", lambda *_: Denying())
     why = "DescribeAlarms failed: AccessDenied (no). Allow cloudwatch:DescribeAlarms to the role of this process"
-    assert alarms.alarms(REGION, ["a"]) == {"a": Unknown(why)}
+    assert cloudwatch_alarms.alarms(REGION, ["a"]) == {"a": Unknown(why)}

@@ -10,13 +10,13 @@ from threading import Barrier
 
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.verdict import NotSent
-from reprocessing.sqs import QueueAddress
-from reprocessing.sqs.clients import client, cloudwatch, configured_region
-from reprocessing.sqs.configuration import AwsConfigurationIsUnclear
-from reprocessing.sqs.refusals import outcome_of
+from reprocessing.domain.replay.verdicts import NotSent
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws.clients import client, cloudwatch, configured_region
+from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear
+from reprocessing.gateways.aws.errors import outcome_of
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Sandbox
 from tests.reprocessing.sqs.letters import letter, send
 

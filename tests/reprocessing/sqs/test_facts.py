@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.sqs import Depth, QueueAddress, QueueFacts, RedriveAllowPolicy, RedrivePolicy
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Depth, QueueAddress, QueueFacts, RedriveAllowPolicy, RedrivePolicy
 from tests.contract.endpoints import Endpoint, Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
 from tests.reprocessing.sqs.conftest import MakeQueue
@@ -81,7 +81,7 @@ def test_the_depth_tells_visible_hidden_and_delayed_apart(address: QueueAddress,
 def test_all_origins_are_found_however_many_pages_they_fill(
     queue: Queue, address: QueueAddress, make_queue: MakeQueue, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reprocessing.sqs.facts._PAGE", 2)
+    monkeypatch.setattr("reprocessing.gateways.sqs.queue_attributes._PAGE", 2)
     origins = {make_queue(RedrivePolicy=redrive_policy(queue)).url for _ in range(5)}
     assert set(sqs.origins_of(address)) == origins
     assert len(sandbox.calls(action="ListDeadLetterSourceQueues", queue=queue.name)) == 3

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reprocessing import sqs
-from reprocessing.domain.carrier import Invocation
 from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.sqs import functions
-from reprocessing.sqs.clients import client
-from reprocessing.sqs.functions import Invocations
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws_services import lambda_invoke
+from reprocessing.gateways.aws_services.lambda_invoke import Invocations
 from tests.conditions import eventually
 from tests.reprocessing.sqs.stand_ins import Said, StandIn, assumed, function_error, lambda_error, standing_in
 
@@ -186,10 +186,10 @@ def test_what_waits_for_room_is_not_sent_once_it_is_closed(stand_in: StandIn) ->
 
 
 def test_hundreds_are_open_at_a_time(stand_in: StandIn) -> None:
-    together = threading.Barrier(functions.LIMIT)
+    together = threading.Barrier(lambda_invoke.LIMIT)
     stand_in.answer = lambda _: Said(body=str(together.wait(60)).encode())
-    assert invoke(*[invocation(one, timeout=60) for one in range(functions.LIMIT)]) == dict.fromkeys(
-        range(functions.LIMIT), Taken()
+    assert invoke(*[invocation(one, timeout=60) for one in range(lambda_invoke.LIMIT)]) == dict.fromkeys(
+        range(lambda_invoke.LIMIT), Taken()
     )
 
 

@@ -10,10 +10,10 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from reprocessing import sqs
-from reprocessing.domain.carrier import Invocation
-from reprocessing.sqs import clients
-from reprocessing.sqs.functions import Invocations
+from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws import clients
+from reprocessing.gateways.aws_services.lambda_invoke import Invocations
 from tests.contract.carriers import LATE, SECRET, CarrierContract, Does, Road
 from tests.nobody import nobody
 from tests.reprocessing.sqs.stand_ins import Asked, Said, StandIn, function_error, lambda_error, standing_in
@@ -94,7 +94,7 @@ def stand_in() -> Iterator[StandIn]:
         return made
 
     with nobody() as port, standing_in(lambda _: Said()) as running, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reprocessing.sqs.functions.functions", functions)
+        patch.setattr("reprocessing.gateways.aws_services.lambda_invoke.functions", functions)
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", running.url)
         sqs.forget()
         yield running

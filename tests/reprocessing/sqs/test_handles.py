@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing import sqs
-from reprocessing.sqs import Deleted, Extended, QueueAddress
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Deleted, Extended, QueueAddress
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue
 from tests.reprocessing.sqs.letters import arrivals, letter, send
@@ -75,7 +75,7 @@ def test_an_id_that_the_answer_leaves_out_is_not_gone(address: QueueAddress, mon
         def delete_message_batch(**_: object) -> dict[str, object]:
             return {"Successful": [{"Id": "1"}, {"Id": "77"}], "Failed": []}
 
-    monkeypatch.setattr("reprocessing.sqs.handles.client", lambda region, role: Client())
+    monkeypatch.setattr("reprocessing.gateways.sqs.received_handles.client", lambda region, role: Client())
     assert sqs.delete(address, {"a": "x", "b": "y"}) == Deleted({"b"}, {"a": "the answer of SQS does not name it"})
 
 

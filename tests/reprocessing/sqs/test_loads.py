@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.envelope import Attribute, Departure
-from reprocessing.sqs.loads import LARGEST, Parcel, chains, size_of
+from reprocessing.domain.message.envelope import Attribute, Departure
+from reprocessing.gateways.sqs.batches import LARGEST, Parcel, chains, size_of
 
 _SIZES = st.one_of(st.integers(1, 300), st.integers(90_000, 300_000), st.integers(LARGEST - 2, LARGEST))
 _LETTERS = st.lists(st.tuples(_SIZES, st.sampled_from(["a", "b", "c", "d", "e"])), max_size=60)

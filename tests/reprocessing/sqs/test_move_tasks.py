@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.verdict import NotSent, Refused
-from reprocessing.sqs import Begun
+from reprocessing.domain.replay.verdicts import NotSent, Refused
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Begun
 from tests.contract.endpoints import Endpoint
 from tests.reprocessing.sqs.conftest import MakeQueue
 

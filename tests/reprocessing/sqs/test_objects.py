@@ -10,11 +10,11 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from reprocessing import sqs
-from reprocessing.domain import pointer
-from reprocessing.domain.envelope import Attribute
-from reprocessing.domain.pointer import Pointer
-from reprocessing.sqs.objects import are_gone
+from reprocessing.domain.message import s3_pointer
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.s3_pointer import Pointer
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws_services.s3_head import are_gone
 from tests.nobody import nobody
 from tests.reprocessing.sqs.aws import REGION, Aws, amazon
 
@@ -42,7 +42,7 @@ def test_what_is_not_there_is_gone_and_nothing_else(aws: Aws, bucket: str) -> No
 def test_a_body_s_pointer_leads_to_its_object(aws: Aws, bucket: str) -> None:
     aws.s3.put_object(Bucket=bucket, Key="k", Body=b"large")
     body = json.dumps(["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": bucket, "s3Key": "k"}])
-    found = pointer.read(body.encode(), {"ExtendedPayloadSize": Attribute("Number", "5")})
+    found = s3_pointer.read(body.encode(), {"ExtendedPayloadSize": Attribute("Number", "5")})
     assert found == Pointer(bucket, "k")
     assert are_gone([found], REGION) == set()
 
@@ -54,7 +54,7 @@ def test_what_s3_does_not_say_is_not_gone(monkeypatch: pytest.MonkeyPatch, statu
             answer: Any = {"Error": {"Code": str(status)}, "ResponseMetadata": {"HTTPStatusCode": status}}
             raise ClientError(answer, "HeadObject")
 
-    monkeypatch.setattr("reprocessing.sqs.objects.objects", lambda *_: Refusing())
+    monkeypatch.setattr("reprocessing.gateways.aws_services.s3_head.objects", lambda *_: Refusing())
     assert are_gone([Pointer("b", "k")], REGION) == set()
 
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from reprocessing.sqs import parallel
-from reprocessing.sqs.parallel import as_they_end
+from reprocessing.gateways.aws import request_threads
+from reprocessing.gateways.aws.request_threads import as_they_end
 
 PATIENCE = 60.0
 
@@ -31,7 +31,7 @@ def test_when_its_time_is_over_nothing_more_is_begun_and_what_was_begun_is_told_
         now += 13
         return work
 
-    monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
     assert list(as_they_end(lasts, ["a", "b", "c"], 1, within=20)) == ["a", "b"]
 
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.sqs import QueueAddress
-from reprocessing.sqs.probing import PROBES, clock, denied
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
+from reprocessing.gateways.sqs.permission_probe import PROBES, clock, denied
 from tests.contract.endpoints import Sandbox, control, moto_endpoint
 from tests.contract.queues import Queue
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from reprocessing.domain.envelope import Attribute
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.event import Event
-from reprocessing.domain.notification import Publication
-from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.sqs import publishing
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.sources.eventbridge_event import Event
+from reprocessing.domain.sources.sns_notification import Publication
+from reprocessing.gateways.aws_services import sns_eventbridge_publish
 from tests.reprocessing.sqs.aws import Aws, amazon
 from tests.reprocessing.sqs.letters import kinds
 
@@ -35,11 +35,11 @@ def yes() -> bool:
 
 
 def publish(topic: str, *some: Publication, may_start: Callable[[], bool] = yes) -> dict[int, Outcome]:
-    return publishing.publish(topic, some, may_start=may_start)
+    return sns_eventbridge_publish.publish(topic, some, may_start=may_start)
 
 
 def put(bus: str, *some: Event, may_start: Callable[[], bool] = yes) -> dict[int, Outcome]:
-    return publishing.put(bus, some, may_start=may_start)
+    return sns_eventbridge_publish.put(bus, some, may_start=may_start)
 
 
 def message(attempt: int, text: str | None = None, group: str | None = None) -> Publication:
@@ -81,8 +81,8 @@ def all_put(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[list[dict[str, Any]]], dict[str, Any]]], Asked]:
     def ours(answer: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> Asked:
         made = Asked(answer)
-        monkeypatch.setattr("reprocessing.sqs.publishing.topics", lambda *_: made)
-        monkeypatch.setattr("reprocessing.sqs.publishing.buses", lambda *_: made)
+        monkeypatch.setattr("reprocessing.gateways.aws_services.sns_eventbridge_publish.topics", lambda *_: made)
+        monkeypatch.setattr("reprocessing.gateways.aws_services.sns_eventbridge_publish.buses", lambda *_: made)
         return made
 
     return ours

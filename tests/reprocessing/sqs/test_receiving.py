@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.sqs import QueueAddress
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Endpoint, Sandbox
 from tests.contract.queues import Queue
 from tests.reprocessing.sqs.letters import letter, send
@@ -43,7 +43,7 @@ def test_a_standard_queue_is_asked_without_an_attempt_id(address: QueueAddress) 
 def test_a_long_poll_outlasts_the_read_timeout_of_other_calls(
     address: QueueAddress, afresh: pytest.MonkeyPatch
 ) -> None:
-    afresh.setattr("reprocessing.sqs.clients.READ_SECONDS", 0.6)
+    afresh.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 0.6)
     sqs.forget()
     assert sqs.receive(address, wait=1, visibility=30) == []
 
@@ -63,6 +63,6 @@ def test_a_body_with_a_lone_surrogate_is_bytes_like_any_other(
         def receive_message(**_: object) -> dict[str, object]:
             return {"Messages": [{"MessageId": "m", "ReceiptHandle": "h", "Body": "\ud800"}]}
 
-    monkeypatch.setattr("reprocessing.sqs.receiving.client", lambda region, role, wait: Client())
+    monkeypatch.setattr("reprocessing.gateways.sqs.receiving.client", lambda region, role, wait: Client())
     (one,) = sqs.receive(address, wait=0, visibility=30)
     assert one.body == b"\xed\xa0\x80"

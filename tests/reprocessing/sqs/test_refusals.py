@@ -19,8 +19,8 @@ from botocore.exceptions import (
 )
 from urllib3.exceptions import SSLError as TlsError
 
-from reprocessing.domain.verdict import NotSent, Refused, Unknown
-from reprocessing.sqs.refusals import in_words, is_of_an_entry, out_of_reach, outcome_of
+from reprocessing.domain.replay.verdicts import NotSent, Refused, Unknown
+from reprocessing.gateways.aws.errors import in_words, is_of_an_entry, out_of_reach, outcome_of
 
 URL = "https://sqs.eu-west-1.amazonaws.com/"
 

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reprocessing import sqs
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.health import Unknown
-from reprocessing.domain.verdict import NotSent
-from reprocessing.sqs import QueueAddress, alarms
-from reprocessing.sqs.clients import client
+from reprocessing.domain.replay.verdicts import NotSent
+from reprocessing.domain.safety.health_check import Unknown
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws_services import cloudwatch_alarms
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue
 from tests.reprocessing.sqs.letters import arrivals, kinds, letter, send
@@ -105,7 +106,7 @@ def test_a_role_that_cannot_be_assumed_is_named_with_its_cure(
         sqs.depth(QueueAddress.of(queue.url, DENIED))
     why = f"the role {DENIED} could not be assumed: AccessDenied (User is not authorized to perform: sts:AssumeRole)"
     assert str(raised.value) == f"{queue.url}: GetQueueAttributes failed: {why}. {CURE}"
-    found = alarms.alarms("eu-west-1", ["a"], role=DENIED)["a"]
+    found = cloudwatch_alarms.alarms("eu-west-1", ["a"], role=DENIED)["a"]
     assert found == Unknown(f"DescribeAlarms failed: {why}. {CURE.rstrip('.')}")
     assert [one for one in caplog.records if one.exc_info] == []  # a sentence, and no traceback before it
 

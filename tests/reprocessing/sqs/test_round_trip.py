@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reprocessing import sqs
-from reprocessing.domain.envelope import Attribute, Departure
-from reprocessing.domain.verdict import Taken
-from reprocessing.sqs import QueueAddress
+from reprocessing.domain.message.envelope import Attribute, Departure
+from reprocessing.domain.replay.verdicts import Taken
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.queues import Queue
 from tests.reprocessing.sqs.letters import arrivals, letter, send
 

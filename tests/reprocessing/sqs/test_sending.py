@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ParamValidationError
 
-from reprocessing import sqs
-from reprocessing.domain.verdict import Outcome, Refused, Taken, Unknown
-from reprocessing.sqs import QueueAddress
+from reprocessing.domain.replay.verdicts import Outcome, Refused, Taken, Unknown
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
 from tests.conditions import eventually
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue
@@ -27,7 +27,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., dict[str, A
     class Client:
         send_message_batch = staticmethod(answer)
 
-    monkeypatch.setattr("reprocessing.sqs.sending.client", lambda region, role: Client())
+    monkeypatch.setattr("reprocessing.gateways.sqs.sending.client", lambda region, role: Client())
 
 
 # What the network does.
@@ -36,7 +36,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., dict[str, A
 def test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again(
     address: QueueAddress, queue: Queue, sandbox: Sandbox, afresh: pytest.MonkeyPatch
 ) -> None:
-    afresh.setattr("reprocessing.sqs.clients.READ_SECONDS", 0.3)
+    afresh.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 0.3)
     sqs.forget()
     sandbox.plan({"kind": "accept_then_timeout", "action": "SendMessageBatch"})
     assert set(kinds(send(address, *TEN)).values()) == {"Unknown"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reprocessing import sqs
-from reprocessing.domain.envelope import Attribute, Departure
-from reprocessing.domain.verdict import Refused, Taken
-from reprocessing.sqs import QueueAddress
+from reprocessing.domain.message.envelope import Attribute, Departure
+from reprocessing.domain.replay.verdicts import Refused, Taken
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue
 from tests.reprocessing.sqs.letters import TEN, arrivals, bodies, kinds, letter, requests, send

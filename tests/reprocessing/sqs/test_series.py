@@ -9,11 +9,11 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing import sqs
+from reprocessing.domain.aws.consumer_health import Behind, Failing, Series, vitals
 from reprocessing.domain.errors import CloudWatchIsOutOfReach
-from reprocessing.domain.vital import Behind, Failing, Series, vitals
-from reprocessing.sqs import QueueAddress
-from reprocessing.sqs.series import series
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws_services.cloudwatch_get import series
+from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import moto_endpoint
 
 REGION = "eu-west-1"

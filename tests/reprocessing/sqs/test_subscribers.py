@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from reprocessing import sqs
-from reprocessing.domain.carrier import Invocation
-from reprocessing.domain.envelope import Departure
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.shape import parcel, recognise
-from reprocessing.domain.verdict import Taken
-from reprocessing.sqs import subscribers
-from reprocessing.sqs.functions import Invocations
-from reprocessing.sqs.subscribers import RuleTarget, Subscription
+from reprocessing.domain.message.envelope import Departure
+from reprocessing.domain.replay.verdicts import Taken
+from reprocessing.domain.sources.failed_delivery import parcel, recognise
+from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws_services import sns_subscribers
+from reprocessing.gateways.aws_services.lambda_invoke import Invocations
+from reprocessing.gateways.aws_services.sns_subscribers import RuleTarget, Subscription
 from tests.reprocessing.domain.dead import NOTIFICATION, SUBSCRIPTION
 from tests.reprocessing.sqs.aws import REGION, Aws, amazon
 from tests.reprocessing.sqs.stand_ins import Said, standing_in
@@ -44,7 +44,7 @@ def test_a_failed_subscriber_s_letter_goes_to_that_one_only(aws: Aws) -> None:
     letter = dead(subscription)
     shape = recognise(letter, {}, {})
     assert shape is not None
-    found = subscribers.subscription(shape.failed)
+    found = sns_subscribers.subscription(shape.failed)
     assert (found.protocol, found.endpoint, shape.through) == ("sqs", failed, topic)
     body = parcel(shape, letter, "sqs")
     assert isinstance(body, bytes)
@@ -66,7 +66,7 @@ def test_a_failed_function_is_given_the_event_and_no_other_function_is_invoked(
     letter = dead(arns[0])
     shape = recognise(letter, {}, {})
     assert shape is not None
-    found = subscribers.subscription(shape.failed)
+    found = sns_subscribers.subscription(shape.failed)
     payload = parcel(shape, letter, found.protocol)
     assert isinstance(payload, bytes)
     with standing_in(lambda _: Said()) as stand_in:
@@ -87,24 +87,24 @@ def test_a_failed_function_is_given_the_event_and_no_other_function_is_invoked(
 def test_a_subscription_tells_its_protocol_its_endpoint_and_whether_it_is_raw(aws: Aws) -> None:
     topic, queue = aws.topic(), aws.queue()
     arn = aws.subscribe(topic, queue)
-    assert subscribers.subscription(arn) == Subscription(arn, topic, "sqs", queue, raw=True)
+    assert sns_subscribers.subscription(arn) == Subscription(arn, topic, "sqs", queue, raw=True)
     other = aws.subscribe(topic, aws.queue(), raw=False)
-    assert subscribers.subscription(other).raw is False
+    assert sns_subscribers.subscription(other).raw is False
 
 
 def test_a_subscription_that_is_gone_is_out_of_reach(aws: Aws) -> None:
     arn = f"{aws.topic()}:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55"
     with pytest.raises(QueueIsOutOfReach, match=r"GetSubscriptionAttributes failed: NotFound .*Check its name"):
-        subscribers.subscription(arn)
+        sns_subscribers.subscription(arn)
 
 
 def test_publishing_again_says_how_many_healthy_subscribers_it_reaches(aws: Aws) -> None:
     topic = aws.topic()
     arns = [aws.subscribe(topic, aws.queue()) for _ in range(3)]
-    assert sorted(one.arn for one in subscribers.subscribers(topic)) == sorted(arns)
-    assert subscribers.refired(topic, arns[0]) == 2
-    assert subscribers.refired(topic) == 3
-    assert subscribers.refired(aws.topic()) == 0
+    assert sorted(one.arn for one in sns_subscribers.subscribers(topic)) == sorted(arns)
+    assert sns_subscribers.refired(topic, arns[0]) == 2
+    assert sns_subscribers.refired(topic) == 3
+    assert sns_subscribers.refired(aws.topic()) == 0
 
 
 def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,9 +115,9 @@ def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -
             one = {"SubscriptionArn": arn, "TopicArn": TopicArn, "Protocol": "sqs", "Endpoint": "e"}
             return {"Subscriptions": [one], **({"NextToken": str(number + 1)} if number < 3 else {})}
 
-    monkeypatch.setattr("reprocessing.sqs.subscribers.topics", lambda *_: Pages())
+    monkeypatch.setattr("reprocessing.gateways.aws_services.sns_subscribers.topics", lambda *_: Pages())
     topic = "arn:aws:sns:us-east-1:123456789012:t"
-    assert [one.arn for one in subscribers.subscribers(topic)] == [f"{topic}:1", f"{topic}:2"]
+    assert [one.arn for one in sns_subscribers.subscribers(topic)] == [f"{topic}:1", f"{topic}:2"]
 
 
 def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> None:
@@ -128,13 +128,13 @@ def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> No
     )  # fmt: skip
     aws.rule(bus, {"source": ["b"]}, {"Arn": queue}, state="DISABLED")
     aws.rule(bus, {"source": ["c"]})
-    assert subscribers.rule_targets(bus) == [
+    assert sns_subscribers.rule_targets(bus) == [
         RuleTarget(one, queue, reshapes=False, dead_letters=dlq), RuleTarget(one, other, reshapes=True),
     ]  # fmt: skip
-    assert subscribers.refired(bus, queue) == 1
-    assert subscribers.refired(bus) == 2
+    assert sns_subscribers.refired(bus, queue) == 1
+    assert sns_subscribers.refired(bus) == 2
 
 
 def test_a_bus_that_is_not_there_is_out_of_reach(aws: Aws) -> None:
     with pytest.raises(QueueIsOutOfReach, match="ListRules failed: ResourceNotFoundException"):
-        subscribers.refired("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")
+        sns_subscribers.refired("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")

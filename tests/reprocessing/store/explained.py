@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from reprocessing.models import rows
+from reprocessing.store import rows
 from tests.reprocessing.store.seeded_letters import TABLES
 
 Plan = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any, Final, LiteralString
 from django.db import connection, transaction
 
 from reprocessing.models import Breaker, Run, Wave
-from reprocessing.pipeline import gather
+from reprocessing.pipeline.runs import feed_run
 from tests.reprocessing.pipeline.bench import Workbench
 
 TABLES: Final = (
@@ -175,6 +175,6 @@ def seed(bench: Workbench, run: Run, first: int, last: int) -> None:
 
 def standing_run(bench: Workbench) -> Run:
     """The bench's automatic run, in its last wave."""
-    run = gather.standing_run(bench.dlq)
+    run = feed_run.standing_run(bench.dlq)
     Wave.objects.filter(run=run).update(size=None)
     return run

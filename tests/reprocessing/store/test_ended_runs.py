@@ -8,7 +8,9 @@ from typing import Final, LiteralString
 import pytest
 from django.db import connection
 
-from reprocessing.models import Run, enlistment, rows
+from reprocessing.models import Run
+from reprocessing.store import rows
+from reprocessing.store.runs import enlistment
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
 from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, standing_run, with_statistics

@@ -11,12 +11,13 @@ import pytest
 from celery.app.task import Task
 
 from reprocessing import tasks
-from reprocessing.domain.verdict import Refused
-from reprocessing.domain.wave import SIZES
+from reprocessing.domain.replay.verdicts import Refused
+from reprocessing.domain.safety.wave_progression import SIZES
 from reprocessing.models import Breaker, Custody, DeadLetterQueue, Wave
-from reprocessing.models.intent import Intended
-from reprocessing.models.sends import DEPTH
-from reprocessing.pipeline import deliver, recover
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store.replay.intent import Intended
+from reprocessing.store.safety.breaker_window import DEPTH
 from tests.reprocessing.pipeline.bench import BRISK, Outcomes, Workbench
 from tests.reprocessing.store.explained import Explained, explained
 from tests.reprocessing.store.seeded_letters import (
@@ -80,7 +81,7 @@ def test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_r
 
 
 def test_the_largest_wave_with_a_size_is_read_as_a_whole() -> None:
-    """The statement that counts a wave's attempts stops at a hundred (models/brakes.py)."""
+    """The statement that counts a wave's attempts stops at a hundred (store/safety/send_limits.py)."""
     assert max(size for size in SIZES if size is not None) == 100
 
 
@@ -155,7 +156,7 @@ def _show_again(bench: Workbench, some: int) -> None:
 @contextmanager
 def _failing(first: int) -> Iterator[None]:
     """The target refuses the first so many letters, and takes the others."""
-    post, left = deliver.letters, [first]
+    post, left = send_batches.letters, [first]
 
     def refuse(intended: Sequence[Intended], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401  # those of deliver
         refused = intended[: left[0]]
@@ -165,5 +166,5 @@ def _failing(first: int) -> Iterator[None]:
         return outcomes | (post(others, *rest, **options) if others else {})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", refuse)
+        patch.setattr(send_batches, "letters", refuse)
         yield

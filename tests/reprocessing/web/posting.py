@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from ssl import SSLContext
 
-from reprocessing.domain.answers import Answers
-from reprocessing.domain.carrier import Post
-from reprocessing.domain.endpoint import AllowList, allow_list
-from reprocessing.domain.verdict import Outcome
-from reprocessing.web import Net, Posts
+from reprocessing.domain.replay.verdicts import Outcome
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.domain.targets.async_sender import Post
+from reprocessing.domain.targets.http_responses import Answers
+from reprocessing.gateways.http import Net, Posts
 from tests.contract.carriers import all_ended, always
 
 NAME = "hooks.test"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reprocessing import web
-from reprocessing.domain.endpoint import AllowList, allow_list
-from reprocessing.domain.health import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.web import Net
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.gateways import http
+from reprocessing.gateways.http import Net
 from tests.nobody import nobody
 from tests.reprocessing.web_servers import (
     BLANK,
@@ -46,7 +46,7 @@ def ask(server: Server, path: str = "/health", **options: object) -> Finding:
     net = Net(lambda _host, _port: ["127.0.0.1"], options.pop("tls", None))  # type: ignore[arg-type]
     allowed = listed(f"{NAME}:{server.port}", "127.0.0.0/8")
     url = f"{scheme}://{NAME}:{server.port}{path}"
-    return web.check(url, allowed=allowed, net=net, **{"timeout": AMPLE, **options})  # type: ignore[arg-type]
+    return http.check(url, allowed=allowed, net=net, **{"timeout": AMPLE, **options})  # type: ignore[arg-type]
 
 
 def ask_in_vain(server: Server, **options: object) -> Finding:
@@ -152,7 +152,7 @@ def test_a_name_that_takes_too_long_to_resolve_is_not_asked() -> None:
         answered.append("93.184.216.34")
         return answered
 
-    found = web.check("http://status.test/", allowed=listed(NAME), net=Net(resolve), timeout=PATIENCE)
+    found = http.check("http://status.test/", allowed=listed(NAME), net=Net(resolve), timeout=PATIENCE)
     assert (found, answered) == (Unknown("status.test could not be resolved"), [])
     over.set()
 
@@ -161,7 +161,7 @@ def test_a_name_that_cannot_be_resolved_is_not_asked() -> None:
     def resolve(_host: str, _port: int) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
-    found = web.check("http://status.test/", allowed=listed(NAME), net=Net(resolve))
+    found = http.check("http://status.test/", allowed=listed(NAME), net=Net(resolve))
     assert found == Unknown("status.test could not be resolved")
 
 
@@ -179,7 +179,7 @@ def test_a_name_is_resolved_once_and_the_address_that_was_judged_is_connected_to
         other.settimeout(0)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(socket, "getaddrinfo", None)
-            found = web.check(f"http://{NAME}:{server.port}/", allowed=allowed, net=Net(resolve), timeout=AMPLE)
+            found = http.check(f"http://{NAME}:{server.port}/", allowed=allowed, net=Net(resolve), timeout=AMPLE)
         with pytest.raises(BlockingIOError):
             other.accept()
     assert (found, asked) == (Healthy("it answered 200"), [NAME])
@@ -189,7 +189,7 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> None:
     with serving(answering(status(200))) as server:
         allowed = listed(f"{NAME}:{server.port}", "127.0.0.0/8")
         net = Net(lambda _host, _port: ["127.0.0.9", "127.0.0.1"])
-        found = web.check(f"http://{NAME}:{server.port}/", allowed=allowed, net=net, timeout=AMPLE)
+        found = http.check(f"http://{NAME}:{server.port}/", allowed=allowed, net=net, timeout=AMPLE)
     assert found == Healthy("it answered 200")
 
 

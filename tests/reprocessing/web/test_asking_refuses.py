@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from reprocessing import web
-from reprocessing.domain.endpoint import AllowList, allow_list
-from reprocessing.domain.health import Unknown
-from reprocessing.web import Net
+from reprocessing.domain.safety.health_check import Unknown
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.gateways import http
+from reprocessing.gateways.http import Net
 from tests.reprocessing.domain.corpora.network import ADDRESSES, URLS
 
 PUBLIC = "93.184.216.34"
@@ -39,7 +39,7 @@ def listed(*entries: str) -> AllowList:
 
 def refused(url: str, net: Net) -> str:
     """Why it was refused."""
-    found = web.check(url, allowed=listed("good.example"), net=net)
+    found = http.check(url, allowed=listed("good.example"), net=net)
     assert isinstance(found, Unknown)
     return found.why
 
@@ -64,7 +64,7 @@ def test_a_host_that_does_not_resolve_is_not_asked() -> None:
 
 
 def test_where_nothing_is_listed_nothing_is_asked_and_the_setting_is_named() -> None:
-    found = web.check("http://good.example/", allowed=AllowList(), net=resolving(PUBLIC))
+    found = http.check("http://good.example/", allowed=AllowList(), net=resolving(PUBLIC))
     assert found == Unknown("it may not be asked: good.example is not listed in REDRIVE_OUTBOUND_HOSTS")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reprocessing.domain.answers import Answers, parse
-from reprocessing.domain.carrier import Post
-from reprocessing.domain.verdict import NotSent, Outcome, Refused, Taken, Unknown
-from reprocessing.web import Posts
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.targets.async_sender import Post
+from reprocessing.domain.targets.http_responses import Answers, parse
+from reprocessing.gateways.http import Posts
 from tests.conditions import eventually
 from tests.contract.carriers import all_ended, always
 from tests.reprocessing.web.posting import become, listed, post, posting

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reprocessing.domain.answers import Answers
-from reprocessing.domain.carrier import Carrier, Post
-from reprocessing.domain.endpoint import AllowList, allow_list
-from reprocessing.web import Posts
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.domain.targets.async_sender import Carrier, Post
+from reprocessing.domain.targets.http_responses import Answers
+from reprocessing.gateways.http import Posts
 from tests.contract.carriers import LATE, SECRET, CarrierContract, Does, Road
 from tests.nobody import nobody
 from tests.reprocessing.web.stand_in import StandIn, answers, hangs, standing_in

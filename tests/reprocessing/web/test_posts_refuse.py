@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from reprocessing.domain.answers import Answers
-from reprocessing.domain.carrier import Post
-from reprocessing.domain.endpoint import Endpoint
-from reprocessing.domain.verdict import NotSent, Taken
-from reprocessing.web import Net, Posts, names, request
-from reprocessing.web.places import Place
-from reprocessing.web.request import Turn
+from reprocessing.domain.replay.verdicts import NotSent, Taken
+from reprocessing.domain.safety.url_policy import Endpoint
+from reprocessing.domain.targets.async_sender import Post
+from reprocessing.domain.targets.http_responses import Answers
+from reprocessing.gateways.http import Net, Posts, dns, request
+from reprocessing.gateways.http.request import Turn
+from reprocessing.gateways.http.resolved_targets import Place
 from tests.conditions import eventually
 from tests.contract.carriers import all_ended, always
 from tests.reprocessing.domain.corpora.network import ADDRESSES, URLS
@@ -114,7 +114,7 @@ def test_a_host_is_resolved_once_for_many_letters() -> None:
 
 @pytest.mark.soak
 def test_a_host_that_turns_to_an_address_of_ours_gets_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "LIFE", 1.0)
+    monkeypatch.setattr(dns, "LIFE", 1.0)
     found = [["10.0.0.1"], ["127.0.0.1"]]
 
     def resolve(_host: str, _port: int) -> Sequence[str]:
@@ -139,7 +139,7 @@ def test_a_connection_to_an_address_that_was_not_judged_is_shown_nothing() -> No
 
 @pytest.mark.soak
 def test_a_slow_resolver_holds_up_no_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "PATIENCE", 1.0)
+    monkeypatch.setattr(dns, "PATIENCE", 1.0)
     over = threading.Event()
 
     def resolve(host: str, _port: int) -> Sequence[str]:

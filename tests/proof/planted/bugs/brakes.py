@@ -6,11 +6,11 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_RATE: Final = "reprocessing/rate.py"
-_INTENT: Final = "reprocessing/models/intent.py"
-_BREAKERS: Final = "reprocessing/models/breakers.py"
-_BRAKES: Final = "reprocessing/models/brakes.py"
-_WAVES: Final = "reprocessing/models/waves.py"
+_RATE: Final = "reprocessing/gateways/redis/send_rate.py"
+_INTENT: Final = "reprocessing/store/replay/intent.py"
+_BREAKERS: Final = "reprocessing/store/safety/circuit_breakers.py"
+_BRAKES: Final = "reprocessing/store/safety/send_limits.py"
+_WAVES: Final = "reprocessing/store/safety/waves.py"
 _OF_RATE: Final = "tests/reprocessing/test_rate.py"
 _OF_BRAKES: Final = "tests/race/test_brakes.py"
 _OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
@@ -30,7 +30,7 @@ BUGS: Final = (
     Bug(
         name="a-cold-bucket-is-full-in-the-domain",
         breaks="Rate is never exceeded: the sums that the server's are checked against begin with a full bucket.",
-        file="reprocessing/domain/bucket.py",
+        file="reprocessing/domain/safety/token_bucket.py",
         old="        return cls(0.0, now, rate, capacity)\n",
         new="        return cls(capacity, now, rate, capacity)\n",
         caught_by="tests/reprocessing/domain/test_bucket.py::test_a_cold_bucket_is_empty_and_fills",
@@ -62,7 +62,7 @@ BUGS: Final = (
     Bug(
         name="the-burst-is-not-cut-by-the-life-of-tokens",
         breaks="Rate is never exceeded: tokens that are spent late make a second of more than rate and burst.",
-        file="reprocessing/domain/bucket.py",
+        file="reprocessing/domain/safety/token_bucket.py",
         old="    return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)\n",
         new="    return max(1.0, rate if burst is None else burst)\n",
         caught_by=("tests/reprocessing/domain/test_bucket.py::test_the_life_of_tokens_is_taken_off_the_burst"),
@@ -70,7 +70,7 @@ BUGS: Final = (
     Bug(
         name="an-unknown-rate-is-none",
         breaks="Redis gone: replay waits. Here it goes on without a limit.",
-        file="reprocessing/pipeline/meter.py",
+        file="reprocessing/pipeline/replay/take_tokens.py",
         old="        return [], until\n    if not token.count:\n",
         new="        return some, until\n    if not token.count:\n",
         caught_by="tests/reprocessing/pipeline/test_replay.py::test_while_the_rate_is_not_known_nothing_is_sent",
@@ -78,7 +78,7 @@ BUGS: Final = (
     Bug(
         name="more-letters-than-tokens",
         breaks="Rate is never exceeded: all heads go as soon as there is one token.",
-        file="reprocessing/pipeline/meter.py",
+        file="reprocessing/pipeline/replay/take_tokens.py",
         old="    return some[: token.count], token.until if",
         new="    return some, token.until if",
         caught_by="tests/reprocessing/pipeline/test_replay.py::test_no_more_letters_are_sent_than_tokens_were_granted",
@@ -128,7 +128,7 @@ BUGS: Final = (
     Bug(
         name="another-epoch-s-outcomes-decide",
         breaks="Only the canary decides: a success of letters sent before the breaker opened closes it.",
-        file="reprocessing/models/sends.py",
+        file="reprocessing/store/safety/breaker_window.py",
         old="     WHERE breaker_epoch = a.epoch\n ) e",
         new="     WHERE true\n ) e",
         caught_by=f"{_OF_BREAKERS}::test_only_the_canary_of_this_very_epoch_decides",
@@ -144,7 +144,7 @@ BUGS: Final = (
     Bug(
         name="a-breaker-opens-one-too-late",
         breaks="The breaker opens at its threshold.",
-        file="reprocessing/domain/breaker.py",
+        file="reprocessing/domain/safety/circuit_breaker.py",
         old="    if row >= policy.threshold:\n",
         new="    if row > policy.threshold:\n",
         caught_by=f"{_OF_DOMAIN}::test_the_threshold_in_a_row_opens_it",
@@ -152,7 +152,7 @@ BUGS: Final = (
     Bug(
         name="one-canary-closes-it",
         breaks="So many canaries as its policy asks for close a breaker.",
-        file="reprocessing/domain/breaker.py",
+        file="reprocessing/domain/safety/circuit_breaker.py",
         old="    if successes + 1 < policy.closes_after:\n",
         new="    if successes + 1 < 1:\n",
         caught_by=f"{_OF_DOMAIN}::test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough",
@@ -160,7 +160,7 @@ BUGS: Final = (
     Bug(
         name="rests-of-a-breaker-without-a-cap",
         breaks="The rest of a breaker grows to its cap, and never beyond.",
-        file="reprocessing/domain/breaker.py",
+        file="reprocessing/domain/safety/circuit_breaker.py",
         old="    return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)\n",
         new="    return max(rest * 2, policy.cooldown)\n",
         caught_by=f"{_OF_DOMAIN}::test_the_rest_grows_to_its_cap_and_never_beyond",
@@ -168,7 +168,7 @@ BUGS: Final = (
     Bug(
         name="nobody-looks-at-failures",
         breaks="The breaker opens: failures that a dead worker recorded are never looked at.",
-        file="reprocessing/pipeline/recover.py",
+        file="reprocessing/pipeline/maintenance/recover.py",
         old="    breakers.sweep()\n",
         new="    breakers.look([])\n",
         caught_by=(
@@ -189,7 +189,7 @@ BUGS: Final = (
     Bug(
         name="an-old-verdict-is-believed",
         breaks="What is not known is closed: a target that nobody has looked at for long counts as well.",
-        file="reprocessing/models/brakes.py",
+        file="reprocessing/store/safety/send_limits.py",
         old="    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)\n",
         new="    OR h.checked_at <= redrive_now() - interval '1 year'\n",
         caught_by=f"{_OF_BRAKES}::test_nothing_goes_to_an_unwell_target_and_what_is_not_known_is_unwell",
@@ -205,7 +205,7 @@ BUGS: Final = (
     Bug(
         name="waves-are-counted-side-by-side",
         breaks="A wave is counted by one at a time: two intents find the same room.",
-        file="reprocessing/models/brakes.py",
+        file="reprocessing/store/safety/send_limits.py",
         old="     ORDER BY w.id FOR UPDATE\n), brakes AS",
         new="     ORDER BY w.id\n), brakes AS",
         caught_by=f"{_OF_BRAKES}::test_an_intent_counts_a_wave_after_whoever_is_in_it",
@@ -213,7 +213,7 @@ BUGS: Final = (
     Bug(
         name="a-wave-waits-for-what-cannot-go",
         breaks="A run whose first letter has an earlier one before it by now stands still for ever.",
-        file="reprocessing/models/waves.py",
+        file="reprocessing/store/safety/waves.py",
         old="           WHEN l.id = (SELECT h.id FROM redrive_letter h\n",
         new="           WHEN 0 <> (SELECT h.id FROM redrive_letter h\n",
         caught_by=(
@@ -277,7 +277,7 @@ BUGS: Final = (
     Bug(
         name="the-next-wave-waits-for-nobody",
         breaks="The next wave begins when the one before it is settled.",
-        file="reprocessing/domain/wave.py",
+        file="reprocessing/domain/safety/wave_progression.py",
         old="    if count.touched < count.size or count.open:\n",
         new="    if count.touched < count.size:\n",
         caught_by="tests/reprocessing/models/test_waves.py::test_a_wave_waits_until_the_last_of_its_letters_is_settled",
@@ -301,7 +301,7 @@ BUGS: Final = (
     Bug(
         name="lanes-behind-a-shut-breaker-are-leased",
         breaks="An open breaker costs nothing: workers lease the lanes behind it again and again.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old=" WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}\n",
         new=" WHERE breaker_id > 0{{but}}\n",
         caught_by="tests/race/test_brakes.py::test_an_open_breaker_s_lanes_are_leased_by_nobody_and_told_to_nobody",
@@ -319,7 +319,7 @@ BUGS: Final = (
     Bug(
         name="stop-everything-stops-nothing",
         breaks="One command stops every send, fleet-wide.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old=" AND NOT EXISTS (SELECT FROM redrive_halt)\n",
         new="\n",
         caught_by=(
@@ -330,7 +330,7 @@ BUGS: Final = (
     Bug(
         name="an-aborted-run-goes-on",
         breaks="An aborted run sends nothing more: whether it runs is not asked for.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old=" WHERE r.state = 'running' AND d.stopped_at IS NULL",
         new=" WHERE r.state <> 'planned' AND d.stopped_at IS NULL",
         caught_by="tests/race/test_runs.py::test_lanes_that_were_leased_before_send_nothing_after",
@@ -338,7 +338,7 @@ BUGS: Final = (
     Bug(
         name="the-parking-queue-is-told-while-all-is-stopped",
         breaks="One command stops every send: notices go all the same.",
-        file="reprocessing/pipeline/recover.py",
+        file="reprocessing/pipeline/maintenance/recover.py",
         old="    if _is_stopped(dlq) or not (owed",
         new="    if not (owed",
         caught_by=(
@@ -348,7 +348,7 @@ BUGS: Final = (
     Bug(
         name="hints-without-a-stamp",
         breaks="A lane is told of once in a hint's lifetime: workers that are away for a day find messages for ever.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old="UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)\n",
         new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
         caught_by="tests/reprocessing/models/test_task_hints.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",

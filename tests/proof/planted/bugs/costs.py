@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_INTENT: Final = "reprocessing/models/intent.py"
-_ENLISTMENT: Final = "reprocessing/models/enlistment.py"
+_INTENT: Final = "reprocessing/store/replay/intent.py"
+_ENLISTMENT: Final = "reprocessing/store/runs/enlistment.py"
 _FLAT: Final = (
     "tests/reprocessing/store/test_hot_path.py"
     "::test_no_statement_reads_more_than_it_is_asked_for_whatever_the_size_of_the_run"
@@ -64,7 +64,7 @@ BUGS: Final = (
     Bug(
         name="every-lane-behind-a-shut-breaker-is-read-to-lease-others",
         breaks="What waits costs nothing: lanes behind a shut breaker are read one by one, and passed over.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old="    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}\n",
         new="    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0{{but}}\n",
         also=(
@@ -87,7 +87,7 @@ BUGS: Final = (
     Bug(
         name="every-look-is-read-to-forget-the-old-ones",
         breaks="Looks cost nothing: each look at a target reads all that are kept.",
-        file="reprocessing/models/evidence.py",
+        file="reprocessing/store/outcomes/evidence.py",
         old="             WHERE s.target_id = t.id\n               AND",
         new="             WHERE s.target_id + 0 = t.id\n               AND",
         caught_by=_FLAT,

@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_CAPTURE: Final = "reprocessing/pipeline/capture.py"
-_CAPTURES: Final = "reprocessing/models/captures.py"
+_CAPTURE: Final = "reprocessing/pipeline/capture/capture.py"
+_CAPTURES: Final = "reprocessing/store/capture/capture_lease.py"
 _OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
 _OF_LOSS: Final = "tests/race/test_a_capture_loses_its_dlq.py"
 _OF_RECOVER: Final = "tests/reprocessing/pipeline/test_recover.py"
@@ -29,7 +29,7 @@ BUGS: Final = (
     Bug(
         name="a-handle-noted-though-its-time-is-over",
         breaks="No loss: a capture that froze notes a handle that is not the latest, whose delete does nothing.",
-        file="reprocessing/models/arrival.py",
+        file="reprocessing/store/capture/received_copies.py",
         old="       AND l.id = c.letter_id AND redrive_now() < %(until)b::timestamptz\n",
         new="       AND l.id = c.letter_id\n",
         caught_by=f"{_OF_LOSS}::test_one_that_froze_until_another_received_its_copy_does_not_note_its_own_handle",
@@ -37,7 +37,7 @@ BUGS: Final = (
     Bug(
         name="hidden-from-when-it-was-noted",
         breaks="No loss: a copy counts as hidden that has come to sight, for a return that another reader hides.",
-        file="reprocessing/pipeline/gather.py",
+        file="reprocessing/pipeline/runs/feed_run.py",
         old="    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n",
         new=(
             "    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)\n"
@@ -59,7 +59,7 @@ BUGS: Final = (
     Bug(
         name="a-letter-admitted-when-anybody-may-have-it",
         breaks="No doubles: a letter is written down that AWS's own redrive may have moved since it was received.",
-        file="reprocessing/models/arrival.py",
+        file="reprocessing/store/capture/received_copies.py",
         old="         expires_at, objection)\n     WHERE redrive_now() < %(until)b::timestamptz\n",
         new="         expires_at, objection)\n",
         caught_by=(f"{_OF_LOSS}::test_one_that_froze_until_its_copy_came_to_sight_writes_nothing_and_proves_nothing"),
@@ -85,7 +85,7 @@ BUGS: Final = (
     Bug(
         name="copies-of-closed-heads-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before the letter's end is committed, which then is rolled back.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="        deletable = close(closed)\n",
         new=(
             "        from reprocessing.pipeline import clear\n\n"
@@ -97,7 +97,7 @@ BUGS: Final = (
     Bug(
         name="copies-of-settled-letters-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before its letter's delivery is committed, which then is rolled back.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="        deletable = settle(final)\n",
         new=(
             "        from reprocessing.pipeline import clear\n\n"
@@ -109,7 +109,7 @@ BUGS: Final = (
     Bug(
         name="copies-of-promoted-letters-deleted-before-their-commit",
         breaks="No loss: a copy is deleted before its letter's promotion is committed, which then is rolled back.",
-        file="reprocessing/pipeline/promote.py",
+        file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="        deletable = close([one.attempt_id for one in found])\n",
         new=("        deletable = close([one.attempt_id for one in found])\n        clear.everywhere(deletable)\n"),
         caught_by="tests/reprocessing/pipeline/test_promote.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
@@ -125,7 +125,7 @@ BUGS: Final = (
     Bug(
         name="copies-of-awaiting-letters-deleted",
         breaks="No loss: the copy goes while it is not known whether the letter was delivered.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old="     WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         new="     WHERE m.state IN ('awaiting', 'delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         caught_by=(
@@ -144,7 +144,7 @@ BUGS: Final = (
     Bug(
         name="known-copies-always-deleted",
         breaks="No loss: a message that is received twice is deleted, though its letter is not finished.",
-        file="reprocessing/models/arrival.py",
+        file="reprocessing/store/capture/received_copies.py",
         old=(
             "                     AND l.state IN ('captured', 'waiting', 'sending', 'awaiting') THEN 'held' ELSE "
             "'delete' END"
@@ -155,7 +155,7 @@ BUGS: Final = (
     Bug(
         name="known-copies-never-deleted",
         breaks="A finished letter's copy is deleted when it is received again: it comes back for ever.",
-        file="reprocessing/models/arrival.py",
+        file="reprocessing/store/capture/received_copies.py",
         old="       state = CASE WHEN c.attempt_id IS NULL AND NOT %(at_capture)b::bool\n",
         new="       state = CASE WHEN true OR c.attempt_id IS NULL AND NOT %(at_capture)b::bool\n",
         caught_by=f"{_OF_CAPTURE}::test_a_copy_of_a_finished_letter_is_deleted",
@@ -171,7 +171,7 @@ BUGS: Final = (
     Bug(
         name="what-was-not-deleted-is-gone",
         breaks="Success is gone, failure is left: a copy that SQS did not delete is never deleted.",
-        file="reprocessing/pipeline/clear.py",
+        file="reprocessing/pipeline/capture/delete_copies.py",
         old="    gone = [one for one in deletable if one.message_id in done.gone]\n",
         new="    gone = list(deletable) if done else []\n",
         caught_by=(
@@ -181,7 +181,7 @@ BUGS: Final = (
     Bug(
         name="an-id-left-out-is-gone",
         breaks="What an answer does not name is not known: a copy is called deleted without a word of SQS.",
-        file="reprocessing/sqs/handles.py",
+        file="reprocessing/gateways/sqs/received_handles.py",
         old="    failed = dict.fromkeys((one for one in ids if one not in done), ",
         new=(
             '    done |= set(ids) - {numbers[entry["Id"]] for entry in answer.get("Failed", [])}\n'
@@ -192,7 +192,7 @@ BUGS: Final = (
     Bug(
         name="nothing-is-extended",
         breaks="Copies of letters under way stay out of sight: they come to sight, and natural expiry takes them.",
-        file="reprocessing/pipeline/recover.py",
+        file="reprocessing/pipeline/maintenance/recover.py",
         old="    while found := captures.to_extend(dlq.pk, within=within, limit=_GROUP):\n",
         new="    while found := captures.to_extend(dlq.pk, within=within, limit=0):\n",
         caught_by=f"{_OF_RECOVER}::test_copies_of_letters_under_way_stay_out_of_sight_for_longer_once",
@@ -200,7 +200,7 @@ BUGS: Final = (
     Bug(
         name="forgotten-while-a-copy-may-turn-up",
         breaks="Identity outlives history: a letter is purged while its copy could be received again.",
-        file="reprocessing/models/oblivion.py",
+        file="reprocessing/store/maintenance/retention.py",
         old="                        > redrive_now() - make_interval(secs => d.retention) - interval '1 day')",
         new="                        > redrive_now())",
         caught_by=(
@@ -211,7 +211,7 @@ BUGS: Final = (
     Bug(
         name="what-aws-moved-of-an-interrupted-run-is-sent-once-more",
         breaks="No duplicates: letters of a paused run, which somebody's AWS redrive moved, go when it is resumed.",
-        file="reprocessing/models/comebacks.py",
+        file="reprocessing/store/capture/moved_by_aws.py",
         old="AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')\n",
         new="AND l.state = 'captured'\n",
         caught_by=(
@@ -222,7 +222,7 @@ BUGS: Final = (
     Bug(
         name="committed-to-what-aws-has-just-moved",
         breaks="No duplicates: a head that was judged before the look at AWS is sent after it.",
-        file="reprocessing/models/intent.py",
+        file="reprocessing/store/replay/intent.py",
         old=" AND l.objection <> 'moved_by_aws'\n",
         new="\n",
         caught_by=(
@@ -232,7 +232,7 @@ BUGS: Final = (
     Bug(
         name="parked-before-a-capture-has-looked",
         breaks="What AWS did not move goes on once it is seen: it is parked as moved before anybody has looked.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(A_CAPTURE_TELLS, MAYBE_MOVED)\n",
         new="return Park(ParkedReason.MOVED_BY_AWS)\n",
         caught_by=(
@@ -243,7 +243,7 @@ BUGS: Final = (
     Bug(
         name="forgotten-while-its-lane-waits-for-it",
         breaks="A letter whose last attempt is open is purged, and its lane waits for it for ever.",
-        file="reprocessing/models/oblivion.py",
+        file="reprocessing/store/maintenance/retention.py",
         old="WHERE a.letter_id = l.id AND a.closed_at IS NULL)",
         new="WHERE a.letter_id = l.id AND false)",
         caught_by=(
@@ -254,7 +254,7 @@ BUGS: Final = (
     Bug(
         name="drained-after-one-empty-poll",
         breaks="A dlq has run dry when every receiver heard nothing three times: one false-empty answer is believed.",
-        file="reprocessing/pipeline/listen.py",
+        file="reprocessing/pipeline/capture/receivers.py",
         old="QUIET_POLLS = 3\n",
         new="QUIET_POLLS = 1\n",
         caught_by="tests/reprocessing/pipeline/test_listen.py::test_an_answer_that_is_falsely_empty_is_no_silence",
@@ -262,7 +262,7 @@ BUGS: Final = (
     Bug(
         name="silence-behind-what-is-held",
         breaks="A FIFO queue's silence counts only while nothing is out: it hides what is behind a received message.",
-        file="reprocessing/pipeline/listen.py",
+        file="reprocessing/pipeline/capture/receivers.py",
         old="        elif not hidden:\n",
         new="        elif hidden is not None:\n",
         caught_by=(
@@ -333,7 +333,7 @@ BUGS: Final = (
     Bug(
         name="a-capture-waits-for-who-names-its-dlq",
         breaks="A DLQ is captured in its turn: whoever writes a row that names it passes for another capture.",
-        file="reprocessing/models/captures.py",
+        file="reprocessing/store/capture/capture_lease.py",
         old="FOR NO KEY UPDATE SKIP LOCKED) free\n",
         new="FOR UPDATE SKIP LOCKED) free\n",
         caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
@@ -341,7 +341,7 @@ BUGS: Final = (
     Bug(
         name="a-turn-waits-for-who-names-its-dlq",
         breaks="A DLQ is captured in its turn: whoever writes a row that names it keeps it from its turn.",
-        file="reprocessing/models/schedule.py",
+        file="reprocessing/store/dlqs/schedule.py",
         old="skip_locked=True, no_key=True, of",
         new="skip_locked=True, of",
         caught_by="tests/race/test_captures.py::test_who_writes_of_a_dlq_keeps_nobody_from_capturing_it",
@@ -365,7 +365,7 @@ BUGS: Final = (
     Bug(
         name="aws-moved-what-it-could-not-see",
         breaks="AWS moves nothing that is out of sight while it works: such letters wait for a person all the same.",
-        file="reprocessing/models/native.py",
+        file="reprocessing/store/aws/aws_redrives.py",
         old="        return comebacks.let_go(dlq, until=moved + LONGEST)\n",
         new="        return comebacks.let_go(dlq)\n",
         caught_by="tests/reprocessing/pipeline/test_moved_meanwhile.py"

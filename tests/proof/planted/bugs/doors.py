@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_DRAIN: Final = "reprocessing/pipeline/drain.py"
-_PARK: Final = "reprocessing/pipeline/park.py"
+_DRAIN: Final = "reprocessing/pipeline/runs/drain.py"
+_PARK: Final = "reprocessing/pipeline/parking_lot/act_on_parked.py"
 _OF_PARK: Final = "tests/reprocessing/pipeline/test_park.py"
 _OF_DRAIN: Final = "tests/reprocessing/pipeline/test_drain.py"
 _OF_COMMAND: Final = "tests/reprocessing/commands/test_drain_dlq.py"
@@ -38,7 +38,7 @@ BUGS: Final = (
     Bug(
         name="a-plan-is-selected-again",
         breaks="Run ids are idempotent: planning again takes letters that came later.",
-        file="reprocessing/models/plans.py",
+        file="reprocessing/store/runs/plans.py",
         old=" WHERE id = %(run)b AND state = 'planned' AND selected IS NULL FOR NO KEY UPDATE\n",
         new=" WHERE id = %(run)b AND state = 'planned' FOR NO KEY UPDATE\n",
         caught_by="tests/reprocessing/models/test_operations.py::test_planning_again_changes_nothing",
@@ -59,7 +59,7 @@ BUGS: Final = (
         new=(
             "    plan.places(dlq)\n"
             "    from reprocessing.models import Custody\n"
-            "    from reprocessing.models.settlement import Deletable\n"
+            "    from reprocessing.store.replay.settlement import Deletable\n"
             "    from reprocessing.pipeline import clear\n\n"
             '    copies = Custody.objects.filter(dlq=dlq, state="held")\n'
             "    clear.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
@@ -70,7 +70,7 @@ BUGS: Final = (
     Bug(
         name="a-look-that-keeps-what-it-saw",
         breaks="Nothing acts by surprise: peek_dlq does not give back what it received.",
-        file="reprocessing/pipeline/peek.py",
+        file="reprocessing/pipeline/capture/peek.py",
         old="        back = release(address, {one.message_id: one.handle for one in found.values()})\n",
         new="        back = release(address, {})\n",
         caught_by="tests/reprocessing/commands/test_peek_dlq.py::test_what_is_looked_at_is_visible_again",
@@ -102,7 +102,7 @@ BUGS: Final = (
     Bug(
         name="a-dlq-that-was-switched-off-is-fed",
         breaks="Nothing acts by surprise: a capture that began while its dlq was automatic has its letters go.",
-        file="reprocessing/pipeline/plan.py",
+        file="reprocessing/pipeline/runs/plan.py",
         old="        if run.kind == RunKind.STANDING and not instalments.is_fed(run.pk):\n",
         new="        if run.kind == RunKind.STANDING and not run.pk:\n",
         caught_by=f"{_OF_SWITCH}::test_whoever_switches_it_off_before_the_last_transaction_is_obeyed",
@@ -110,7 +110,7 @@ BUGS: Final = (
     Bug(
         name="what-ended-runs-left-goes-though-it-was-switched-off",
         breaks="Nothing acts by surprise: the standing run of a dlq that was made manual adopts letters.",
-        file="reprocessing/models/adoption.py",
+        file="reprocessing/store/runs/leftover_lanes.py",
         old=" AND r.kind = 'standing' AND d.mode = 'automatic')",
         new=" AND r.kind = 'standing')",
         caught_by=f"{_OF_SWITCH}::test_whoever_switches_it_off_between_two_batches_that_are_adopted_is_obeyed",
@@ -118,7 +118,7 @@ BUGS: Final = (
     Bug(
         name="a-stop-without-its-record",
         breaks="What people do is attributed: a stop leaves no review.",
-        file="reprocessing/models/stops.py",
+        file="reprocessing/store/safety/stops.py",
         old="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped\n",
         new="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped WHERE false\n",
         caught_by=(
@@ -128,7 +128,7 @@ BUGS: Final = (
     Bug(
         name="what-was-read-long-ago-is-told",
         breaks="The parking queue's last word is true: a sweep that froze says again what others have taken back.",
-        file="reprocessing/pipeline/recover.py",
+        file="reprocessing/pipeline/maintenance/recover.py",
         old="may_start=lambda: clock() < until)",
         new="may_start=lambda: until > 0)",
         caught_by=(
@@ -139,7 +139,7 @@ BUGS: Final = (
     Bug(
         name="discarded-twins-go",
         breaks="What a person discarded stays discarded: a twin of it is sent.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)\n",
         new="            return Park(ParkedReason.TWIN_DISCARDED) if standing.released else None\n",
         caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_discarded_letter_s_twin_is_parked",
@@ -147,7 +147,7 @@ BUGS: Final = (
     Bug(
         name="conflicts-are-duplicates",
         breaks="No loss: another body under a key that was used is closed as a duplicate.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="        case ClaimState.DELIVERED if standing.claim_same_body:\n",
         new="        case ClaimState.DELIVERED:\n",
         caught_by=(
@@ -158,7 +158,7 @@ BUGS: Final = (
     Bug(
         name="an-older-book-is-written",
         breaks="Rules are compared before they are written: what an older book says is believed.",
-        file="reprocessing/models/routes.py",
+        file="reprocessing/store/routing/routing_decisions.py",
         old=(
             "       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) = %(version)b\n"
             "     ORDER BY l.id FOR UPDATE OF l\n"
@@ -169,7 +169,7 @@ BUGS: Final = (
     Bug(
         name="a-rule-that-is-lifted-keeps-what-waits-for-an-unwell-target",
         breaks="What a rule sent to a target that stays unwell waits for it for ever, though the rule is lifted.",
-        file="reprocessing/models/routes.py",
+        file="reprocessing/store/routing/routing_decisions.py",
         old=" OR target_id IN ({UNWELL})",
         new="",
         caught_by=(
@@ -180,7 +180,7 @@ BUGS: Final = (
     Bug(
         name="a-rule-that-errs-lets-go",
         breaks="A rule that cannot be asked holds the letter: what it would have quarantined is sent.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old="coalesce(h.route IN ('hold', 'erred') AND",
         new="coalesce(h.route IN ('hold') AND",
         caught_by=(
@@ -190,7 +190,7 @@ BUGS: Final = (
     Bug(
         name="rows-in-error-messages",
         breaks="Payloads are never shown: an error of the database quotes the row that did it.",
-        file="reprocessing/models/rows.py",
+        file="reprocessing/store/rows.py",
         old="        if error.diag.message_detail is None:\n",
         new="        if error.diag is not None:\n",
         caught_by="tests/reprocessing/models/test_rows.py::test_an_error_names_the_constraint_and_shows_no_row",
@@ -198,7 +198,7 @@ BUGS: Final = (
     Bug(
         name="a-deadlock-s-victim-gives-up",
         breaks="Two who wait for each other are soon apart: one of them fails.",
-        file="reprocessing/models/rows.py",
+        file="reprocessing/store/rows.py",
         old="AGAIN = 8\n",
         new="AGAIN = 0\n",
         caught_by="tests/race/test_deadlocks.py::test_a_deadlock_s_victim_is_done_again_as_a_whole",
@@ -206,7 +206,7 @@ BUGS: Final = (
     Bug(
         name="a-discard-takes-its-twin-s-key",
         breaks="One letter of a key: who discards a letter takes the key of its twin that is under way.",
-        file="reprocessing/models/parking.py",
+        file="reprocessing/store/parking_lot/decisions.py",
         old=" OR (c.state = 'held' AND c.letter_id = excluded.letter_id)\n)\nSELECT",
         new=" OR c.state = 'held'\n)\nSELECT",
         caught_by=f"{_OF_PARK}::test_a_discarded_letter_leaves_the_key_to_its_twin_that_is_under_way",
@@ -214,7 +214,7 @@ BUGS: Final = (
     Bug(
         name="a-restore-frees-what-was-delivered",
         breaks="One letter of a key: who restores a discarded letter frees a key that says that it was delivered.",
-        file="reprocessing/models/reinstatement.py",
+        file="reprocessing/store/parking_lot/restore_discarded.py",
         old=" AND c.letter_id = m.id\n       AND c.state = 'discarded'\n",
         new=" AND c.letter_id = m.id\n",
         caught_by=f"{_OF_PARK}::test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discard",
@@ -222,7 +222,7 @@ BUGS: Final = (
     Bug(
         name="earlier-tools-have-had-the-delay",
         breaks="A rule acts as it says: what an earlier tool tried is not delayed by a rule that begins to delay.",
-        file="reprocessing/models/routes.py",
+        file="reprocessing/store/routing/routing_decisions.py",
         old="l.attempts + l.not_sent > l.earlier, false) AS had",
         new="l.attempts + l.not_sent > 0, false) AS had",
         caught_by="tests/reprocessing/pipeline/test_route.py"
@@ -231,7 +231,7 @@ BUGS: Final = (
     Bug(
         name="a-target-cannot-be-tried-for-ever",
         breaks="A person decides: emptied at the desk, the time after which a run gives up stays what it was.",
-        file="reprocessing/admin/dlq_sheet.py",
+        file="reprocessing/admin/dlqs/dlq_form.py",
         old='_MAY_BE_EMPTY: Final = (\n    "give_up_after",\n',
         new="_MAY_BE_EMPTY: Final = (\n",
         caught_by=_GIVES_UP,
@@ -239,7 +239,7 @@ BUGS: Final = (
     Bug(
         name="the-desk-forgets-when-a-target-is-given-up",
         breaks="A person decides: the desk takes the time after which a run gives up, and does not write it.",
-        file="reprocessing/admin/dlq_sheet.py",
+        file="reprocessing/admin/dlqs/dlq_form.py",
         old='"waves", "wave_success", "give_up_after", "role_arn", "custody_limit",',
         new='"waves", "wave_success", "role_arn", "custody_limit",',
         caught_by=_GIVES_UP,

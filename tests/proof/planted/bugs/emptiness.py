@@ -6,14 +6,14 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_EVIDENCE: Final = "reprocessing/models/evidence.py"
+_EVIDENCE: Final = "reprocessing/store/outcomes/evidence.py"
 _OF_EMPTINESS: Final = "tests/reprocessing/pipeline/outcomes/test_empty_target.py"
 
 BUGS: Final = (
     Bug(
         name="delayed-messages-are-not-there",
         breaks="A target that holds delayed messages is not empty: one of them may be the letter.",
-        file="reprocessing/pipeline/promote.py",
+        file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="            empty = found.visible == 0 and found.delayed == 0\n",
         new="            empty = found.visible == 0\n",
         caught_by=f"{_OF_EMPTINESS}::test_a_message_that_is_visible_in_flight_or_delayed_may_be_the_letter",
@@ -21,7 +21,7 @@ BUGS: Final = (
     Bug(
         name="messages-in-flight-are-not-there",
         breaks="A target is empty though its consumer has the letter, and may fail.",
-        file="reprocessing/pipeline/promote.py",
+        file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="quiet=empty and found.in_flight == 0))",
         new="quiet=empty))",
         caught_by=f"{_OF_EMPTINESS}::test_a_consumer_that_keeps_a_message_for_longer_than_its_window_is_waited_for",

@@ -6,12 +6,12 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_INTENT: Final = "reprocessing/models/intent.py"
+_INTENT: Final = "reprocessing/store/replay/intent.py"
 _OF_BRAKES: Final = "tests/race/test_brakes.py"
 _OF_GIVING_UP: Final = "tests/reprocessing/domain/safety/test_give_up.py"
 _OF_THE_GATE: Final = "tests/reprocessing/pipeline/test_gate.py"
 _OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
-_BREAKERS: Final = "reprocessing/models/breakers.py"
+_BREAKERS: Final = "reprocessing/store/safety/circuit_breakers.py"
 _FAILS_SINCE: Final = f"{_OF_BREAKERS}::test_it_fails_since_its_first_failure_until_a_canary_goes_well"
 _SPARED_BEFORE: Final = (
     "tests/reprocessing/pipeline/test_last_attempts.py"
@@ -24,7 +24,7 @@ BUGS: Final = (
     Bug(
         name="a-failed-wave-opens-no-breaker",
         breaks="Recovery without a person: the next wave of one message goes at once, one after another.",
-        file="reprocessing/models/waves.py",
+        file="reprocessing/store/safety/waves.py",
         old="            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave\n",
         new="            pass\n",
         caught_by=f"{_HEALS}::test_while_a_target_is_down_one_canary_goes_for_each_cooldown_and_waves_begin_anew",
@@ -32,7 +32,7 @@ BUGS: Final = (
     Bug(
         name="a-standing-run-stops-itself",
         breaks="Recovery without a person: a wave that failed ends automatic redrive.",
-        file="reprocessing/models/waves.py",
+        file="reprocessing/store/safety/waves.py",
         old="success=one.success, heals=one.standing)",
         new="success=one.success, heals=False)",
         caught_by=f"{_HEALS}::test_an_outage_parks_nothing_and_needs_nobody",
@@ -48,7 +48,7 @@ BUGS: Final = (
     Bug(
         name="late-failures-count",
         breaks="An outage uses up no attempt: what comes back after the breaker opened counts.",
-        file="reprocessing/pipeline/capture.py",
+        file="reprocessing/pipeline/capture/capture.py",
         old="            spare_late([one.attempt_id for one in back])\n",
         new="            spare_late([])\n",
         caught_by=f"{_HEALS}::test_what_comes_back_after_the_breaker_opened_does_not_count",
@@ -64,7 +64,7 @@ BUGS: Final = (
     Bug(
         name="spent-in-an-outage-is-parked",
         breaks="An outage parks nothing: the settlement parks a message of an automatic run without asking for others.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="one.attempts >= dlq.max_attempts and not one.standing:",
         new="one.attempts >= dlq.max_attempts:",
         caught_by=f"{_HEALS}::test_a_limit_of_one_attempt_outlasts_an_outage_too",
@@ -72,7 +72,7 @@ BUGS: Final = (
     Bug(
         name="targets-are-never-given-up",
         breaks="A person is called when one is needed: a target that never comes back is tried for ever, in silence.",
-        file="reprocessing/pipeline/recover.py",
+        file="reprocessing/pipeline/maintenance/recover.py",
         old="    clear.everywhere(failing_targets.give_up_on_failing_targets().deletable)\n",
         new="    clear.everywhere(())\n",
         caught_by=f"{_HEALS}::test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time",
@@ -89,7 +89,7 @@ BUGS: Final = (
     Bug(
         name="loops-go-round",
         breaks="A DLQ that refills with what is redriven is redriven for ever.",
-        file="reprocessing/pipeline/recover.py",
+        file="reprocessing/pipeline/maintenance/recover.py",
         old="    redrive_loops.pause_looping_runs()\n",
         new="    pass\n",
         caught_by=f"{_HEALS}::test_a_dlq_that_refills_with_what_is_redriven_pauses_its_run",
@@ -105,7 +105,7 @@ BUGS: Final = (
     Bug(
         name="nobody-leases-behind-a-lost-canary",
         breaks="Recovery without a person: a canary of which nothing is heard keeps its place for ever.",
-        file="reprocessing/models/brakes.py",
+        file="reprocessing/store/safety/send_limits.py",
         old="(b.state = 'half_open' AND b.canary_until > redrive_now())\n    OR b.target_id",
         new="(b.state = 'half_open' AND b.canary_until IS NOT NULL)\n    OR b.target_id",
         caught_by=f"{_OF_BRAKES}::test_a_canary_of_which_nothing_is_ever_heard_gives_up_its_place_in_time",
@@ -129,7 +129,7 @@ BUGS: Final = (
     Bug(
         name="a-person-s-reset-keeps-the-epoch",
         breaks="A person decides: the late failure of a canary opens what was closed, or half opened, over it.",
-        file="reprocessing/models/resets.py",
+        file="reprocessing/store/safety/breaker_resets.py",
         old="SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now",
         new="SET state = %(state)b::text, since = k.now",
         caught_by=f"{_OF_BREAKERS}::test_the_late_failure_of_a_canary_moves_no_breaker_that_a_person_has_reset",
@@ -177,7 +177,7 @@ BUGS: Final = (
     Bug(
         name="who-opens-a-breaker-says-that-it-is-well",
         breaks="A person is called when one is needed: who opens a breaker by hand begins the time anew.",
-        file="reprocessing/models/resets.py",
+        file="reprocessing/store/safety/breaker_resets.py",
         old="WHEN 'closed' THEN NULL ELSE b.failing_since END,\n",
         new="WHEN 'closed' THEN NULL ELSE NULL::timestamptz END,\n",
         caught_by=f"{_OF_BREAKERS}::test_a_person_who_opens_it_does_not_say_that_it_is_well",
@@ -185,7 +185,7 @@ BUGS: Final = (
     Bug(
         name="a-failed-wave-opens-every-breaker",
         breaks="A failed wave opens the breakers of what failed: those of other classes, which are well, open too.",
-        file="reprocessing/models/waves.py",
+        file="reprocessing/store/safety/waves.py",
         old=" AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'\n",
         new=" AND a.breaker_id IS NOT NULL\n",
         caught_by="tests/reprocessing/models/test_waves.py"
@@ -194,7 +194,7 @@ BUGS: Final = (
     Bug(
         name="a-spent-message-is-no-canary",
         breaks="Recovery without a person: a message without attempts, at the head of its lane, tries no target.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="            return None if on_trial else OpenBreaker(",
         new="            return OpenBreaker(",
         caught_by="tests/reprocessing/pipeline/test_gate.py"
@@ -203,7 +203,7 @@ BUGS: Final = (
     Bug(
         name="a-dead-worker-s-letter-has-used-what-was-spared",
         breaks="An outage uses up no attempt: a letter whose worker died is parked for attempts that were spared.",
-        file="reprocessing/models/inheritance.py",
+        file="reprocessing/store/ordering/orphaned_lanes.py",
         old="l.attempts - l.forgiven - l.spared >= d.max_attempts AS spent",
         new="l.attempts - l.forgiven >= d.max_attempts AS spent",
         caught_by=_SPARED_BEFORE,
@@ -211,7 +211,7 @@ BUGS: Final = (
     Bug(
         name="a-dead-worker-s-lane-waits-for-what-was-spared",
         breaks="An outage uses up no attempt: the lane of a dead worker waits, as if its letter had no attempt left.",
-        file="reprocessing/models/inheritance.py",
+        file="reprocessing/store/ordering/orphaned_lanes.py",
         old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
         new="(SELECT l.attempts - l.forgiven >= d.max_attempts AND",
         caught_by=_SPARED_BEFORE,
@@ -235,7 +235,7 @@ BUGS: Final = (
     Bug(
         name="canaries-do-not-rotate",
         breaks="One poison head holds no breaker open: the head that failed most is the canary, again and again.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="sorted(some, key=lambda one: one.tries or 0)",
         new="list(some)",
         caught_by=f"{_OF_THE_GATE}::test_the_head_that_was_tried_least_is_the_canary_of_its_breaker",
@@ -243,7 +243,7 @@ BUGS: Final = (
     Bug(
         name="what-used-up-its-attempts-goes-on",
         breaks="At most N counted attempts: the gate lets a message go whose attempts are used up.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="            return Park(ParkedReason.ATTEMPTS_SPENT)\n",
         new="            return None\n",
         caught_by=f"{_OF_THE_GATE}"

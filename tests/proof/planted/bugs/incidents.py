@@ -16,7 +16,7 @@ BUGS: Final = (
     Bug(
         name="a-breaker-opens-in-silence",
         breaks="A person is told: a circuit breaker opens, and nobody hears of it.",
-        file="reprocessing/models/breakers.py",
+        file="reprocessing/store/safety/circuit_breakers.py",
         old="    announce_opened([OpenedBreaker(",
         new="    list([OpenedBreaker(",
         caught_by=f"{_BREAKERS}::test_of_four_who_look_at_once_one_announces_it",
@@ -24,7 +24,7 @@ BUGS: Final = (
     Bug(
         name="an-opening-is-committed-before-it-is-announced",
         breaks="An event is announced in its transaction: a breaker opens, and a dying worker announces nothing.",
-        file="reprocessing/models/breakers.py",
+        file="reprocessing/store/safety/circuit_breakers.py",
         old="    return rows.whole(move) if any(one.state != one.row.state for one in wanted) else move()\n",
         new="    return move()\n",
         caught_by=f"{_BREAKERS}::test_an_opening_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_is_rolled_back",
@@ -32,7 +32,7 @@ BUGS: Final = (
     Bug(
         name="a-closed-breaker-stays-an-incident",
         breaks="A closing text when it is over: a breaker closes, and its incident stays open.",
-        file="reprocessing/models/breakers.py",
+        file="reprocessing/store/safety/circuit_breakers.py",
         old="    conclude_closed([one.row.id for one in moved if one.state == BreakerState.CLOSED])\n",
         new="",
         caught_by=f"{_BREAKERS}::test_a_breaker_that_closes_concludes_it_and_one_that_opens_again_is_the_same_incident",
@@ -48,7 +48,7 @@ BUGS: Final = (
     Bug(
         name="a-resumed-run-stays-an-incident",
         breaks="A closing text when it is over: a person resumes a run, and its incident stays open.",
-        file="reprocessing/models/operations.py",
+        file="reprocessing/store/runs/run_transitions.py",
         old="        conclude_standstills([run])\n",
         new="        pass\n",
         caught_by=f"{_RUNS}::test_a_run_that_pauses_itself_is_told_once_and_concluded_when_it_is_resumed",
@@ -56,7 +56,7 @@ BUGS: Final = (
     Bug(
         name="a-run-finishes-in-silence",
         breaks="A person is told: a run is finished, and nobody hears of it.",
-        file="reprocessing/models/progress.py",
+        file="reprocessing/store/runs/progress.py",
         old="        announce_finished(finished)\n",
         new="",
         caught_by=f"{_RUNS}::test_a_run_that_has_nothing_left_to_do_is_announced_as_finished",
@@ -64,7 +64,7 @@ BUGS: Final = (
     Bug(
         name="a-group-that-is-there-is-told-as-new",
         breaks="One text for many messages: each batch of a failure group is told as a new group.",
-        file="reprocessing/models/groups.py",
+        file="reprocessing/store/parking_lot/failure_groups.py",
         old="announce_groups([group for group in put if group.new] + reopened)",
         new="announce_groups(put + reopened)",
         caught_by=f"{_TOLD}/test_group_events.py::test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before",
@@ -72,7 +72,7 @@ BUGS: Final = (
     Bug(
         name="a-second-restore-is-taken-for-the-first",
         breaks="A person is told: the restored database knows an earlier restore as told, and this one is not.",
-        file="reprocessing/models/hold.py",
+        file="reprocessing/store/maintenance/restore_hold.py",
         old="    conclude([_INCIDENT])\n    backup_time",
         new="    backup_time",
         caught_by=f"{_TOLD}/test_restore_events.py::test_a_restore_that_a_backup_knew_is_not_the_one_that_is_told_now",

@@ -14,7 +14,7 @@ BUGS: Final = (
     Bug(
         name="lanes-are-leased-whatever-aws-moved",
         breaks="Nothing twice: after an outage lanes are leased before AWS has said whether it moved their messages.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old='"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"',
         new='"{ACTIVE_RUNS}"',
         caught_by=_NOT_LEASED,
@@ -38,7 +38,7 @@ BUGS: Final = (
     Bug(
         name="nobody-asks-before-lanes-are-leased",
         breaks="A service that stands still: lanes wait for an answer of AWS, and no worker asks.",
-        file="reprocessing/pipeline/replay.py",
+        file="reprocessing/pipeline/replay/replay_slice.py",
         old="            hand_over.before_lanes_are_leased(self.runs)\n",
         new="",
         caught_by=f"{_OF_OUTAGES}::test_what_aws_did_not_move_goes_at_once",
@@ -54,7 +54,7 @@ BUGS: Final = (
     Bug(
         name="no-answer-of-aws-is-an-answer",
         breaks="Nothing twice: while SQS is out of reach, lanes go on as if AWS had moved nothing.",
-        file="reprocessing/pipeline/hand_over.py",
+        file="reprocessing/pipeline/aws/native_redrive.py",
         old="            looks_at_moves.unanswered(dlq.pk, str(listed))\n",
         new="            looks_at_moves.answered(dlq.pk, at=at)\n",
         caught_by=f"{_OF_OUTAGES}::test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why",
@@ -62,7 +62,7 @@ BUGS: Final = (
     Bug(
         name="known-before-it-is-written-down",
         breaks="Crash anywhere: whoever dies between an answer of AWS and its marks has lanes leased without them.",
-        file="reprocessing/pipeline/hand_over.py",
+        file="reprocessing/pipeline/aws/native_redrive.py",
         old="            _resolve(dlq, own, listed)\n            looks_at_moves.answered(dlq.pk, at=at)\n",
         new="            looks_at_moves.answered(dlq.pk, at=at)\n            _resolve(dlq, own, listed)\n",
         caught_by=f"{_OF_OUTAGES}::test_what_aws_answered_is_known_when_it_is_written_down",

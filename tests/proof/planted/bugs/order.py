@@ -6,10 +6,10 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_LANES: Final = "reprocessing/models/lanes.py"
+_LANES: Final = "reprocessing/store/ordering/lanes.py"
 _LAST: Final = "tests/reprocessing/pipeline/test_last_attempts.py"
 _PLAN: Final = "tests/reprocessing/pipeline/test_plan.py"
-_SELECTION: Final = "reprocessing/models/selection.py"
+_SELECTION: Final = "reprocessing/store/runs/selection.py"
 _TWO_ORIGINS: Final = "tests/reprocessing/models/test_selection.py::test_equal_keys_of_two_origins_are_two_lanes"
 
 BUGS: Final = (
@@ -24,7 +24,7 @@ BUGS: Final = (
     Bug(
         name="an-earlier-letter-waits-for-the-later-one",
         breaks="In order: an earlier letter that comes onto a lane in use waits for the later one, and for its run.",
-        file="reprocessing/models/enlistment.py",
+        file="reprocessing/store/runs/enlistment.py",
         old="    precedence.give(found.ahead)\n",
         new="",
         caught_by=(
@@ -35,7 +35,7 @@ BUGS: Final = (
     Bug(
         name="next-is-asked-before-the-lock",
         breaks="Recover alone: a letter given to a lane while its owner asks what comes next there sleeps for ever.",
-        file="reprocessing/pipeline/take.py",
+        file="reprocessing/pipeline/replay/lease_lanes.py",
         old="        lanes.lock(ids, fences)\n        return lanes.advance(ids, fences, keep=True",
         new="        return lanes.advance(ids, fences, keep=True",
         caught_by="tests/race/test_a_wake_up.py::test_a_letter_released_while_its_lane_s_head_is_gone_goes",
@@ -43,7 +43,7 @@ BUGS: Final = (
     Bug(
         name="a-plan-that-died-keeps-its-lanes",
         breaks="Recover alone: a plan that was killed after it adopted keeps letters for a day, and those behind them.",
-        file="reprocessing/models/enlistment.py",
+        file="reprocessing/store/runs/enlistment.py",
         old="(SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running'",
         new="false",
         caught_by=(
@@ -54,7 +54,7 @@ BUGS: Final = (
     Bug(
         name="what-is-being-captured-goes",
         breaks="In order: a turn at a dlq enlists a later letter, while another capture has the earlier one in hand.",
-        file="reprocessing/pipeline/gather.py",
+        file="reprocessing/pipeline/runs/feed_run.py",
         old="        return plan.enlist(dlq, run, through=through, ",
         new="        del through\n        return plan.enlist(dlq, run, ",
         caught_by=(
@@ -96,7 +96,7 @@ BUGS: Final = (
     Bug(
         name="a-dead-worker-s-last-attempt-holds-nothing",
         breaks="One at a time: a worker dies over a last attempt, and the next letter goes while it is on its way.",
-        file="reprocessing/models/inheritance.py",
+        file="reprocessing/store/ordering/orphaned_lanes.py",
         old=">= d.max_attempts AND {OUTLASTS} AS lasts",
         new=">= d.max_attempts AND false AS lasts",
         caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
@@ -104,7 +104,7 @@ BUGS: Final = (
     Bug(
         name="a-lane-waits-for-ever-for-a-last-attempt",
         breaks="Crash anywhere, recover alone: a lane whose letter's last end nobody knows never goes on.",
-        file="reprocessing/pipeline/promote.py",
+        file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="[*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgement.outlasted(limit=_GROUP)]",
         new="acknowledgement.outlasted(limit=0)",
         caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
@@ -112,7 +112,7 @@ BUGS: Final = (
     Bug(
         name="a-discard-leaves-the-key-of-what-is-on-its-way",
         breaks="A letter is discarded while its last attempt may be out, and its twin is sent.",
-        file="reprocessing/models/parking.py",
+        file="reprocessing/store/parking_lot/decisions.py",
         old="     WHERE c.state = 'free' OR (c.state = 'held' AND c.letter_id = excluded.letter_id)\n",
         new="     WHERE c.state = 'free'\n",
         caught_by=f"{_LAST}::test_a_discard_keeps_its_key_though_it_is_on_its_way",
@@ -120,7 +120,7 @@ BUGS: Final = (
     Bug(
         name="a-key-that-is-left-behind-stays-held",
         breaks="A letter gets another key, its last attempt comes back, and its twin waits for a copy that is nowhere.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old="     WHERE c.letter_id = x.letter_id AND c.state = 'held'\n",
         new="     WHERE false AND c.letter_id = x.letter_id AND c.state = 'held'\n",
         caught_by=f"{_LAST}::test_a_twin_goes_when_the_copy_is_back_though_a_person_gave_the_letter_another_key_or_target",
@@ -128,7 +128,7 @@ BUGS: Final = (
     Bug(
         name="a-restore-frees-the-key-of-what-is-on-its-way",
         breaks="A discard is taken back while the last attempt may be out, and the twin is sent beside it.",
-        file="reprocessing/models/reinstatement.py",
+        file="reprocessing/store/parking_lot/restore_discarded.py",
         old="CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END",
         new="'free'",
         caught_by=f"{_LAST}::test_a_discard_that_is_taken_back_keeps_the_key_as_long_as_it_is_on_its_way",
@@ -136,7 +136,7 @@ BUGS: Final = (
     Bug(
         name="intent-beside-an-attempt-that-holds-the-lane",
         breaks="One at a time: two workers of one lease open two attempts, and the schema alone stands between them.",
-        file="reprocessing/models/intent.py",
+        file="reprocessing/store/replay/intent.py",
         old="       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL\n",
         new="",
         caught_by=(
@@ -147,7 +147,7 @@ BUGS: Final = (
     Bug(
         name="a-head-that-is-one-no-longer-goes",
         breaks="In order: a letter waits for its target's rate, an earlier one comes back, and is passed all the same.",
-        file="reprocessing/models/intent.py",
+        file="reprocessing/store/replay/intent.py",
         old="       AND l.id = (SELECT h.id FROM redrive_letter h\n",
         new="       AND l.id >= (SELECT h.id FROM redrive_letter h\n",
         caught_by="tests/race/test_a_head_that_is_one_no_longer.py::test_what_came_back_in_the_meantime_goes_first",
@@ -155,7 +155,7 @@ BUGS: Final = (
     Bug(
         name="an-intent-sees-its-lane-as-it-was",
         breaks="In order: an intent that waits for an earlier letter's return passes it when it is committed.",
-        file="reprocessing/models/brakes.py",
+        file="reprocessing/store/safety/send_limits.py",
         old="     ORDER BY n.id FOR UPDATE OF n\n)\nSELECT count(*) AS n FROM ours",
         new="     ORDER BY n.id\n)\nSELECT count(*) AS n FROM ours",
         caught_by="tests/race/test_a_head_that_is_one_no_longer.py::test_what_comes_back_at_the_same_moment_goes_first",
@@ -182,7 +182,7 @@ BUGS: Final = (
     Bug(
         name="sequences-of-unknown-fate-are-not-remembered",
         breaks="In order: what a killed worker perhaps sent makes no earlier letter stale.",
-        file="reprocessing/models/inheritance.py",
+        file="reprocessing/store/ordering/orphaned_lanes.py",
         old="SET passed_sequence = greatest(n.passed_sequence, f.sequence)",
         new="SET passed_sequence = n.passed_sequence",
         caught_by=f"{_PLAN}::test_what_perhaps_went_out_makes_an_earlier_letter_stale",
@@ -190,7 +190,7 @@ BUGS: Final = (
     Bug(
         name="stale-letters-go",
         breaks="In order: a stale letter is sent without a policy or a person saying so.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="    if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == ",
         new="    if standing.stale is None and standing.stale_policy == ",
         caught_by=f"{_PLAN}::test_a_stale_letter_is_parked_and_a_person_s_release_sends_it_once",
@@ -198,7 +198,7 @@ BUGS: Final = (
     Bug(
         name="enlisted-in-parts",
         breaks="In order: lanes exist for a moment without their earlier letters, and later ones go.",
-        file="reprocessing/pipeline/plan.py",
+        file="reprocessing/pipeline/runs/plan.py",
         old="        return enlistment.enlist(dlq.pk, run.pk)\n\n    return rows.whole(work)",
         new="        return enlistment.enlist(dlq.pk, run.pk)\n\n    return work()",
         caught_by=f"{_PLAN}::test_enlisting_is_all_or_nothing",
@@ -206,7 +206,7 @@ BUGS: Final = (
     Bug(
         name="enlisted-beside-whoever-moves-the-lanes",
         breaks="Whoever locks lanes does so in the order of their ids: two who do not wait for each other for ever.",
-        file="reprocessing/models/enlistment.py",
+        file="reprocessing/store/runs/enlistment.py",
         old="    rows.execute(_LOCK_LANES, values)\n",
         new="",
         caught_by="tests/race/test_enlistment.py::test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_died_in",
@@ -214,7 +214,7 @@ BUGS: Final = (
     Bug(
         name="plans-take-no-turns",
         breaks="In order: of two plans at once one has letters behind those of the other.",
-        file="reprocessing/models/selection.py",
+        file="reprocessing/store/runs/selection.py",
         old="    take_turn(dlq)\n    return rows.fetch(Selected",
         new="    return rows.fetch(Selected",
         caught_by=(
@@ -224,7 +224,7 @@ BUGS: Final = (
     Bug(
         name="fresh-lanes-keep-no-quiet",
         breaks="In order: a letter goes while an earlier one of its key is still retried in its queue.",
-        file="reprocessing/models/enlistment.py",
+        file="reprocessing/store/runs/enlistment.py",
         old="       CASE WHEN bool_and(l.single) THEN redrive_now()\n",
         new="       CASE WHEN true THEN redrive_now()\n",
         caught_by=f"{_PLAN}::test_a_fresh_lane_of_a_key_keeps_quiet_and_a_single_one_does_not",
@@ -232,7 +232,7 @@ BUGS: Final = (
     Bug(
         name="enlisted-before-the-dlq-ran-dry",
         breaks="In order: lanes are enlisted while earlier letters of theirs are still in the dlq.",
-        file="reprocessing/pipeline/gather.py",
+        file="reprocessing/pipeline/runs/feed_run.py",
         old="        if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:\n",
         new="        if dlq.mode == Mode.AUTOMATIC:\n",
         caught_by="tests/reprocessing/pipeline/test_gather.py::test_nothing_is_enlisted_before_the_dlq_has_run_dry",
@@ -240,7 +240,7 @@ BUGS: Final = (
     Bug(
         name="numbers-sorted-as-texts",
         breaks="In order: letter 10 goes before letter 9.",
-        file="reprocessing/domain/lane.py",
+        file="reprocessing/domain/ordering/placement.py",
         old="    key = _number_key(number) if number else _TEXT + text\n",
         new="    key = _TEXT + text\n",
         caught_by="tests/reprocessing/domain/test_lane.py::test_numbers_stand_in_the_order_of_their_values",
@@ -248,7 +248,7 @@ BUGS: Final = (
     Bug(
         name="a-group-goes-on-behind-its-failure",
         breaks="In order: a FIFO group's next letter is sent after one that was not taken.",
-        file="reprocessing/sqs/trips.py",
+        file="reprocessing/gateways/sqs/batch_requests.py",
         old="            if self._way.fifo and not isinstance(outcome, Taken):\n",
         new="            if self._way.fifo and outcome is None:\n",
         caught_by=(
@@ -259,7 +259,7 @@ BUGS: Final = (
     Bug(
         name="letters-moved-before-their-lanes-are-locked",
         breaks="Whoever moves letters locks their lanes first: a wake-up is lost, and the lane stands for ever.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="        mine = lanes.lock([one.lane_id for one in ordered], [one.fence for one in ordered])\n",
         new="        mine = {one.lane_id for one in ordered}\n",
         caught_by="tests/race/test_lanes.py::test_whoever_moves_letters_locks_their_lanes_first",
@@ -275,7 +275,7 @@ BUGS: Final = (
     Bug(
         name="a-lane-passes-backwards-when-it-is-told",
         breaks="In order: likewise, when its worker died and others tell what became of it.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old=" AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)\n",
         new=" AND f.sequence IS NOT NULL\n",
         caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"

@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_SETTLEMENT: Final = "reprocessing/models/settlement.py"
-_EVIDENCE: Final = "reprocessing/models/evidence.py"
+_SETTLEMENT: Final = "reprocessing/store/replay/settlement.py"
+_EVIDENCE: Final = "reprocessing/store/outcomes/evidence.py"
 _OF_PROMOTE: Final = "tests/reprocessing/pipeline/test_promote.py"
 _TOO_EARLY: Final = f"{_OF_PROMOTE}::test_what_may_still_come_back_is_not_presumed_delivered"
 
@@ -15,7 +15,7 @@ BUGS: Final = (
     Bug(
         name="settled-is-accepted",
         breaks="One at a time: where the outcome is to be known first, the next letter goes when the target took one.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="lets_pass=target.advance == Advance.ACCEPTED,\n",
         new="lets_pass=True,\n",
         caught_by="tests/reprocessing/pipeline/test_replay.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
@@ -49,7 +49,7 @@ BUGS: Final = (
     Bug(
         name="what-was-not-sent-counts",
         breaks="At most N counted attempts: a letter is parked as spent that never left.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
         new="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
         caught_by=(
@@ -59,7 +59,7 @@ BUGS: Final = (
     Bug(
         name="nothing-reported-is-taken",
         breaks="No loss: an attempt that the wire says nothing of counts as taken.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old='outcomes.get(one.attempt_id, Unknown("nothing was reported of it"))',
         new="outcomes.get(one.attempt_id, Taken(None))",
         caught_by="tests/reprocessing/pipeline/test_settle.py::test_a_failure_counts_and_the_letter_rests",
@@ -145,7 +145,7 @@ BUGS: Final = (
     Bug(
         name="another-reader-hides-nothing",
         breaks="A capture proves nothing while another reader may hide what came back.",
-        file="reprocessing/pipeline/gather.py",
+        file="reprocessing/pipeline/runs/feed_run.py",
         old="in_flight <= captures.out_of_sight(",
         new="in_flight >= 0 * captures.out_of_sight(",
         caught_by=f"{_OF_PROMOTE}::test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back",
@@ -153,7 +153,7 @@ BUGS: Final = (
     Bug(
         name="a-target-that-holds-letters-is-consumed",
         breaks="A target that holds letters was not seen consumed.",
-        file="reprocessing/pipeline/promote.py",
+        file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="            empty = found.visible == 0 and found.delayed == 0\n",
         new="            empty = found.delayed == 0\n",
         caught_by=f"{_OF_PROMOTE}::test_a_target_that_holds_letters_was_not_seen_consumed",
@@ -161,7 +161,7 @@ BUGS: Final = (
     Bug(
         name="rests-without-a-cap",
         breaks="Backoff is min(cap, 2^n * base): a letter that fails often rests for years.",
-        file="reprocessing/domain/backoff.py",
+        file="reprocessing/domain/replay/backoff.py",
         old=(
             "        whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0\n"
             "        return min(self.cap, self.base * whole) *"
@@ -172,7 +172,7 @@ BUGS: Final = (
     Bug(
         name="rests-of-one-length",
         breaks="Backoff doubles: a letter that fails is tried again as soon as the first time.",
-        file="reprocessing/domain/backoff.py",
+        file="reprocessing/domain/replay/backoff.py",
         old="2.0 ** min(failures, _DOUBLINGS)",
         new="1.0 ** min(failures, _DOUBLINGS)",
         caught_by="tests/reprocessing/pipeline/test_settle.py::test_each_failure_doubles_the_rest",
@@ -180,7 +180,7 @@ BUGS: Final = (
     Bug(
         name="a-refusal-makes-the-unknown-known",
         breaks="One at a time: a letter is refused whose copy may lie in the target, and the next of its key goes.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="    known = isinstance(failure, Refused) and not one.unsure\n",
         new="    known = isinstance(failure, Refused)\n",
         caught_by=(
@@ -191,7 +191,7 @@ BUGS: Final = (
     Bug(
         name="what-is-to-end-leaves-its-copy-behind",
         breaks="One at a time: a letter is parked whose copy may lie in the target, and the next of its key goes.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="        later = put_off([closing.letter_id for closing in ours.values()])\n",
         new="        later = set[int]()\n",
         caught_by=(
@@ -202,7 +202,7 @@ BUGS: Final = (
     Bug(
         name="a-rule-ends-what-may-come-back",
         breaks="One at a time: a rule ends a letter whose copy may lie in the target, and the next of its key goes.",
-        file="reprocessing/pipeline/route.py",
+        file="reprocessing/pipeline/routing/route.py",
         old="    return put_off(ending, owned=lot.owned) if ending else set()\n",
         new="    return set()\n",
         caught_by=(
@@ -213,7 +213,7 @@ BUGS: Final = (
     Bug(
         name="a-key-is-free-where-a-copy-may-lie",
         breaks="A rule sends a letter elsewhere, and its key is free in the target that a copy of it may lie in.",
-        file="reprocessing/pipeline/route.py",
+        file="reprocessing/pipeline/routing/route.py",
         old="        return self.closing is not None or self.leaves\n",
         new="        return self.closing is not None\n",
         caught_by=(

@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_LANES: Final = "reprocessing/models/lanes.py"
-_CAPTURES: Final = "reprocessing/models/captures.py"
+_LANES: Final = "reprocessing/store/ordering/lanes.py"
+_CAPTURES: Final = "reprocessing/store/capture/capture_lease.py"
 _WITHOUT_ITS_FENCE: Final = (
     "tests/race/test_lanes.py::test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing"
 )
@@ -48,7 +48,7 @@ BUGS: Final = (
     Bug(
         name="intent-without-fence",
         breaks="One at a time: a stale owner sends a letter of a lane that another has leased.",
-        file="reprocessing/models/intent.py",
+        file="reprocessing/store/replay/intent.py",
         old="     WHERE n.fence = a.fence AND n.phase || '' = 'leased'\n",
         new="     WHERE n.phase || '' = 'leased'\n",
         caught_by=_WITHOUT_ITS_FENCE,
@@ -56,7 +56,7 @@ BUGS: Final = (
     Bug(
         name="intent-on-a-lease-that-ends",
         breaks="One at a time: a request begins so late that it is still open when the lane is another's.",
-        file="reprocessing/models/intent.py",
+        file="reprocessing/store/replay/intent.py",
         old="       AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)\n",
         new="",
         caught_by="tests/race/test_lanes.py::test_an_intent_needs_enough_of_its_lease",
@@ -64,7 +64,7 @@ BUGS: Final = (
     Bug(
         name="settled-without-fence",
         breaks="No stale owner's write lands: its outcome moves a letter that another has leased.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="        ours = [one for one in ordered if one.lane_id in mine]\n",
         new="        ours = list(ordered)\n",
         caught_by=(
@@ -74,7 +74,7 @@ BUGS: Final = (
     Bug(
         name="heads-closed-without-fence",
         breaks="No stale owner's write lands: it parks or skips a head that another has leased.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="ours = {lane: closing for lane, closing in closings.items() if lane[0] in mine}",
         new="ours = dict(closings)",
         caught_by="tests/race/test_lanes.py::test_an_owner_without_its_fence_closes_no_head",
@@ -114,7 +114,7 @@ BUGS: Final = (
     Bug(
         name="a-dead-owner-s-attempt-stays-open",
         breaks="Crash anywhere, recover alone: the attempt of a killed worker holds its lane for ever.",
-        file="reprocessing/pipeline/take.py",
+        file="reprocessing/pipeline/replay/lease_lanes.py",
         old="    if inherited := [one for one in leased if one.inherited]:\n",
         new="    if inherited := []:\n",
         caught_by=(
@@ -124,7 +124,7 @@ BUGS: Final = (
     Bug(
         name="a-lost-lane-renews-the-others",
         breaks="No send starts after its deadline: when one lane is lost, requests for it go on being started.",
-        file="reprocessing/pipeline/keep.py",
+        file="reprocessing/pipeline/replay/lease_keeper.py",
         old="            if len(mine) == len(self._lanes):\n",
         new="            if mine is not None:\n",
         caught_by=(
@@ -168,7 +168,7 @@ BUGS: Final = (
     Bug(
         name="a-lease-counts-from-the-wire",
         breaks="One at a time: a worker that froze after its intent sends when its lease is over.",
-        file="reprocessing/pipeline/keep.py",
+        file="reprocessing/pipeline/replay/lease_keeper.py",
         old="        self.until = began + min([lease, *(one.lease_left for one in intended)]) - SEND_MARGIN\n",
         new="        self.until = time.monotonic() + lease - SEND_MARGIN\n",
         caught_by=(
@@ -179,7 +179,7 @@ BUGS: Final = (
     Bug(
         name="a-turn-that-is-given-counts-as-had",
         breaks="Crash anywhere, recover alone: a dlq whose look is lost waits until its schedule's next time.",
-        file="reprocessing/models/schedule.py",
+        file="reprocessing/store/dlqs/schedule.py",
         old="                then = min(then, now + AGAIN)\n",
         new="",
         caught_by=(
@@ -189,7 +189,7 @@ BUGS: Final = (
     Bug(
         name="a-list-ends-what-was-claimed-since",
         breaks="One at a time: a list of before the claim ends a redrive that AWS is at, and captures run beside it.",
-        file="reprocessing/pipeline/hand_over.py",
+        file="reprocessing/pipeline/aws/native_redrive.py",
         old="    active = next((one for one in listed if one.is_active), None)\n    if own is None:\n",
         new=(
             "    active, own = next((one for one in listed if one.is_active), None), native.of(dlq.pk)\n"

@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_HOMECOMING: Final = "reprocessing/models/homecoming.py"
-_ARRIVAL: Final = "reprocessing/models/arrival.py"
+_HOMECOMING: Final = "reprocessing/store/capture/returned_messages.py"
+_ARRIVAL: Final = "reprocessing/store/capture/received_copies.py"
 _OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
 _OF_READER: Final = "tests/reprocessing/pipeline/test_another_reader.py"
 _UNKNOWN: Final = "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
@@ -17,7 +17,7 @@ BUGS: Final = (
     Bug(
         name="a-late-return-is-deleted",
         breaks="No loss: a delivered letter that comes back is deleted from the dlq, and nothing else.",
-        file="reprocessing/pipeline/capture.py",
+        file="reprocessing/pipeline/capture/capture.py",
         old="        held = rows.whole(record)\n",
         new="        held: list[Deletable] = []\n",
         caught_by=f"{_OF_CAPTURE}::test_a_return_reopens_a_letter_that_was_delivered",
@@ -79,7 +79,7 @@ BUGS: Final = (
     Bug(
         name="a-return-frees-the-key-of-a-copy-nobody-heard-of",
         breaks="While a copy of an earlier attempt may lie in the target, the key is held, and the next letter waits.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old="               AND a.outcome = 'unknown' AND a.returned_at IS NULL AND {COPY_ENDS} > redrive_now()) u\n",
         new="               AND a.outcome = 'unknown' AND false AND {COPY_ENDS} > redrive_now()) u\n",
         caught_by=f"{_UNKNOWN}::test_a_later_one_that_fails_keeps_the_key",
@@ -87,7 +87,7 @@ BUGS: Final = (
     Bug(
         name="a-parked-letter-forgets-its-other-copy",
         breaks="A parked letter whose last attempt fails late keeps its lane while an earlier copy may come back.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old="c.was_open AND coalesce(u.outlasts, false) AS reopens",
         new="false AS reopens",
         caught_by=f"{_UNKNOWN}::test_where_both_are_unknown_and_one_fails_the_next_letter_waits_for_the_other",
@@ -95,7 +95,7 @@ BUGS: Final = (
     Bug(
         name="a-last-return-ends-a-letter-of-which-a-copy-may-be-about",
         breaks="The letter that came back after its last attempt keeps its lane while an earlier copy may come back.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old="c.spent AND NOT coalesce(u.outlasts, false) AS ends",
         new="c.spent AS ends",
         caught_by=f"{_UNKNOWN}::test_where_that_was_the_last_one_the_next_letter_waits_until_none_can_come_back",
@@ -155,7 +155,7 @@ BUGS: Final = (
     Bug(
         name="without-marks-a-possible-return-goes",
         breaks="At least once, same key: what may be a return of a letter under way is sent as another letter.",
-        file="reprocessing/pipeline/capture.py",
+        file="reprocessing/pipeline/capture/capture.py",
         old="            possible_return=digest in doubtful,\n",
         new="            possible_return=False,\n",
         caught_by=f"{_OF_CAPTURE}::test_without_marks_a_copy_that_may_be_a_return_is_parked_and_not_sent",
@@ -163,7 +163,7 @@ BUGS: Final = (
     Bug(
         name="swallowed-resends-are-awaited",
         breaks="No loss: a FIFO target swallowed a resend for a copy that is back already, and absence is presumed.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="    back = are_back(taken) if taken else set()\n",
         new="    back = are_back({}) if taken else set()\n",
         caught_by="tests/race/test_swallowed.py::test_a_resend_swallowed_for_a_copy_that_is_back_already_has_failed",
@@ -171,7 +171,7 @@ BUGS: Final = (
     Bug(
         name="evidence-of-a-lost-owner-is-dropped",
         breaks="A return is known by the id its target gave it: whoever lost its lane does not note it.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="        if lost:\n",
         new="        if lost and not ordered:\n",
         caught_by=(
@@ -182,7 +182,7 @@ BUGS: Final = (
     Bug(
         name="copies-in-sight-excuse-another-reader",
         breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy in sight again.",
-        file="reprocessing/models/captures.py",
+        file="reprocessing/store/capture/capture_lease.py",
         old="state = 'held' AND visible_until > redrive_now() AND NOT {UNSEEN})",
         new="state = 'held' AND NOT {UNSEEN})",
         caught_by=(
@@ -192,7 +192,7 @@ BUGS: Final = (
     Bug(
         name="a-reader-is-looked-for-before-the-lease",
         breaks="No loss: what another capture hides after SQS counted excuses a reader who hides a return.",
-        file="reprocessing/pipeline/gather.py",
+        file="reprocessing/pipeline/runs/feed_run.py",
         old="            alone=lambda: is_ours_alone(dlq, conf),\n",
         new="            alone=(lambda said: lambda: said)(is_ours_alone(dlq, conf)),\n",
         caught_by=(
@@ -203,7 +203,7 @@ BUGS: Final = (
     Bug(
         name="a-reader-is-looked-for-once",
         breaks="No loss: a letter is presumed delivered whose return a reader hides who came during the capture.",
-        file="reprocessing/pipeline/capture.py",
+        file="reprocessing/pipeline/capture/capture.py",
         old="        proves = drained and was_alone and alone()",
         new="        proves = drained and was_alone",
         caught_by=(
@@ -213,7 +213,7 @@ BUGS: Final = (
     Bug(
         name="copies-are-hidden-without-a-word-of-sqs",
         breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy that is gone.",
-        file="reprocessing/pipeline/gather.py",
+        file="reprocessing/pipeline/runs/feed_run.py",
         old=(
             "    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
             "    return bool(hidden)\n"
@@ -226,7 +226,7 @@ BUGS: Final = (
     Bug(
         name="a-return-recorded-when-anybody-may-have-it",
         breaks="Returns: one is recorded, and deleted by a handle that may be another's by now.",
-        file="reprocessing/models/homecoming.py",
+        file="reprocessing/store/capture/returned_messages.py",
         old="     WHERE redrive_now() < %(until)b::timestamptz\n",
         new="",
         caught_by="tests/race/test_a_capture_loses_its_dlq.py"
@@ -235,7 +235,7 @@ BUGS: Final = (
     Bug(
         name="spent-before-it-was-released",
         breaks="People: a letter that was released while its return was looked at is parked as spent.",
-        file="reprocessing/models/homecoming.py",
+        file="reprocessing/store/capture/returned_messages.py",
         old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
         new="(SELECT l.attempts - l.spared >= d.max_attempts AND",
         caught_by="tests/reprocessing/pipeline/test_capture.py"
@@ -244,7 +244,7 @@ BUGS: Final = (
     Bug(
         name="what-is-told-of-has-not-passed",
         breaks="In order: a letter whose worker died, and that came to its end, lets earlier ones follow it.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old='went="(SELECT letter_id FROM closed WHERE was_open)"',
         new='went="(SELECT letter_id FROM closed WHERE false)"',
         caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
@@ -263,7 +263,7 @@ BUGS: Final = (
     Bug(
         name="attempts-of-earlier-tools-come-back",
         breaks="A mark with a number that this service never gave is no return: the message disappears into a letter.",
-        file="reprocessing/models/forgotten.py",
+        file="reprocessing/store/capture/returns_without_attempt.py",
         old="   AND s.no > l.earlier\n",
         new="",
         caught_by=f"{_OF_CAPTURE}::test_a_mark_with_the_number_of_an_attempt_of_earlier_tools_is_a_new_letter",

@@ -54,7 +54,7 @@ BUGS: Final = (
     Bug(
         name="an-origin-goes-under-its-parked-letters",
         breaks="An origin is taken away only where no unfinished and no parked letter goes back to it.",
-        file="reprocessing/store/dlqs/origins.py",
+        file="reprocessing/store/dlqs/source_queues.py",
         old="Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=",
         new="Q(finished_at=None), dlq=",
         caught_by="tests/reprocessing/commands/test_remove_origin.py"

@@ -6,9 +6,9 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_INTENT: Final = "reprocessing/models/intent.py"
-_SENDING: Final = "reprocessing/sqs/sending.py"
-_WRAP: Final = "reprocessing/pipeline/wrap.py"
+_INTENT: Final = "reprocessing/store/replay/intent.py"
+_SENDING: Final = "reprocessing/gateways/sqs/sending.py"
+_WRAP: Final = "reprocessing/pipeline/replay/outgoing_message.py"
 _OF_SENDING: Final = "tests/reprocessing/sqs/test_sending.py"
 _OF_REPLAY: Final = "tests/reprocessing/pipeline/test_replay.py"
 _OF_AN_UNKNOWN_END: Final = "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
@@ -19,7 +19,7 @@ BUGS: Final = (
     Bug(
         name="the-deadline-is-not-asked-for",
         breaks="No send starts after its deadline: requests go out on leases and tokens that are over.",
-        file="reprocessing/sqs/trips.py",
+        file="reprocessing/gateways/sqs/batch_requests.py",
         old="        if not self._may_start():\n",
         new="        if not self._may_start:\n",
         caught_by=f"{_OF_SENDING}::test_nothing_goes_out_when_it_may_not",
@@ -27,7 +27,7 @@ BUGS: Final = (
     Bug(
         name="the-lease-s-end-is-not-asked-for",
         breaks="No send starts after its deadline: before each request only the tokens are asked.",
-        file="reprocessing/pipeline/send.py",
+        file="reprocessing/pipeline/replay/send.py",
         old="            return clock() < min(owned.until, until.get(target_id, math.inf))\n",
         new="            return clock() < until.get(target_id, math.inf)\n",
         caught_by=f"{_OF_REPLAY}::test_no_request_begins_when_its_lanes_may_be_another_s_by_now",
@@ -35,7 +35,7 @@ BUGS: Final = (
     Bug(
         name="a-token-s-end-is-not-asked-for",
         breaks="Rate is never exceeded: tokens are spent after their life, beside those granted for them since.",
-        file="reprocessing/pipeline/send.py",
+        file="reprocessing/pipeline/replay/send.py",
         old="            return clock() < min(owned.until, until.get(target_id, math.inf))\n",
         new="            return clock() < owned.until\n",
         caught_by=f"{_OF_REPLAY}::test_a_token_that_has_died_sends_nothing_and_counts_nothing",
@@ -43,7 +43,7 @@ BUGS: Final = (
     Bug(
         name="sent-twice-by-itself",
         breaks="Nothing is sent twice by itself: the SDK repeats a request whose answer was lost.",
-        file="reprocessing/sqs/clients.py",
+        file="reprocessing/gateways/aws/clients.py",
         old='retries={"mode": "standard", "total_max_attempts": 1}',
         new='retries={"mode": "standard", "total_max_attempts": 3}',
         caught_by=f"{_OF_SENDING}::test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again",
@@ -92,7 +92,7 @@ BUGS: Final = (
     Bug(
         name="an-eleventh-attribute",
         breaks="Bytes are sacred: a letter with ten attributes gets another, and SQS refuses it.",
-        file="reprocessing/domain/marks.py",
+        file="reprocessing/domain/message/redrive_attributes.py",
         old="ATTRIBUTES = 10\n",
         new="ATTRIBUTES = 11\n",
         caught_by=(
@@ -103,7 +103,7 @@ BUGS: Final = (
     Bug(
         name="marks-overwrite-a-letter-s-own",
         breaks="Bytes are sacred: an attribute of the letter's own gives way to one of ours.",
-        file="reprocessing/domain/marks.py",
+        file="reprocessing/domain/message/redrive_attributes.py",
         old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
         new="        if len(leaving) < room and weight <= left:\n",
         caught_by="tests/reprocessing/domain/test_marks.py::test_what_the_user_gave_is_never_overwritten",
@@ -111,7 +111,7 @@ BUGS: Final = (
     Bug(
         name="no-room-is-asked-for",
         breaks="Additions only where there is room: a letter outgrows its target, and is refused for it.",
-        file="reprocessing/domain/marks.py",
+        file="reprocessing/domain/message/redrive_attributes.py",
         old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
         new="        if name not in leaving and len(leaving) < room:\n",
         caught_by="tests/reprocessing/domain/test_marks.py::test_no_letter_outgrows_its_space_or_loses_anything",
@@ -129,7 +129,7 @@ BUGS: Final = (
     Bug(
         name="an-epoch-after-an-unknown-outcome",
         breaks="FIFO targets swallow the repeat: after a lost answer it goes under another deduplication id.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old="        due=max(due, asked), detail=detail, known=known, ill=ill,\n",
         new="        due=max(due, asked), detail=detail, known=True, ill=ill,\n",
         caught_by=(
@@ -139,7 +139,7 @@ BUGS: Final = (
     Bug(
         name="an-epoch-after-a-lost-worker",
         breaks="FIFO targets swallow the repeat: what a killed worker sent goes under another deduplication id.",
-        file="reprocessing/models/inheritance.py",
+        file="reprocessing/store/ordering/orphaned_lanes.py",
         old="       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,\n",
         new=(
             "       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL, epoch = "
@@ -150,7 +150,7 @@ BUGS: Final = (
     Bug(
         name="one-deduplication-id-for-all-epochs",
         breaks="FIFO targets swallow repeats, not retries: a letter that was refused is sent, and swallowed.",
-        file="reprocessing/domain/identity.py",
+        file="reprocessing/domain/message/identity.py",
         old='hashlib.sha256(f"{public_id}:{epoch}".encode())',
         new='hashlib.sha256(f"{public_id}".encode())',
         caught_by=(
@@ -161,7 +161,7 @@ BUGS: Final = (
     Bug(
         name="counted-when-settled",
         breaks="At most N counted attempts, crashes included: what a killed worker sent was never counted.",
-        file="reprocessing/models/inheritance.py",
+        file="reprocessing/store/ordering/orphaned_lanes.py",
         old="       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,\n",
         new=(
             "       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,\n"
@@ -180,7 +180,7 @@ BUGS: Final = (
     Bug(
         name="spent-attempts-are-not-asked-for",
         breaks="At most N counted attempts: the gate lets a letter go that has none left.",
-        file="reprocessing/pipeline/gate.py",
+        file="reprocessing/pipeline/replay/gate.py",
         old="    return (standing.attempts or 0) >= (standing.max_attempts or 1)\n",
         new="    return (standing.attempts or 0) > (standing.max_attempts or 1)\n",
         caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_head_s_verdict",
@@ -196,7 +196,7 @@ BUGS: Final = (
     Bug(
         name="a-claim-that-a-lost-answer-frees",
         breaks="At least once, same key: a twin goes while the target perhaps has the letter.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old='LetterState.WAITING, "free" if known else "held",\n',
         new='LetterState.WAITING, "free",\n',
         caught_by=(
@@ -233,7 +233,7 @@ BUGS: Final = (
     Bug(
         name="a-body-that-is-no-text-stops-its-batch",
         breaks="Nothing poison stops the pump: a body that SQS cannot carry raises in the middle of a batch.",
-        file="reprocessing/sqs/loads.py",
+        file="reprocessing/gateways/sqs/batches.py",
         old="    except UnicodeDecodeError:\n        return Refused(",
         new="    except LookupError:\n        return Refused(",
         caught_by=(
@@ -244,7 +244,7 @@ BUGS: Final = (
     Bug(
         name="a-poison-letter-fails-its-batch",
         breaks="Nothing poison stops the pump: what SQS refuses whole is not sent again in halves.",
-        file="reprocessing/sqs/trips.py",
+        file="reprocessing/gateways/sqs/batch_requests.py",
         old="            if is_of_an_entry(error) and len(load) > 1:\n",
         new="            if is_of_an_entry(error) and not load:\n",
         caught_by=f"{_OF_SENDING}::test_a_batch_refused_for_one_letter_is_halved_until_that_letter_stands_alone",
@@ -252,7 +252,7 @@ BUGS: Final = (
     Bug(
         name="a-body-that-cannot-be-read-raises",
         breaks="Nothing poison stops the pump: a body that is not JSON raises where its key is read.",
-        file="reprocessing/domain/projection.py",
+        file="reprocessing/domain/message/json_view.py",
         old="    except (ValueError, InvalidOperation) as error:\n        is_json",
         new="    except InvalidOperation as error:\n        is_json",
         caught_by=(
@@ -262,7 +262,7 @@ BUGS: Final = (
     Bug(
         name="a-key-is-held-behind-its-own-twin",
         breaks="No letter waits for ever: what waits behind its twin keeps the key that the twin waits for.",
-        file="reprocessing/models/lanes.py",
+        file="reprocessing/store/ordering/lanes.py",
         old="           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,\n",
         new="           c.state AS claim_state, c.letter_id AS claim_letter,\n",
         caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back",
@@ -270,7 +270,7 @@ BUGS: Final = (
     Bug(
         name="a-key-lapses-while-a-copy-may-come-back",
         breaks="No double: a twin goes while the letter that holds its key may lie in the target.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old=" AND {COPY_ENDS} > redrive_now()))))\n",
         new=" AND a.deadline > redrive_now()))))\n",
         caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_twin_that_goes_before_it_has_the_key_when_no_copy_can_come_back",
@@ -278,7 +278,7 @@ BUGS: Final = (
     Bug(
         name="a-key-lapses-while-its-letter-is-a-head",
         breaks="Nothing is sent beside itself: a twin takes the key of a letter that is to be sent again.",
-        file="reprocessing/models/aftermath.py",
+        file="reprocessing/store/replay/settlement_effects.py",
         old=" AND c.letter_id IS DISTINCT FROM (\n",
         new=" AND 0 IS DISTINCT FROM (\n",
         caught_by=f"{_OF_AN_UNKNOWN_END}::test_a_letter_that_is_the_head_of_its_own_lane_keeps_its_key",

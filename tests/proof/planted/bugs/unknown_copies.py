@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_AFTERMATH: Final = "reprocessing/models/aftermath.py"
+_AFTERMATH: Final = "reprocessing/store/replay/settlement_effects.py"
 _OF_TWINS: Final = "tests/reprocessing/pipeline/test_twins_of_an_unknown_copy.py"
 _NOT_SENT: Final = f"{_OF_TWINS}::test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more"
 _ELSEWHERE: Final = f"{_OF_TWINS}::test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be"
@@ -23,7 +23,7 @@ BUGS: Final = (
     Bug(
         name="a-last-attempt-of-unknown-end-frees-its-key",
         breaks="No twin beside a copy: where no lane waits for it, a last attempt of unknown end frees the key.",
-        file="reprocessing/pipeline/settle.py",
+        file="reprocessing/pipeline/replay/settle.py",
         old='LetterState.PARKED, "free" if known else "held",\n            deadline=target.copy_window if',
         new='LetterState.PARKED, "free",\n            deadline=None and target.copy_window if',
         caught_by=_NOT_SENT,
@@ -31,7 +31,7 @@ BUGS: Final = (
     Bug(
         name="a-lost-worker-s-last-attempt-frees-its-key",
         breaks="No twin beside a copy: a last attempt whose worker was lost frees the key.",
-        file="reprocessing/models/inheritance.py",
+        file="reprocessing/store/ordering/orphaned_lanes.py",
         old="coalesce(f.until, {COPY_UNTIL}) AS until\n",
         new="f.until\n",
         caught_by=_NOT_SENT,
@@ -47,7 +47,7 @@ BUGS: Final = (
     Bug(
         name="a-discard-taken-back-frees-its-key",
         breaks="No twin beside a copy: a discard that is taken back frees the key.",
-        file="reprocessing/models/reinstatement.py",
+        file="reprocessing/store/parking_lot/restore_discarded.py",
         old="greatest({COPY_UNTIL}, (",
         new="greatest(NULL::timestamptz, (",
         caught_by=f"{_OF_TWINS}::test_a_discard_that_is_taken_back_frees_no_key_whose_copy_may_be_there",
@@ -55,7 +55,7 @@ BUGS: Final = (
     Bug(
         name="a-rule-that-diverts-frees-the-key",
         breaks="No twin beside a copy: a rule that sends a letter elsewhere frees the key where its copy may be.",
-        file="reprocessing/models/routes.py",
+        file="reprocessing/store/routing/routing_decisions.py",
         old="SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until\n",
         new="SET state = 'free', until = NULL\n",
         caught_by=_ELSEWHERE,
@@ -71,7 +71,7 @@ BUGS: Final = (
     Bug(
         name="a-discarded-letter-s-twin-goes-beside-its-copy",
         breaks="No twin beside a copy: a person releases the twin of a discarded letter, and it goes at once.",
-        file="reprocessing/models/intent.py",
+        file="reprocessing/store/replay/intent.py",
         old="c.state <> 'held' AND coalesce(c.until <= redrive_now(), true) AND EXISTS (",
         new="c.state <> 'held' AND EXISTS (",
         caught_by="tests/race/test_claims.py"
@@ -80,7 +80,7 @@ BUGS: Final = (
     Bug(
         name="a-forgotten-return-frees-another-copy-s-key",
         breaks="No twin beside a copy: a return of an attempt that is forgotten frees the key of an earlier one.",
-        file="reprocessing/models/forgotten.py",
+        file="reprocessing/store/capture/returns_without_attempt.py",
         old="SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until\n",
         new="SET state = 'free', until = NULL\n",
         caught_by=f"{_OF_TWINS}::test_a_return_of_an_attempt_that_is_forgotten_frees_no_key_of_another_copy",
@@ -88,7 +88,7 @@ BUGS: Final = (
     Bug(
         name="a-purge-frees-a-held-key",
         breaks="No twin beside a copy: the letter is forgotten, and its key with it.",
-        file="reprocessing/models/oblivion.py",
+        file="reprocessing/store/maintenance/retention.py",
         old="   AND {COPY_UNTIL} IS NULL\n",
         new="",
         caught_by="tests/reprocessing/models/test_oblivion.py"

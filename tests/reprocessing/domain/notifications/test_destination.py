@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from reprocessing.domain.endpoint import AllowList
 from reprocessing.domain.notifications.destination import (
     SCHEMAS,
     AppriseService,
@@ -19,6 +18,7 @@ from reprocessing.domain.notifications.destination import (
     is_name,
     read_destination,
 )
+from reprocessing.domain.safety.url_policy import AllowList
 
 SECRET = "hunter2"
 KEYS = {"ops": b"k" * 32}

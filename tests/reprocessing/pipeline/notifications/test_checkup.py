@@ -12,12 +12,12 @@ import pytest
 from botocore.client import BaseClient
 from django.conf import settings
 
-from reprocessing.domain.blueprint import OWN_VISIBILITY
-from reprocessing.domain.diagnosis import Remark, ill, unknown, warn, well
-from reprocessing.pipeline import diagnose
-from reprocessing.pipeline.diagnose import Look, Patient
+from reprocessing.domain.aws.queue_spec import OWN_VISIBILITY
+from reprocessing.domain.maintenance.findings import Remark, ill, unknown, warn, well
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.pipeline.maintenance import doctor
+from reprocessing.pipeline.maintenance.doctor import Look, Patient
 from reprocessing.pipeline.notifications import checkup
-from reprocessing.rate import Rates
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, told
 from tests.reprocessing.models.stock import Stock
@@ -45,8 +45,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Remark]]:
     def service(_: Patient) -> Iterator[Look]:
         yield from (Look(title, tuple(remarks)) for title, remarks in parts.items())
 
-    monkeypatch.setattr(diagnose, "service", service)
-    monkeypatch.setattr(diagnose, "dlqs_alone", lambda _: ())
+    monkeypatch.setattr(doctor, "service", service)
+    monkeypatch.setattr(doctor, "dlqs_alone", lambda _: ())
     return parts
 
 
@@ -88,8 +88,8 @@ def test_dlqs_take_turns_five_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
         looked.extend(of.names)
         yield Look(of.names[0], (ill(of.names[0], "", "", ""),))
 
-    monkeypatch.setattr(diagnose, "service", lambda _: ())
-    monkeypatch.setattr(diagnose, "dlqs_alone", dlqs_alone)
+    monkeypatch.setattr(doctor, "service", lambda _: ())
+    monkeypatch.setattr(doctor, "dlqs_alone", dlqs_alone)
     names = [stock.dlq.name for stock in stocks]
     check()
     assert looked == names[:5]

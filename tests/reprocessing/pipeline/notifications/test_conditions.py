@@ -10,23 +10,13 @@ import pytest
 
 from reprocessing.conf import Conf
 from reprocessing.domain.notifications.event import Event, EventKind
-from reprocessing.models import (
-    Attempt,
-    Breaker,
-    DeadLetter,
-    DeadLetterQueue,
-    DlqNote,
-    HealthCheck,
-    Lane,
-    Run,
-    Target,
-    lanes,
-    operations,
-    stops,
-    tallies,
-)
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, DlqNote, HealthCheck, Lane, Run, Target
 from reprocessing.pipeline.notifications import conditions
+from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications.outbox import announce
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import run_transitions
+from reprocessing.store.safety import stops
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
 from tests.reprocessing.models.stock import Stock
@@ -109,7 +99,7 @@ def test_a_look_at_many_parked_messages_asks_as_many_statements_as_one_at_none()
     with statements() as few:
         look()
     park(stock, 90)
-    tallies.fold()
+    counters.fold()
     with statements() as many:
         look()
     assert len(many) == len(few) <= 12
@@ -253,7 +243,7 @@ def test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still(stands: 
         case "a halt":
             stops.stop(None, **WHO)
         case "a pause":
-            operations.pause(stands.run.pk, **WHO)
+            run_transitions.pause(stands.run.pk, **WHO)
         case "the breaker":
             Breaker.objects.update(state="open", retry_at=lanes.clock() + timedelta(minutes=5))
         case "a rest":

@@ -12,13 +12,14 @@ import pytest
 
 from reprocessing import conf
 from reprocessing.conf import Conf
-from reprocessing.domain import signature
 from reprocessing.domain.notifications.delivery import Failed, Sent
 from reprocessing.domain.notifications.event import EventKind
-from reprocessing.models import Incident, Notification, NotificationRoute, lanes
+from reprocessing.domain.targets import webhook_signature
+from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.pipeline import notifications
-from reprocessing.store.notifications import retention, sending
+from reprocessing.store.notifications import incident_retention, sending
 from reprocessing.store.notifications.outbox import SETTLES, announce, conclude
+from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.reprocessing.domain.notifications.events import event
 from tests.reprocessing.models.stock import Stock
@@ -68,7 +69,7 @@ def test_a_webhook_is_sent_signed_json(clock: Clock, webhook: Server) -> None:
     assert notifications.deliver(view(ops=hook(webhook))) == 1
     (post,) = webhook.asked
     head, found = headers(post), said(post)
-    signed = signature.headers(
+    signed = webhook_signature.headers(
         KEY, message_id=head["webhook-id"], body=body(post),
         now=datetime.fromtimestamp(int(head["webhook-timestamp"]), UTC),
     )  # fmt: skip
@@ -255,7 +256,7 @@ def test_old_incidents_are_forgotten_and_open_ones_kept(clock: Clock, webhook: S
     clock.advance(SETTLES)
     notifications.deliver(view(ops=hook(webhook)))
     clock.advance(90 * DAY)
-    assert retention.forget_incidents(history=timedelta(days=89).total_seconds(), limit=10) == 1
+    assert incident_retention.forget_incidents(history=timedelta(days=89).total_seconds(), limit=10) == 1
     assert list(Incident.objects.values_list("kind", flat=True)) == [BREAKER.value]
 
 

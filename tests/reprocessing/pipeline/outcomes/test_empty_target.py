@@ -10,10 +10,12 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import connection
 
-from reprocessing.models import Attempt, DeadLetterQueue, Target, evidence, expectation, lanes
+from reprocessing.gateways.sqs import Depth
+from reprocessing.models import Attempt, DeadLetterQueue, Target
 from reprocessing.models.target import Sighting
-from reprocessing.pipeline import promote
-from reprocessing.sqs import Depth
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.store.ordering import lanes
+from reprocessing.store.outcomes import evidence, pending_outcomes
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +41,7 @@ class Trial:
         """Look at the target, which says that it holds this; how many letters are promoted then."""
         self.go_to(seconds)
         with self.patch.context() as patch:
-            patch.setattr(promote, "depth", lambda _: found)
+            patch.setattr(resolve_outcomes, "depth", lambda _: found)
             return self.bench.promote()
 
     def is_known(self, *, drained: float) -> bool:
@@ -73,8 +75,8 @@ def answering_late(seconds: float, clock: Clock) -> Iterator[None]:
         return NOTHING
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(promote, "unslept", lambda: lambda: now[0])
-        patch.setattr(promote, "depth", depth)
+        patch.setattr(resolve_outcomes, "unslept", lambda: lambda: now[0])
+        patch.setattr(resolve_outcomes, "depth", depth)
         yield
 
 
@@ -258,8 +260,8 @@ def test_each_step_of_that_evidence_is_told(trial: Trial) -> None:
     """What is said is what is lacking: the evidence is there when nothing is waited for but a promotion."""
 
     def told() -> str:
-        (one,) = expectation.of_targets(trial.bench.dlq.pk, count_lag=LAG)
-        said = expectation.in_words(one)
+        (one,) = pending_outcomes.of_targets(trial.bench.dlq.pk, count_lag=LAG)
+        said = pending_outcomes.in_words(one)
         assert bool(evidence.ripe(count_lag=LAG, limit=10)) == said.startswith("the next promotion")
         return said
 

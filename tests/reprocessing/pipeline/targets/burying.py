@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from reprocessing.domain.envelope import Attributes
+from reprocessing.domain.message.envelope import Attributes
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.targets.wire import Typed
 

@@ -8,8 +8,8 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing import sqs
-from reprocessing.pipeline import linger, stream
+from reprocessing.gateways import sqs
+from reprocessing.pipeline.replay import late_answers, slow_targets
 from tests.contract.endpoints import moto_endpoint
 from tests.nobody import nobody
 from tests.reprocessing.pipeline.targets.gateway import gateway
@@ -32,10 +32,10 @@ def surroundings() -> Iterator[World]:
         for service in ("SQS", "SNS", "EVENTBRIDGE", "LAMBDA", "STS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", made.url)
         sqs.forget()
-        stream.forget()
+        slow_targets.forget()
         yield World(made, Aws(client("sns"), client("events"), client("s3"), client("sqs")), f"http://127.0.0.1:{port}")
     sqs.forget()
-    stream.forget()
+    slow_targets.forget()
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def world(surroundings: World, transactional_db: None) -> Iterator[World]:
     """As if nothing had passed the gateway yet."""
     surroundings.gateway.forget()
     yield surroundings
-    assert linger.wait(10)
+    assert late_answers.wait(10)
 
 
 #: Others of the same family keep the promise in the quick run.

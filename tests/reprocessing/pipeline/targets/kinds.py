@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from reprocessing import sqs
-from reprocessing.domain.endpoint import AllowList, allow_list
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.gateways import sqs
 from reprocessing.models import Origin, Target
 from tests import envelopes
 from tests.reprocessing.pipeline.bench import BRISK, Workbench

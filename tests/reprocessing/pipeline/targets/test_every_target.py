@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Claim, DeadLetter, Lane, Target, lanes
-from reprocessing.pipeline import keep
+from reprocessing.models import Attempt, Claim, DeadLetter, Lane, Target
+from reprocessing.pipeline.replay import lease_keeper
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.targets.gateway import ASSUMED, WAIT, Does
 from tests.reprocessing.pipeline.targets.kinds import KINDS, Kind
@@ -131,7 +132,7 @@ def test_what_may_not_start_any_more_is_not_sent_and_speaks_against_nobody(
     bench = kind.bench()
     bury(kind, bench, "apple")
     bench.ready()
-    monkeypatch.setattr(keep, "SEND_MARGIN", 1e9)  # the lease has too little left for any request
+    monkeypatch.setattr(lease_keeper, "SEND_MARGIN", 1e9)  # the lease has too little left for any request
     bench.replay(0.2)
     assert kind.sent() == []
     assert found(bench, "apple").attempts == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from reprocessing.domain.diagnosis import Grade
-from reprocessing.pipeline.diagnose import database
+from reprocessing.domain.maintenance.findings import Grade
+from reprocessing.pipeline.maintenance.doctor import database
 from reprocessing.store.maintenance import schema
 
 pytestmark = pytest.mark.django_db

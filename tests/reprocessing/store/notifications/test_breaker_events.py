@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Incident, breakers, resets, rows
+from reprocessing.models import Incident
+from reprocessing.store import rows
 from reprocessing.store.notifications import breaker_events
+from reprocessing.store.safety import breaker_resets, circuit_breakers
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
 from tests.reprocessing.models.test_breakers import Bench
@@ -75,7 +77,7 @@ def test_of_four_who_look_at_once_one_announces_it() -> None:
     bench = Bench()
     bench.send("xxxxx")
     breaker = bench.breaker.pk
-    together([lambda: breakers.look([breaker])] * 4)
+    together([lambda: circuit_breakers.look([breaker])] * 4)
     assert told("breaker_open") == [(f"breaker:{breaker}", 1, True)]
 
 
@@ -103,16 +105,16 @@ def test_an_opening_that_is_rolled_back_is_not_told_and_one_that_cannot_be_told_
 
 def test_a_wave_that_failed_opens_it_with_its_own_words() -> None:
     bench = Bench()
-    breakers.open_after({(bench.breaker.pk, bench.breaker.epoch)}, why="3 waves failed")
+    circuit_breakers.open_after({(bench.breaker.pk, bench.breaker.epoch)}, why="3 waves failed")
     assert is_open("breaker_open")[subject(bench)]["why"] == "3 waves failed"
 
 
 def test_a_person_s_move_is_told_without_their_reason() -> None:
     bench = Bench()
-    resets.reset([bench.target.pk], to="open", seconds=60, **WHO)
+    breaker_resets.reset([bench.target.pk], to="open", seconds=60, **WHO)
     facts = is_open("breaker_open")[subject(bench)]
     assert (facts["why"], facts["seconds"]) == ("a person opened it: ann", 60.0)
-    resets.reset([bench.target.pk], to="closed", **WHO)
+    breaker_resets.reset([bench.target.pk], to="closed", **WHO)
     assert told("breaker_open") == [(subject(bench), 1, False)]
 
 
@@ -129,6 +131,6 @@ def test_three_breakers_that_open_together_are_announced_with_one_statement() ->
     for bench in benches:
         bench.send("xxxxx")
     with statements() as asked:
-        breakers.look([bench.breaker.pk for bench in benches])
+        circuit_breakers.look([bench.breaker.pk for bench in benches])
     assert len([statement for statement in asked if "INSERT INTO redrive_incident" in statement]) == 1
     assert len(is_open("breaker_open")) == 3

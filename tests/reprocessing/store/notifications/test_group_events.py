@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from reprocessing.models import GroupStatus, LetterGroup, Payload, groups
-from reprocessing.pipeline import sort
+from reprocessing.models import GroupStatus, LetterGroup, Payload
+from reprocessing.pipeline.parking_lot import group_failures
+from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import together
 from tests.reprocessing.incidents import statements, told
 from tests.reprocessing.models.stock import Stock
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_many_letters_of_one_cause_are_one_new_group(letters: int) -> None:
     Stock().more_letters(letters)
     Payload.objects.all().delete()  # of the first one alone is one kept: all letters say as little
-    while sort.letters(batches=1):
+    while group_failures.letters(batches=1):
         pass
     group = LetterGroup.objects.get()
     assert told("failure_group_new") == [(f"group:{group.pk}", 1, True)]
@@ -46,7 +47,7 @@ def test_sorting_into_groups_that_are_there_asks_no_more_statements_than_before(
 def test_two_who_sort_at_once_announce_a_group_once() -> None:
     Stock().more_letters(50)
     Payload.objects.all().delete()
-    together([lambda: sort.letters(batches=3)] * 3)
+    together([lambda: group_failures.letters(batches=3)] * 3)
     assert [times for _, times, _ in told("failure_group_new")] == [1]
 
 
@@ -66,8 +67,8 @@ def test_a_resolved_group_that_recurs_is_announced_and_one_that_is_ignored_is_no
 
 def test_sorting_that_is_rolled_back_announces_nothing() -> None:
     Stock()
-    found = groups.unsorted(limit=10)
+    found = failure_groups.unsorted(limit=10)
     with transaction.atomic():
-        groups.put(found, {one.id: cause() for one in found})
+        failure_groups.put(found, {one.id: cause() for one in found})
         transaction.set_rollback(True)
     assert told("failure_group_new") == []

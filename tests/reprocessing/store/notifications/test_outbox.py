@@ -6,8 +6,9 @@ import pytest
 from django.db import transaction
 
 from reprocessing.domain.notifications.event import Event, EventKind
-from reprocessing.models import Incident, lanes
+from reprocessing.models import Incident
 from reprocessing.store.notifications.outbox import announce, conclude
+from reprocessing.store.ordering import lanes
 from tests.reprocessing.models.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Doubt, Incident, hold, lanes, rows
+from reprocessing.models import Doubt, Incident
+from reprocessing.store import rows
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering import lanes
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, told
 from tests.reprocessing.models.stock import Stock
@@ -21,28 +24,28 @@ def test_a_hold_is_told_once_with_the_messages_in_doubt_and_concluded_with_its_e
     stock = Stock()
     stock.more_letters(99)
     backup = lanes.clock() - timedelta(hours=1)
-    together([lambda: hold.begin(backup, **WHO)] * 3)
+    together([lambda: restore_hold.begin(backup, **WHO)] * 3)
     assert is_open("restore_detected") == {
         "restore": {"backup_time": f"{backup:%Y-%m-%d %H:%M:%S} UTC", "messages": 100}
     }
     assert told("restore_detected") == [("restore", 1, True)]
     Doubt.objects.update(word="replay", decided_at=lanes.clock())
-    hold.end(by="ann", reason="decided", early=True)
+    restore_hold.end(by="ann", reason="decided", early=True)
     assert told("restore_detected") == [("restore", 1, False)]
 
 
 def test_a_restore_that_a_backup_knew_is_not_the_one_that_is_told_now() -> None:
-    hold.begin(lanes.clock(), **WHO)
-    hold.begin(lanes.clock(), **WHO, anew=True)
+    restore_hold.begin(lanes.clock(), **WHO)
+    restore_hold.begin(lanes.clock(), **WHO, anew=True)
     assert told("restore_detected") == [("restore", 1, False), ("restore", 1, True)]
 
 
 def test_a_hold_that_is_rolled_back_is_not_told() -> None:
     def hold_and_fail() -> None:
-        hold.begin(lanes.clock(), **WHO)
+        restore_hold.begin(lanes.clock(), **WHO)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         rows.whole(hold_and_fail)
     assert not Incident.objects.exists()
-    assert hold.standing() is None
+    assert restore_hold.standing() is None

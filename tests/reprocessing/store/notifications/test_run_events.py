@@ -7,11 +7,16 @@ from functools import partial
 
 import pytest
 
-from reprocessing.domain.verdict import Refused
-from reprocessing.models import DeadLetter, Run, operations, progress, rows, tallies, waves
-from reprocessing.models.intent import Intended
-from reprocessing.pipeline import deliver, recover
+from reprocessing.domain.replay.verdicts import Refused
+from reprocessing.models import DeadLetter, Run
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.replay import send_batches
+from reprocessing.store import rows
+from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications import run_events
+from reprocessing.store.replay.intent import Intended
+from reprocessing.store.runs import progress, run_transitions
+from reprocessing.store.safety import waves
 from reprocessing.store.safety.paused_runs import pause_run
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
@@ -32,20 +37,20 @@ def test_a_run_that_pauses_itself_is_told_once_and_concluded_when_it_is_resumed(
     assert is_open("run_stopped")[f"run:{run.pk}"] == {
         "run": run.name, "run_id": run.pk, "dlq": run.dlq.name, "why": "told",
     }  # fmt: skip
-    operations.resume(run.pk, **WHO)
+    run_transitions.resume(run.pk, **WHO)
     assert told("run_stopped") == [(f"run:{run.pk}", 1, False)]
 
 
 def test_a_run_that_is_aborted_stands_in_nobody_s_way_any_more() -> None:
     run = Stock().run
     rows.whole(partial(pause_run, run.pk, "why"))
-    operations.abort(run, stop_dlq=False, **WHO)
+    run_transitions.abort(run, stop_dlq=False, **WHO)
     assert told("run_stopped") == [(f"run:{run.pk}", 1, False)]
 
 
 def test_a_pause_by_a_person_is_no_incident_and_ends_none() -> None:
     run = Stock().run
-    operations.pause(run.pk, **WHO)
+    run_transitions.pause(run.pk, **WHO)
     assert told("run_stopped") == []
 
 
@@ -91,7 +96,7 @@ def test_a_run_that_gives_a_target_up_quotes_nothing_of_its_answers(clock: Clock
         return {one.attempt_id: Refused("503", CANARY) for one in intended}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deliver, "letters", refuse)
+        patch.setattr(send_batches, "letters", refuse)
         live_through(bench, clock, 1_500)
     run = Run.objects.get()
     assert (run.state, CANARY in run.why) == ("paused", True)
@@ -109,13 +114,13 @@ def test_a_loop_is_told_of_beside_the_run_that_it_paused_and_both_are_concluded(
             bench.sqs.send_message(QueueUrl=bench.dlq_url, MessageBody=one["Body"])  # a copy without its marks
         bench.capture()
         bench.capture()
-        tallies.fold()
+        counters.fold()
         recover.fleet()
     run = Run.objects.get()
     (facts,) = is_open("redrive_loop").values()
     assert (facts["run_id"], facts["dlq"], facts["messages"] >= 40) == (run.pk, bench.dlq.name, True)
     assert list(is_open("run_stopped")) == [f"run:{run.pk}"]
-    operations.resume(run.pk, **WHO)
+    run_transitions.resume(run.pk, **WHO)
     assert (is_open("redrive_loop"), is_open("run_stopped")) == ({}, {})
 
 

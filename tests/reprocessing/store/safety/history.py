@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import F
 
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Review, Run
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.models.stock import Stock
 
 #: What became of an attempt, a sign each: failed, went well, came back, came back after it seemed to go well, open.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.models import Attempt, Breaker, DeadLetter, Run
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety.spared_attempts import spare_epochs, spare_late
 from tests.reprocessing.store.safety.history import History
 

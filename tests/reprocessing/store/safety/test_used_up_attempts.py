@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.models import Breaker, DeadLetter, RateClass, Run
-from reprocessing.models.lanes import clock
+from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety.used_up_attempts import last_failures
 from tests.reprocessing.store.safety.history import History
 

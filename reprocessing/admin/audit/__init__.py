@@ -1,0 +1,1 @@
+"""Admin of pages of the audit log."""

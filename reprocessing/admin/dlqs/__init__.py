@@ -1,0 +1,1 @@
+"""Admin of registration, schedule and status of DLQs."""

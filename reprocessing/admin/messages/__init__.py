@@ -1,0 +1,1 @@
+"""Admin of lists and pages of messages."""

@@ -1,0 +1,111 @@
+"""The admin form that sets which events a destination gets, as the command set_notification does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+
+from reprocessing import conf
+from reprocessing.admin.site import examined_form
+from reprocessing.admin.site.confirmed_action import Done
+from reprocessing.admin.site.examined_form import Asked, Look, Sheet, digest
+from reprocessing.domain.notifications.event import EventKind
+from reprocessing.models import DeadLetterQueue, NotificationRoute
+from reprocessing.pipeline.dlqs.examine import Finding, Severity
+from reprocessing.store.differences import differing
+from reprocessing.store.notifications import routes
+from reprocessing.store.notifications.routes import Route
+
+ADD, CHANGE = "reprocessing.add_notificationroute", "reprocessing.change_notificationroute"
+
+
+class NotificationSheet(Sheet):
+    """Which events a destination gets, and for which dlqs."""
+
+    sections = (("Destination", ("destination",)), ("Notifications", ("events", "dlqs")))
+
+    destination = forms.CharField(
+        max_length=100, label="Destination",
+        help_text="Its name, such as ops for the variable REDRIVE_NOTIFY_OPS. URLs are never shown here.",
+    )  # fmt: skip
+    events = forms.MultipleChoiceField(
+        required=False, label="Events", choices=[(kind.value, kind.value.replace("_", " ")) for kind in EventKind],
+        help_text="None selected: all events.",
+    )  # fmt: skip
+    dlqs = forms.MultipleChoiceField(
+        required=False,
+        label="Dead-letter queues",
+        help_text="None selected: all dlqs, and the service itself.",
+    )
+
+    def __init__(self, data: QueryDict | None, row: NotificationRoute | None) -> None:
+        self.row = row
+        stands = _stands(row)
+        self.stands = digest(stands)
+        super().__init__(data, initial={**stands, "opened": self.stands})
+        names = DeadLetterQueue.objects.order_by("name").values_list("name", flat=True)
+        self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
+        if row:
+            del self.fields["destination"]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse the form if somebody changed the route since the form was opened."""
+        given = super().clean() or self.cleaned_data
+        if self.row and given.get("opened") != self.stands:
+            raise forms.ValidationError(f"Somebody else changed {self.row} since you opened this page. Open it again.")
+        return given
+
+
+def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
+    """Show the form for a new destination, or for one that has events already."""
+    row = NotificationRoute.objects.filter(pk=route).first() if route else None
+    if route and row is None:
+        raise Http404
+    name = "admin:reprocessing_notificationroute_"
+    known = ", ".join(sorted(conf.current().destinations)) or "none"
+    asked = Asked(
+        permission=CHANGE if row else ADD,
+        title=f"Change notifications to {row}" if row else "Add a destination",
+        intro=f"Destinations with a URL in this process: {known}. This page sends nothing.",
+        button="Change it" if row else "Add it",
+        back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
+        about=str(row) if row else "Notifications",
+        make=lambda data: NotificationSheet(data, row),
+        look=_look,
+        write=_write,
+    )
+    return examined_form.page(request, asked)
+
+
+def _look(form: NotificationSheet) -> Look:
+    given = form.cleaned_data
+    destination = form.row.destination if form.row else given["destination"].strip()
+    wanted = Route(destination, routes.read_kinds(given["events"]), tuple(sorted(given["dlqs"])))
+    routes.check(wanted)
+    before = routes.route(destination)
+    now = before.told() if before else {}
+    findings = []
+    if before and not form.row:
+        what = f"{destination} has notifications already."
+        findings.append(Finding(Severity.REFUSE, what, "Change it on its own page."))
+    if destination not in conf.current().destinations:
+        what = f"This process has no URL for {destination}, so nothing can be sent there."
+        findings.append(Finding(Severity.WARN, what, "Set its variable REDRIVE_NOTIFY_… for workers and web."))
+    return Look(payload=wanted, changes=differing(destination, now, wanted.told()), findings=findings, new=not before)
+
+
+def _write(look: Look, by: str, reason: str) -> Done:
+    wanted: Route = look.payload
+    routes.set_route(wanted, by=by, reason=reason)
+    row = NotificationRoute.objects.get(destination=wanted.destination)
+    there = reverse("admin:reprocessing_notificationroute_change", args=[row.pk])
+    return Done(there, f"Saved. Test it: manage.py test_notification {row}")
+
+
+def _stands(row: NotificationRoute | None) -> dict[str, Any]:
+    if row is None:
+        return {"events": [], "dlqs": []}
+    return {"events": list(row.kinds), "dlqs": sorted(row.dlqs.values_list("name", flat=True))}

@@ -1,0 +1,1 @@
+"""Admin of parked messages, filters, edits, bulk actions, failure groups, export."""

@@ -1,0 +1,200 @@
+"""What a filter means, as a file: a page that asks why, then lines as they are read, never all of them at once."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST
+
+from reprocessing.admin.messages.message_page import may_see_payloads
+from reprocessing.admin.parking_lot import message_list
+from reprocessing.admin.parking_lot.confirm_forms import Export, read
+from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.message.envelope import unpack
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.models import Act, Review
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import export, message_filters
+from reprocessing.store.parking_lot.export import Bound, Withdrawn
+
+#: A cell that begins like this would be taken for a formula.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # also the wide ones
+_FIELDS: Final = (
+    "redrive_id", "message_id", "dlq", "origin", "target", "state", "reason", "ordering_key", "idempotency_key",
+    "attempts", "size", "died_at", "captured_at", "finished_at", "expires_at", "assigned_to", "group", "edited",
+)  # fmt: skip
+_PAYLOAD: Final = ("body_encoding", "body", "attributes")
+_ORIGINAL: Final = "original"
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a file holds beside the letters' own fields: what would be sent, and what edited ones died with."""
+
+    bodies: bool
+    originals: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*(_PAYLOAD if self.bodies else ()), *((_ORIGINAL,) if self.originals else ()))
+
+
+def page(request: HttpRequest) -> HttpResponseBase:
+    """Without a reason the page that asks for it, with one the file."""
+    return require_POST(_page)(request)
+
+
+def _page(request: HttpRequest) -> HttpResponseBase:
+    if not (request.user.has_perm("reprocessing.export_deadletter") and _may_look(request)):
+        raise PermissionDenied
+    form = (
+        Export(request.POST) if "reason" in request.POST else Export(initial={"query": request.POST.get("query", "")})
+    )
+    if not may_see_payloads(request.user):
+        for name in ("bodies", "originals"):
+            form.fields[name].disabled = True
+            form.fields[name].help_text = "You may not see payloads, so bodies stay here."
+    if not form.is_bound or not form.is_valid():
+        return _asks(request, form)
+    sieve: Sieve = form.cleaned_data["query"]
+    try:
+        message_list.allow(sieve, request.user)
+        _insist_on_rows(sieve)
+        message_filters.insist_on_all(sieve)
+    except FilterIsUnclear as error:
+        form.add_error("query", str(error))
+        return _asks(request, form)
+    try:
+        return _file(request, sieve, form.cleaned_data)
+    except IntegrityError:  # the dlq or the group went between the look and the record
+        form.add_error("query", "What this filter names is there no more. Choose another dlq or group.")
+        return _asks(request, form)
+
+
+def _insist_on_rows(sieve: Sieve) -> None:
+    """See that there is what the record of an export names.
+
+    Raises:
+        FilterIsUnclear: there is no such dlq, or no such group.
+    """
+    known = message_list.names_of(sieve)
+    for name in ("dlq", "group"):
+        if (value := getattr(sieve, name)) is not None and name not in known:
+            raise FilterIsUnclear(f"There is no {name} {value} any more, and so nothing of it to export.")
+
+
+def _may_look(request: HttpRequest) -> bool:
+    return request.user.has_perm("reprocessing.view_parkedletter")
+
+
+def _asks(request: HttpRequest, form: Export) -> HttpResponse:
+    refusal, sieve, count = "", Sieve(), 0
+    try:
+        sieve = read(str(form["query"].value() or ""))
+        message_list.allow(sieve, request.user)
+        count = message_filters.count(sieve)
+    except FilterIsUnclear as error:
+        refusal = str(error)
+    context = {
+        **admin.site.each_context(request),
+        "title": "Export letters",
+        "form": form,
+        "refusal": refusal,
+        "sentence": sieve.sentence(message_list.names_of(sieve), single=count == 1),
+        "counted": f"{min(count, message_filters.COUNTED):,}{'+' if count > message_filters.COUNTED else ''}",
+        "back": message_list.address_of(sieve),
+    }
+    return TemplateResponse(request, "reprocessing/admin/export.html", context)
+
+
+def _file(request: HttpRequest, sieve: Sieve, asked: dict[str, Any]) -> HttpResponseBase:
+    """The file, once it is written down who has it and why."""
+    kind, parts = str(asked["kind"]), _Parts(bodies=asked["bodies"], originals=asked["originals"])
+    with transaction.atomic():
+        bound = export.bound()
+        Review.objects.create(
+            act=Act.EXPORTED, dlq_id=sieve.dlq, group_id=sieve.group, by=request.user.get_username(),
+            reason=asked["reason"], at=bound.asked_at,
+            after={"filter": sieve.recorded(), "as": kind, **asdict(parts)},
+        )  # fmt: skip
+    lines = _jsonl(sieve, bound, parts) if kind == "jsonl" else _csv(sieve, bound, parts)
+    name = f"letters-{lanes.clock():%Y%m%d-%H%M%S}.{kind}"
+    return StreamingHttpResponse(
+        lines,
+        content_type="application/x-ndjson" if kind == "jsonl" else "text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
+    )
+
+
+def _jsonl(sieve: Sieve, bound: Bound, parts: _Parts) -> Iterator[str]:
+    for one in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+        yield json.dumps(_told(one, parts)) + "\n"
+
+
+class _Echo:
+    """A file that hands back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv(sieve: Sieve, bound: Bound, parts: _Parts) -> Iterator[str]:
+    writer = csv.writer(_Echo(), lineterminator="\r\n")
+    yield str(writer.writerow([*_FIELDS, *parts.columns]))
+    for one in export.letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
+        yield str(writer.writerow([_cell(value) for value in _told(one, parts).values()]))
+
+
+def _told(one: Withdrawn, parts: _Parts) -> dict[str, Any]:
+    """A letter by the names of its fields, in their order."""
+    told = {name: _plain(getattr(one, name)) for name in _FIELDS}
+    if parts.bodies:
+        told |= _held(one.body, one.attributes)
+    if parts.originals:
+        kept = one.original_body is not None
+        told |= {_ORIGINAL: _held(one.original_body, one.original_attributes) if kept else None}
+    return told
+
+
+def _held(content: bytes | None, packed: bytes | None) -> dict[str, Any]:
+    encoding, body = _text(content or b"")
+    attributes = {
+        name: {"type": attribute.type, "value": _value(attribute.value)}
+        for name, attribute in sorted(unpack(packed).items())
+    } if packed is not None else {}  # fmt: skip
+    return {"body_encoding": encoding, "body": body, "attributes": attributes}
+
+
+def _text(content: bytes) -> tuple[str, str]:
+    try:
+        return "text", content.decode()
+    except UnicodeDecodeError:
+        return "base64", base64.b64encode(content).decode()
+
+
+def _value(value: str | bytes) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def _cell(value: object) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

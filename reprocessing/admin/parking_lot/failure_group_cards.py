@@ -1,0 +1,134 @@
+"""Groups as their pages show them: cards with numbers that lead to the letters behind them, and a page's place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
+from reprocessing.models.group import GroupStatus
+from reprocessing.store.parking_lot import failure_group_pages
+from reprocessing.store.parking_lot.failure_group_pages import BEHIND, Numbers, Place, Told
+
+_CHIPS: Final = {GroupStatus.OPEN: "chip-bad", GroupStatus.ACKNOWLEDGED: "chip-warm"}
+_EDGES: Final = {GroupStatus.OPEN: "card-alarming", GroupStatus.ACKNOWLEDGED: "card-wary"}
+_PLACE: Final = re.compile(r"([01])\.([0-9]{1,16})\.([0-9]{1,18})")
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something was, and how long ago that is, in words."""
+
+    at: datetime
+    ago: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """How many letters are in some states: in all, and in each, with the address of those."""
+
+    n: int
+    parts: tuple[tuple[str, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One group. Addresses are those of the letters that a number counts."""
+
+    group: Told
+    numbers: Numbers
+    title: str
+    note: str
+    read_from: str
+    status: str
+    chip: str
+    edge: str
+    first: Moment
+    last: Moment
+    replayed: Moment | None
+    under_way: Sum
+    finished: Sum
+    behind: str
+    behind_address: str
+    address: str
+    parked_address: str
+    captured_address: str
+    letters_address: str
+
+    @property
+    def at_rest(self) -> int:
+        """Letters that lie until somebody does something."""
+        return self.numbers.parked + self.numbers.captured
+
+
+def cards(groups: Sequence[Told], *, now: datetime) -> list[Card]:
+    """The groups with their numbers."""
+    numbers = failure_group_pages.numbers([one.id for one in groups])
+    return [_card(one, numbers[one.id], now) for one in groups]
+
+
+def packed(last: Told) -> str:
+    """The place of a page's last group, as an address carries it."""
+    return f"{int(last.status == GroupStatus.OPEN)}.{(last.last_at - _EPOCH) // timedelta(microseconds=1)}.{last.id}"
+
+
+def unpacked(text: str) -> Place | None:
+    """The place that an address carries; None: the beginning."""
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        return None
+    return Place(found[1] == "1", _EPOCH + timedelta(microseconds=int(found[2])), int(found[3]))
+
+
+def number(asked: Mapping[str, str], name: str) -> int | None:
+    """The id that was asked for under a name; None: there is none that could be one."""
+    text = asked.get(name, "")
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def _card(group: Told, numbers: Numbers, now: datetime) -> Card:
+    status = GroupStatus(group.status)
+    address = reverse("admin:reprocessing_lettergroup_change", args=[group.id])
+    return Card(
+        group=group,
+        numbers=numbers,
+        title=visible(group.title),
+        note=visible(group.note),
+        read_from=CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
+        status=status.value,
+        chip=_CHIPS.get(status, ""),
+        edge=_EDGES.get(status, ""),
+        first=_moment(group.first_at, now),
+        last=_moment(group.last_at, now),
+        replayed=_moment(group.replayed_at, now) if group.replayed_at else None,
+        under_way=_sum(numbers.under_way, group.id),
+        finished=_sum(numbers.finished, group.id),
+        behind=f"{numbers.behind:,}" if numbers.behind <= BEHIND else f"{BEHIND:,}+",
+        behind_address=f"{address}?behind=1#letters",
+        address=address,
+        parked_address=_letters("parkedletter", group.id),
+        captured_address=_letters("deadletter", group.id, state="captured"),
+        letters_address=_letters("deadletter", group.id),
+    )
+
+
+def _sum(states: Sequence[tuple[str, int]], group: int) -> Sum:
+    parts = ((state, n, _letters("deadletter", group, state=state)) for state, n in states)
+    return Sum(sum(n for _, n in states), tuple(parts))
+
+
+def _letters(desk: str, group: int, **asked: str) -> str:
+    return f"{reverse(f'admin:reprocessing_{desk}_changelist')}?{urlencode({'group': group, **asked})}"
+
+
+def _moment(at: datetime, now: datetime) -> Moment:
+    return Moment(at, f"{duration(now - at)} ago" if at < now else "now")

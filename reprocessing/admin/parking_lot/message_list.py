@@ -1,0 +1,274 @@
+"""The list of the parking lot: which letters wait for a person, by a filter that every deed of the page means, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from reprocessing.admin.messages.message_page import may_see_payloads
+from reprocessing.admin.messages.readable_bytes import duration, past, visible
+from reprocessing.admin.parking_lot.confirm_forms import AT, TO
+from reprocessing.admin.parking_lot.decision import Deed, carried, moment, stamp
+from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.lifecycle import FINISHED, LetterState, ParkedReason
+from reprocessing.domain.parking_lot.message_filter import LOOKED_THROUGH, Sieve
+from reprocessing.models import DeadLetterQueue, LetterGroup, Origin, Rule, Run, Target
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.parking_lot.message_filters import Found, Place
+
+#: Letters of one page.
+SHOWN: Final = 50
+#: Said by an address beside its filter: where the list goes on, and what Django's own lists say.
+_NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
+_PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
+_KEY_SHOWN, _DLQS_SHOWN = 60, 500
+_STATES: Final = {LetterState.PARKED.value: "Parked", LetterState.DISCARDED.value: "Discarded"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A letter of the list, in words. `pick`: how the page carries it; `left`: until SQS drops a copy in the dlq."""
+
+    address: str
+    pick: str
+    message_id: str
+    dlq: str
+    why: str
+    key: str
+    group: int | None
+    cause: str
+    age: str
+    since: str
+    attempts: int
+    left: str
+    assigned: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A button of the list. `closed`: why it is not open to this person; empty: it is. `how`: what it asks beside."""
+
+    label: str
+    address: str
+    closed: str
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """A part of the filter that has no field of its own, in words, and the address without it."""
+
+    words: str
+    without: str
+
+
+def page(request: HttpRequest) -> HttpResponse:
+    """The list, by the filter that the address says."""
+    return require_safe(_page)(request)
+
+
+def filter_of(request: HttpRequest) -> Sieve:
+    """The filter of an address, as far as its person may use it.
+
+    Raises:
+        FilterIsUnclear: it says something else.
+        PermissionDenied: it asks what payloads hold, and this person may not see them.
+    """
+    sieve = Sieve.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
+    allow(sieve, request.user)
+    return sieve
+
+
+def allow(sieve: Sieve, user: AbstractBaseUser | AnonymousUser) -> None:
+    """See that somebody may ask this.
+
+    Raises:
+        PermissionDenied: the filter asks what payloads hold, and this person may not see them.
+        FilterIsUnclear: the letters are not finished, and are found among all letters.
+    """
+    if sieve.text is not None and not may_see_payloads(user):
+        raise PermissionDenied
+    if not set(sieve.states) <= set(FINISHED):
+        raise FilterIsUnclear("These letters are under way: look for them among all letters, by their state.")
+
+
+def query_of(sieve: Sieve) -> str:
+    """The filter as an address says it."""
+    return urlencode(sieve.to_query())
+
+
+def address_of(sieve: Sieve) -> str:
+    """The address of the list of what a filter means."""
+    query = query_of(sieve)
+    return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
+
+
+def names_of(sieve: Sieve) -> dict[str, str]:
+    """What the ids of a filter are called; one that nobody knows keeps its number."""
+    rows = {
+        "dlq": DeadLetterQueue.objects.filter(pk=sieve.dlq).first() if sieve.dlq else None,
+        "group": LetterGroup.objects.filter(pk=sieve.group).first() if sieve.group else None,
+        "origin": Origin.every.filter(pk=sieve.origin).first() if sieve.origin else None,
+        "target": Target.objects.filter(pk=sieve.target).first() if sieve.target else None,
+        "rule": Rule.objects.filter(pk=sieve.rule).first() if sieve.rule else None,
+        "run": Run.objects.filter(pk=sieve.run).first() if sieve.run else None,
+    }
+    return {name: visible(str(row)) for name, row in rows.items() if row is not None}
+
+
+def _page(request: HttpRequest) -> HttpResponse:
+    if not request.user.has_perm("reprocessing.view_parkedletter"):
+        raise PermissionDenied
+    sieve, below, refusal, found, count = Sieve(), None, "", list[Found](), 0
+    try:
+        sieve, below = filter_of(request), _place(request)
+        looked = message_filters.page(sieve, below=below, limit=SHOWN + 1)
+        found, count = looked.letters, looked.n
+    except FilterIsUnclear as error:
+        refusal = str(error)
+    context = {
+        **admin.site.each_context(request),
+        "title": "Parking lot",
+        "refusal": refusal,
+        "lines": _lines(found[:SHOWN]),
+        "count": count,
+        "counted": f"{min(count, message_filters.COUNTED):,}{'+' if count > message_filters.COUNTED else ''}",
+        "next": _next(request, found),
+        "first": address_of(sieve) if below else "",
+        **_asked(request, sieve, count),
+    }
+    return TemplateResponse(request, "reprocessing/admin/lot.html", context)
+
+
+def _asked(request: HttpRequest, sieve: Sieve, count: int) -> dict[str, Any]:
+    """The filter as the page shows it, and what can be done with what it means, so many letters."""
+    names = names_of(sieve)
+    states = [
+        (word, query_of(Sieve(dlq=sieve.dlq, states=(one,))), sieve.states == (one,)) for one, word in _STATES.items()
+    ]
+    ways = list(_ways(request, sieve))
+    may_export = request.user.has_perm("reprocessing.export_deadletter")
+    takes = "" if may_export else "it takes the permission to export letters"
+    export = Way("Export…", reverse("admin:parkedletter_export"), takes)
+    return {
+        "sieve": sieve,
+        "sentence": sieve.sentence(names, single=count == 1),
+        "query": query_of(sieve),
+        "states": states,
+        "kept": _kept(sieve),
+        "narrowings": list(_narrowings(sieve, names)),
+        "dlqs": list(DeadLetterQueue.objects.order_by("name").values_list("pk", "name")[:_DLQS_SHOWN]),
+        "reasons": [(one.value, one.sentence) for one in ParkedReason],
+        "is_parked": sieve.states == (LetterState.PARKED.value,),
+        "may_look_into_bodies": may_see_payloads(request.user),
+        "looked_through": LOOKED_THROUGH if sieve.text is not None else 0,
+        "ways": ways,
+        "export": export,
+        "may_act": any(not one.closed for one in ways),
+        "refusals": list(_refusals([*ways, export])),
+    }
+
+
+def _lines(found: Iterable[Found]) -> list[Line]:
+    now = lanes.clock()
+    return [_line(one, now) for one in found]
+
+
+def _line(one: Found, now: datetime) -> Line:
+    desk = "parkedletter" if one.state == LetterState.PARKED else "deadletter"
+    return Line(
+        address=reverse(f"admin:reprocessing_{desk}_change", args=[one.id]),
+        pick=carried(one.id, one.finished_at, one.revision_id),
+        message_id=visible(one.message_id),
+        dlq=one.dlq,
+        why=ParkedReason(one.reason).sentence if one.reason else one.state,
+        key=_short(one.key),
+        group=one.group_id,
+        cause=visible(one.cause or ""),
+        age=past(now - one.died_at),
+        since=past(now - one.finished_at) if one.finished_at else "-",
+        attempts=one.attempts,
+        left=duration(one.expires_at - now) if one.expires_at else "no copy",
+        assigned=visible(one.assigned_to),
+    )
+
+
+def _short(key: str | None) -> str:
+    shown = visible(key or "")
+    return shown if len(shown) <= _KEY_SHOWN else f"{shown[:_KEY_SHOWN]}…"
+
+
+def _place(request: HttpRequest) -> Place | None:
+    """Where the list goes on.
+
+    Raises:
+        FilterIsUnclear: no page of ours wrote this.
+    """
+    text = request.GET.get("after", "")
+    found = _PLACE.fullmatch(text)
+    if text and not found:
+        raise FilterIsUnclear("It cannot be read where the list is to go on. Begin at its first page.")
+    return (moment(int(found[1])), int(found[2])) if found else None
+
+
+def _next(request: HttpRequest, found: list[Found]) -> str:
+    """The address of the page after this one; empty: there is none."""
+    if len(found) <= SHOWN:
+        return ""
+    last = found[SHOWN - 1]
+    query = request.GET.copy()
+    query["after"] = f"{stamp(last.finished_at)}-{last.id}"
+    return f"?{query.urlencode()}"
+
+
+def _kept(sieve: Sieve) -> list[tuple[str, str]]:
+    """What the form of the filter carries on beside its own fields."""
+    own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
+    return [(name, value) for name, value in sieve.to_query() if name not in own]
+
+
+def _narrowings(sieve: Sieve, names: dict[str, str]) -> Iterable[Narrowing]:
+    for name in ("group", "origin", "target", "rule", "run", "key"):
+        if (value := getattr(sieve, name)) is not None:
+            rest = {one: said for one, said in sieve.stored().items() if one != name}
+            yield Narrowing(f"{name}: {names.get(name) or visible(str(value))}", address_of(Sieve.read(rest)))
+
+
+def _ways(request: HttpRequest, sieve: Sieve) -> Iterable[Way]:
+    """What can be done with letters of these states."""
+    if sieve.states == (LetterState.DISCARDED.value,):
+        yield _deed(request, Deed.RESTORE, "Restore…")
+    elif sieve.states == (LetterState.PARKED.value,):
+        yield _deed(request, Deed.RELEASE, "Replay…")
+        yield _deed(request, Deed.RELEASE, "Replay at…", how=AT)
+        yield _deed(request, Deed.RELEASE, "Replay to…", how=TO)
+        yield _deed(request, Deed.DISCARD, "Discard…")
+        yield _deed(request, Deed.ASSIGN, "Assign…")
+        yield _deed(request, Deed.NOTE, "Note…")
+
+
+def _refusals(ways: Iterable[Way]) -> Iterable[tuple[str, str]]:
+    """What is closed to this person, and why, each reason once."""
+    closed: dict[str, list[str]] = {}
+    for one in ways:
+        if one.closed:
+            closed.setdefault(one.closed, []).append(one.label.strip("…").lower().partition(" ")[0])
+    return [(" or ".join(dict.fromkeys(labels)), why) for why, labels in closed.items()]
+
+
+def _deed(request: HttpRequest, deed: Deed, label: str, *, how: str = "") -> Way:
+    closed = "" if request.user.has_perm(deed.permission) else deed.takes
+    return Way(label, reverse(f"admin:parkedletter_{deed}"), closed, how)

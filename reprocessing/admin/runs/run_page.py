@@ -1,0 +1,191 @@
+"""A run as its page shows it: what was asked for, what a plan has before it, how far it is and when it will end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
+from django.urls import reverse
+
+from reprocessing import conf
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.runs import run_actions, run_progress
+from reprocessing.admin.runs.run_progress import Base, Way, pace
+from reprocessing.domain.aws import pricing
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.runs.forecast import Forecast, in_words
+from reprocessing.domain.runs.selection import Selection
+from reprocessing.models import Act, DeadLetterQueue, Run
+from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline.runs import forecast_plan
+from reprocessing.pipeline.runs.forecast_plan import Outlook
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import late_arrivals, progress, released_into_runs
+from reprocessing.store.runs.plan_figures import Share
+from reprocessing.store.runs.progress import EXACT
+from reprocessing.store.safety import stops
+
+#: How old a plan's figures get on a page that is open; those of a plan of more letters than `EXACT` stay as they are.
+_FRESH: Final = timedelta(seconds=60)
+#: Reviews that are shown.
+_REVIEWS: Final = 20
+_MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
+_ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
+_MARKS: Final = {
+    RunState.PLANNED: "", RunState.RUNNING: "chip-calm", RunState.PAUSED: "chip-bad", RunState.ABORTED: "chip-bad",
+    RunState.FINISHED: "chip-calm",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """What can be done, where; `why` not: empty, it may be."""
+
+    name: str
+    address: str
+    why: str
+
+
+def head(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
+    """What does not change while one looks at it."""
+    return {
+        "asked": visible(_asked(run)),
+        "reviews": list(run.reviews.exclude(act=Act.RELEASED).order_by("-pk")[:_REVIEWS]),
+        "releases": released_into_runs.of_run(run.pk, most=_REVIEWS),
+        **live(run, user, None),
+    }
+
+
+def live(run: Run, user: AbstractBaseUser | AnonymousUser, base: Base | None) -> dict[str, Any]:
+    """What changes by itself."""
+    now = lanes.clock()
+    context: dict[str, Any] = {
+        "run": run,
+        "now": now,
+        "mark": _MARKS[RunState(run.state)],
+        "moves": run.state in _MOVES,
+        "buttons": list(_buttons(run, user)),
+        "standing": visible(_standing(run)),
+    }
+    if run.state != RunState.PLANNED:
+        return context | run_progress.of(run, now, base)
+    if run.selected is None:
+        return context | {"looking": _looking(run.dlq, now)}
+    return context | _plan(run) | {"shown": _shown(run, now)}
+
+
+def is_as_shown(run: Run, shown: str) -> bool:
+    """Whether a page that shows a plan need not be made anew: it stands as it stood, and its figures are fresh."""
+    stood, _, at = shown.rpartition("@")
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return False
+    if run.state != RunState.PLANNED or run.selected is None or moment.tzinfo is None or stood != _stands(run):
+        return False
+    return run.selected > EXACT or lanes.clock() - moment < _FRESH
+
+
+def _shown(run: Run, now: datetime) -> str:
+    return f"{_stands(run)}@{now.isoformat()}"
+
+
+def _stands(run: Run) -> str:
+    since = (run.changed_at or run.created_at).isoformat()
+    return f"{run.selected}@{since}@{'held' if _standing(run) else 'free'}"
+
+
+def _standing(run: Run) -> str:
+    """Why it stands still; empty where it does not."""
+    if run.state in {RunState.PAUSED, RunState.ABORTED}:
+        return run_actions.standing(run)
+    stopped = stops.in_words(run.dlq) if run.state == RunState.PLANNED else ""
+    return f"{stopped} Until then it cannot be started." if stopped else ""
+
+
+def _asked(run: Run) -> str:
+    if run.kind == RunKind.STANDING:
+        return f"whatever {run.dlq.name} holds, fed by beat"
+    if run.is_of_released:
+        return "letters that people released from the parking lot"
+    return str(Selection.read(run.selection))
+
+
+def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Button]:
+    may = isinstance(user, PermissionsMixin) and user.has_perm(run_actions.PERMISSION)
+    if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_of_released:
+        address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
+        yield Button("plan another like it", address, "" if may else "You may not operate runs")
+    for one in run_actions.possible(run):
+        address = reverse("admin:reprocessing_run_deed", args=[run.pk, one.name])
+        yield Button(one.name, address, "" if may else "You may not operate runs")
+
+
+def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
+    """Why a plan still waits for its letters."""
+    until = dlq.unclean_until if dlq.unclean_until and dlq.unclean_until > now and dlq.leased_until is None else None
+    return {"trouble": visible(dlq.trouble), "until": until, "busy": bool(dlq.leased_until and dlq.leased_until > now)}
+
+
+def _plan(run: Run) -> dict[str, Any]:
+    view = conf.current()
+    lag = view.count_lag.total_seconds()
+    outlook = forecast_plan.plan(run, count_lag=lag, by_beat=True, asks_s3=False, prices=view.prices)
+    ahead = outlook.prospect
+    return {
+        "outlook": outlook,
+        "total": ahead.letters + ahead.objected,
+        "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
+        "ways": [_planned_way(one, outlook.forecast(one), outlook.order(one)) for one in outlook.shares],
+        "faster": [way for one in outlook.shares for way in outlook.faster(one)],
+        "takes": in_words(outlook.seconds),
+        "costs": pricing.in_words(outlook.cost),
+        "hindrances": list(_hindrances(outlook)),
+        "under_way": list(outlook.under_way.items()),
+        "expiry": _expiry(outlook),
+        "arrived": (arrived := late_arrivals.lately(run.pk)),
+        "arrived_more": "+" if arrived >= progress.CAP else "",
+    }
+
+
+def _hindrances(outlook: Outlook) -> Iterator[tuple[int, str]]:
+    """How many letters cannot go (0: nobody counted them), and why."""
+    for one in outlook.objections:
+        yield one.letters, f"{ParkedReason(one.reason).sentence} It is parked at once when the run starts."
+    if outlook.run.behind:
+        ids = ", ".join(map(visible, outlook.behind))
+        yield (
+            outlook.run.behind,
+            f"Earlier letters of their lanes are not part of this run, so they wait. Such as {ids}",
+        )
+    for share in outlook.late:
+        yield share.late, f"SQS drops them before it is their turn at {name_of(share.name)}. PostgreSQL keeps them."
+    for plan in outlook.plans:
+        yield plan.selected or 0, f"more: {forecast_plan.held_by(plan)}."
+    for run in outlook.paused:
+        yield 0, f"The run {run.name} is paused, and letters behind its own wait for it."
+
+
+def _expiry(outlook: Outlook) -> str:
+    ahead = outlook.prospect
+    if ahead.expires_at is None or outlook.dlq.delete_when == "captured":
+        return ""
+    left = (ahead.expires_at - ahead.now).total_seconds()
+    return f"in {in_words(left)}" if left > 0 else "now: its time is over"
+
+
+def _planned_way(one: Share, forecast: Forecast, given_up: str) -> Way:
+    window = f" within {one.window:g} s" if one.proof == "absence" else ""
+    order = f"outcome {one.proof}{window}; a lane's next letter goes when the one before is {one.advance}"
+    if given_up:
+        order += f"; {given_up}"
+    if one.refires is not None:
+        order += f"; each letter goes to {one.refires:,} others again that had it already"
+    return Way(
+        name_of(one.name), one.letters, pace(one.rate), order,
+        f"{forecast} (longest lane: {one.longest:,})", alarming=bool(one.late),
+    )  # fmt: skip

@@ -1,0 +1,156 @@
+"""Runs: what was replayed and who asked for it, what is under way, and how a new one is planned and begun."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from reprocessing.admin.runs import plan_run, run_actions, run_page
+from reprocessing.admin.runs.plan_run import NewRun
+from reprocessing.admin.runs.run_progress import Base
+from reprocessing.admin.site.readonly_admin import History
+from reprocessing.domain.errors import RunIsAnother
+from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.models.run import RunState
+
+#: Runs of one page.
+_PAGE: Final = 50
+
+
+@admin.register(Run)
+class Runs(History):
+    """What was replayed, and who asked for it."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Who may plan runs."""
+        return request.user.has_perm(run_actions.PERMISSION)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Django's, what of a run's page changes by itself, and the deeds."""
+        wrap = self.admin_site.admin_view
+        return [
+            path("<int:run>/progress", wrap(self.progress), name="reprocessing_run_progress"),
+            path("<int:run>/<slug:deed>/now", wrap(self.deed), name="reprocessing_run_deed"),
+            *super().get_urls(),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The runs, the newest first."""
+        return require_safe(self._list)(request)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """A run's page."""
+        return require_safe(self._page)(request, object_id)
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Where a new one is planned."""
+        return require_http_methods(["GET", "HEAD", "POST"])(self._new)(request)
+
+    def progress(self, request: HttpRequest, run: int) -> HttpResponse:
+        """What of a run's page changes by itself, alone."""
+        return require_safe(self._progress)(request, run)
+
+    def deed(self, request: HttpRequest, run: int, deed: str) -> HttpResponse:
+        """Start, pause, resume or abort."""
+        if deed not in run_actions.DEEDS:
+            raise Http404
+        return run_actions.page(request, run, deed)
+
+    def _list(self, request: HttpRequest) -> HttpResponse:
+        self._look(request)
+        found = Run.objects.select_related("dlq").order_by("-pk")
+        asked = {name: request.GET.get(name, "") for name in ("dlq", "state")}
+        if asked["dlq"].isdecimal():
+            found = found.filter(dlq=int(asked["dlq"][:9]))
+        if asked["state"] in RunState.values:
+            found = found.filter(state=asked["state"])
+        page, after = _keyset(found, request.GET.get("after", ""))
+        context = {
+            **self.admin_site.each_context(request), "title": "Runs", "runs": page, "asked": asked,
+            "dlqs": DeadLetterQueue.objects.order_by("name").only("pk", "name"), "states": RunState.choices,
+            "more": after and f"?{urlencode({**asked, 'after': after})}", "may_plan": self.has_add_permission(request),
+            "opts": self.opts,
+        }  # fmt: skip
+        return TemplateResponse(request, "reprocessing/admin/runs.html", context)
+
+    def _page(self, request: HttpRequest, key: str) -> HttpResponse:
+        self._look(request)
+        run = _found(key)
+        context = {
+            **self.admin_site.each_context(request), "title": run.name, "opts": self.opts,
+            **run_page.head(run, request.user),
+        }  # fmt: skip
+        return TemplateResponse(request, "reprocessing/admin/run.html", context)
+
+    def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
+        self._look(request)
+        found = _found(str(run))
+        if run_page.is_as_shown(found, request.GET.get("plan", "")):
+            return HttpResponse(status=204)
+        context = run_page.live(found, request.user, Base.read(request.GET.get("base", "")))
+        return TemplateResponse(request, "reprocessing/admin/run_live.html", context)
+
+    def _new(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if request.method == "POST":
+            form = NewRun(request.POST)
+            if form.is_valid() and (run := _planned(form, request.user.get_username())):
+                messages.success(request, f"{run.name} is planned. Nothing is sent before it is started.")
+                return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run.pk]))
+        else:
+            form = NewRun(initial={"name": plan_run.suggested_name(), **self._begins(request)})
+        context = {**self.admin_site.each_context(request), "title": "Plan a run", "form": form, "opts": self.opts}
+        return TemplateResponse(request, "reprocessing/admin/run_new.html", context)
+
+    def _begins(self, request: HttpRequest) -> dict[str, Any]:
+        """What the form of a new run begins with: what another was asked for, or what the address says."""
+        if "like" in request.GET:
+            self._look(request)
+            return plan_run.like(_found(request.GET["like"]))
+        return {
+            name: request.GET[name][:200] for name in ("dlq", "origin", "key", "message_ids") if name in request.GET
+        }
+
+    def _look(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+
+def _planned(form: NewRun, by: str) -> Run | None:
+    """The run that is asked for; None where it cannot be planned, which the form then says."""
+    if why := plan_run.moved_by_aws(form.cleaned_data["dlq"]):
+        form.add_error("dlq", why)
+        return None
+    try:
+        return plan_run.make(form, by=by)
+    except RunIsAnother as error:
+        form.add_error("name", str(error))
+        return None
+
+
+def _keyset(found: QuerySet[Run], after: str) -> tuple[list[Run], int | None]:
+    """One page of runs, and behind which id the next begins; None: there is none."""
+    if after.isdecimal():
+        found = found.filter(pk__lt=int(after[:18]))
+    page = list(found[: _PAGE + 1])
+    return page[:_PAGE], page[_PAGE - 1].pk if len(page) > _PAGE else None
+
+
+def _found(key: str) -> Run:
+    run = Run.objects.select_related("dlq").filter(pk=key).first() if key.isdecimal() and len(key) < 18 else None  # noqa: PLR2004
+    if run is None:
+        raise Http404
+    return run

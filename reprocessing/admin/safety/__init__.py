@@ -1,0 +1,1 @@
+"""Admin of rate, ramp-up, circuit breaker, waves, health checks, stops."""

@@ -1,0 +1,1 @@
+"""Admin of what every page of the admin uses."""

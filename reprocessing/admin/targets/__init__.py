@@ -1,0 +1,1 @@
+"""Admin of where messages are redriven to: kinds, registration, signatures."""

@@ -1,0 +1,1 @@
+"""Domain of provisioning, IAM, alarms, metrics, native redrive, prices."""

@@ -1,0 +1,158 @@
+"""What a queue that is there lacks of what is wanted of it. What is there is never weakened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from reprocessing.domain.aws.queue_spec import (
+    ALLOW,
+    BY_CONTENT,
+    KEY,
+    MOST_ALLOWED,
+    REDRIVE,
+    RETENTION,
+    SSE,
+    VISIBILITY,
+    WAIT,
+    Contradicts,
+    Difference,
+    Differs,
+    Found,
+    Hold,
+    Kept,
+    Missing,
+    Want,
+    Wanted,
+)
+
+
+def differences(wanted: Wanted, found: Found | None) -> tuple[Difference, ...]:
+    """What a queue lacks, what it has that is better or its own, and what speaks against changing it."""
+    if found is None:
+        return (Missing(_bare(wanted)),)
+    return (
+        *_number(VISIBILITY, wanted.visibility, found.visibility),
+        *_number(RETENTION, wanted.retention, found.retention),
+        *_number(WAIT, wanted.wait, found.wait),
+        *(_number(BY_CONTENT, Want(int(wanted.by_content), Hold.AT_LEAST), int(found.by_content))),
+        *_encryption(wanted, found),
+        *_circle(wanted, found),
+        *_chain(wanted, found),
+        *_redrive(wanted, found),
+        *_allow(wanted, found),
+    )
+
+
+def _bare(wanted: Wanted) -> dict[str, str]:
+    """Attributes of a new queue, without what names other queues."""
+    encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
+    numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
+    of_fifo = {"FifoQueue": "true", BY_CONTENT: _text(BY_CONTENT, int(wanted.by_content))} if wanted.fifo else {}
+    return {**{name: str(one.value) for name, one in numbers.items()}, **encryption, **of_fifo}
+
+
+def _text(attribute: str, value: int) -> str:
+    return ("true" if value else "false") if attribute == BY_CONTENT else str(value)
+
+
+def _number(attribute: str, want: Want, found: int) -> Iterator[Difference]:
+    if found == want.value:
+        return
+    texts = _text(attribute, found), _text(attribute, want.value)
+    if want.hold is Hold.AT_FIRST or (want.hold is Hold.AT_LEAST and found > want.value):
+        yield Kept(attribute, *texts, want.hold.value)
+    else:
+        yield Differs(attribute, *texts)
+
+
+def _encryption(wanted: Wanted, found: Found) -> Iterator[Difference]:
+    if wanted.key and not found.key:
+        yield Differs(KEY, "", wanted.key)
+    elif wanted.key and not _same_key(wanted.key, found.key):
+        yield Kept(KEY, found.key, wanted.key, "its consumers have rights on that key: change it by hand")
+    elif found.key and not wanted.key:
+        yield Kept(KEY, found.key, "", "a key of one's own is better than SQS's")
+    elif not found.key and not found.sse:
+        yield Differs(SSE, "false", "true")
+
+
+def _same_key(one: str, other: str) -> bool:
+    """Whether they name the same key; an ARN ends with the id, or the alias, that it names."""
+    return one == other or one.endswith((f"/{other}", f":{other}")) or other.endswith((f"/{one}", f":{one}"))
+
+
+def _circle(wanted: Wanted, found: Found) -> Iterator[Difference]:
+    """What dies into a queue that dies into it goes round without end."""
+    if found.dies_into and found.dies_into[0] in {found.sibling(name) for name in wanted.origins}:
+        other = found.dies_into[0].rpartition(":")[2]
+        yield Contradicts(
+            REDRIVE,
+            f"its messages die into {other}, whose messages are to die into it: they would go round in circles",
+            f"Name another --dlq than {wanted.name}.",
+        )
+
+
+def _chain(wanted: Wanted, found: Found) -> Iterator[Difference]:
+    """A dlq's name in place of its origin's; one that dies already does so on purpose."""
+    named = found.allowed if found.permission == "byQueue" else ()
+    if wanted.dlq and not wanted.chains and found.dies_into is None and (origins := found.origins or named):
+        names = ", ".join(arn.rpartition(":")[2] for arn in origins)
+        yield Contradicts(
+            ALLOW,
+            f"it is a dlq itself, of {names}",
+            f"Name the queue whose messages die; or, if its own dead are to go on, say --dlq {wanted.dlq}.",
+        )
+
+
+def _redrive(wanted: Wanted, found: Found) -> Iterator[Difference]:
+    if not wanted.dlq:
+        return
+    arn = found.sibling(wanted.dlq)
+    if found.dies_into is None:
+        yield Differs(REDRIVE, "", _policy(arn, wanted.receives.value))
+        return
+    into, receives = found.dies_into
+    if into != arn:
+        yield Contradicts(
+            REDRIVE,
+            f"its messages die into {into}",
+            f"Name that as its dlq, --dlq {into.rpartition(':')[2]}, or change the redrive policy by hand.",
+        )
+        return
+    for one in _number(REDRIVE, wanted.receives, receives):
+        texts = _policy(arn, receives), _policy(arn, wanted.receives.value)
+        yield (
+            Differs(REDRIVE, *texts) if isinstance(one, Differs) else Kept(REDRIVE, *texts, wanted.receives.hold.value)
+        )
+
+
+def _allow(wanted: Wanted, found: Found) -> Iterator[Difference]:
+    """Whoever dies into it goes on doing so: a source that is there is allowed, too."""
+    if not wanted.origins:
+        return
+    needed = {found.sibling(name) for name in wanted.origins} | set(found.origins)
+    if found.permission == "denyAll":
+        yield Contradicts(
+            ALLOW, "no queue may die into it (denyAll)", "Name another --dlq, or let queues die into it, by hand."
+        )
+    elif found.permission == "byQueue":
+        both = (*found.allowed, *sorted(needed.difference(found.allowed)))
+        if len(both) > max(MOST_ALLOWED, len(found.allowed)):
+            cure = "Name another --dlq, or take those away that are gone, by hand."
+            yield Contradicts(ALLOW, f"it names {len(found.allowed)} queues, and SQS takes {MOST_ALLOWED}", cure)
+        elif both != found.allowed:
+            yield Differs(ALLOW, _allowing(found.allowed), _allowing(both))
+    elif len(needed) > MOST_ALLOWED:
+        why = f"{len(needed)} queues die into it, and SQS takes no more than {MOST_ALLOWED} by name"
+        yield Kept(ALLOW, "allowAll", "byQueue", why)
+    else:
+        yield Differs(ALLOW, "allowAll", _allowing(tuple(sorted(needed))))
+
+
+def _policy(arn: str, receives: int) -> str:
+    return json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": receives})
+
+
+def _allowing(arns: tuple[str, ...]) -> str:
+    return json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": list(arns)})

@@ -1,0 +1,97 @@
+"""Queues as they are wanted, in the words of CloudFormation and of Terraform, for those who apply their own.
+
+AWS: CloudFormation, AWS::SQS::Queue. HashiCorp: aws_sqs_queue and aws_sqs_queue_redrive_allow_policy, in the JSON
+syntax of Terraform. Both keep a queue that is taken out of them: it holds messages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from reprocessing.domain.aws.queue_spec import Wanted
+
+_SIBLING: Final = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
+
+
+def cloudformation(wanted: Sequence[Wanted]) -> dict[str, Any]:
+    """A template of these queues; a dlq and its origin name each other, so the one of them by a text."""
+    ids = _names(
+        wanted, lambda name: "".join(part.capitalize() for part in re.findall(r"[A-Za-z0-9]+", name)) or "Queue"
+    )
+    resources = {
+        ids[one.name]: {
+            "Type": "AWS::SQS::Queue",
+            "DeletionPolicy": "Retain",
+            "UpdateReplacePolicy": "Retain",
+            "Properties": _properties(one, ids),
+        }
+        for one in wanted
+    }
+    return {"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}
+
+
+def terraform(wanted: Sequence[Wanted]) -> dict[str, Any]:
+    """A configuration of these queues, for a file whose name ends with .tf.json."""
+    ids = _names(wanted, lambda name: re.sub(r"^(?=[0-9-])", "queue_", re.sub(r"[^A-Za-z0-9_-]", "_", name)))
+    allowing = {
+        ids[one.name]: {
+            "queue_url": f"${{aws_sqs_queue.{ids[one.name]}.id}}",
+            "redrive_allow_policy": json.dumps({
+                "redrivePermission": "byQueue",
+                "sourceQueueArns": [f"${{aws_sqs_queue.{ids[name]}.arn}}" for name in one.origins],
+            }),
+        }
+        for one in wanted
+        if one.origins
+    }  # fmt: skip
+    queues = {ids[one.name]: _arguments(one, ids) for one in wanted}
+    return {"resource": {"aws_sqs_queue": queues, "aws_sqs_queue_redrive_allow_policy": allowing}}
+
+
+def _properties(one: Wanted, ids: dict[str, str]) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "QueueName": one.name,
+        "VisibilityTimeout": one.visibility.value,
+        "MessageRetentionPeriod": one.retention.value,
+        "ReceiveMessageWaitTimeSeconds": one.wait.value,
+        **({"KmsMasterKeyId": one.key} if one.key else {"SqsManagedSseEnabled": True}),
+        **({"FifoQueue": True, "ContentBasedDeduplication": one.by_content} if one.fifo else {}),
+    }
+    if one.dlq:
+        arn = {"Fn::GetAtt": [ids[one.dlq], "Arn"]}
+        said["RedrivePolicy"] = {"deadLetterTargetArn": arn, "maxReceiveCount": one.receives.value}
+    if one.origins:
+        arns = [{"Fn::Sub": f"{_SIBLING}{name}"} for name in one.origins]
+        said["RedriveAllowPolicy"] = {"redrivePermission": "byQueue", "sourceQueueArns": arns}
+    return said
+
+
+def _arguments(one: Wanted, ids: dict[str, str]) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "name": one.name,
+        "visibility_timeout_seconds": one.visibility.value,
+        "message_retention_seconds": one.retention.value,
+        "receive_wait_time_seconds": one.wait.value,
+        **({"kms_master_key_id": one.key} if one.key else {"sqs_managed_sse_enabled": True}),
+        **({"fifo_queue": True, "content_based_deduplication": one.by_content} if one.fifo else {}),
+        "lifecycle": {"prevent_destroy": True},
+    }
+    if one.dlq:
+        arn = f"${{aws_sqs_queue.{ids[one.dlq]}.arn}}"
+        said["redrive_policy"] = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": one.receives.value})
+    return said
+
+
+def _names(wanted: Iterable[Wanted], read: Any) -> dict[str, str]:  # noqa: ANN401  a text of a text
+    """Each queue's name in the template; where two come out alike, the later one has a number."""
+    found: dict[str, str] = {}
+    for one in wanted:
+        plain = read(one.name)
+        taken = set(found.values())
+        found[one.name] = next(
+            name for name in (plain, *(f"{plain}{number}" for number in range(2, len(taken) + 3))) if name not in taken
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Domain of recovery, retention, restore from a backup, doctor."""

@@ -1,0 +1,143 @@
+"""What language a body speaks, and what it says of itself in a line: for people, who see more than bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+from urllib.parse import parse_qsl, unquote_plus
+
+from reprocessing.domain.message import json_view, xml_root
+from reprocessing.domain.message.json_span import text_of
+from reprocessing.domain.message.json_view import JsonValue, Unreadable
+from reprocessing.domain.sources import celery_task, sns_notification
+from reprocessing.domain.sources.celery_task import TaskMessage
+from reprocessing.domain.sources.sns_notification import Notification
+
+_PART, _NAMES, _FIELDS = 100, 6, 1_000  # characters of a part of a summary; names in it; fields of a form
+_FORM: Final = re.compile(r"(?:[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)(?:&[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)*+", re.ASCII)
+_MAGIC: Final = {
+    b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"%PDF": "PDF", b"\x89PNG": "PNG",
+    b"Obj\x01": "Avro", b"\xac\xed\x00\x05": "serialised Java", b"\x80\x04": "pickled Python",
+}  # fmt: skip
+
+
+class Dialect(StrEnum):
+    """What a body is."""
+
+    TASK = "Celery task"
+    SNS = "SNS notification"
+    EVENT = "EventBridge event"
+    S3 = "S3 notification"
+    JSON = "JSON"
+    FORM = "form"
+    XML = "XML"
+    TEXT = "text"
+    BINARY = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a body is, and what it says of itself: that quotes it, so it is for those who may see payloads."""
+
+    dialect: Dialect
+    summary: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.dialect}: {self.summary}" if self.summary else self.dialect.value
+
+
+def recognise(body: bytes) -> Told:
+    """What a body is, in time linear in its length. Raises nothing."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        looks = next((what for magic, what in _MAGIC.items() if body.startswith(magic)), "")
+        return Told(Dialect.BINARY, f"looks like {looks}" if looks else "")
+    document = json_view.read(body)
+    if isinstance(task := celery_task.read(body, document), TaskMessage):  # base64 of JSON, most often
+        return _of_task(task)
+    if not isinstance(document, Unreadable):
+        return _of_json(body, document)
+    if (root := xml_root.root(text)) and text.rstrip().endswith(">"):
+        return Told(Dialect.XML, f"its root is {root}")
+    if fields := form(text):
+        return Told(Dialect.FORM, _named([name for name, _ in fields]))
+    return Told(Dialect.TEXT, "")
+
+
+def form(text: str) -> list[tuple[str, str]]:
+    """The fields of a form as browsers send it; none where it is none."""
+    if not _FORM.fullmatch(text.strip()):
+        return []
+    try:
+        return parse_qsl(text.strip(), keep_blank_values=True, max_num_fields=_FIELDS)
+    except ValueError:
+        return []
+
+
+def _of_json(body: bytes, document: JsonValue) -> Told:
+    match document:
+        case {"Type": "Notification", "TopicArn": str()} if isinstance(
+            sns := sns_notification.read(body), Notification
+        ):
+            return Told(Dialect.SNS, f"topic {_last(sns.topic)}{_within(sns)}")
+        case {"detail-type": str(what), "source": str(source), "detail": dict()}:
+            return Told(Dialect.EVENT, f"{_short(what)}, from {_short(source)}")
+        case {"Records": [{"eventSource": "aws:s3", "eventName": str(what), "s3": dict(where)}, *others]}:
+            more = f" and {len(others)} more" if others else ""
+            return Told(Dialect.S3, f"{_short(what)}, {_object(where)}{more}")
+        case {"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": str(bucket)}:
+            return Told(Dialect.S3, f"a test, bucket {_short(bucket)}")
+        case _:
+            return Told(Dialect.JSON, _plainly(document))
+
+
+def _plainly(document: JsonValue) -> str:
+    match document:
+        case dict():
+            return _named(list(document))
+        case list():
+            return f"a list of {len(document):,}"
+        case _:
+            return ""
+
+
+def _of_task(task: TaskMessage) -> Told:
+    retried = f", retried {task.retries} time{'' if task.retries == 1 else 's'}" if task.retries else ""
+    return Told(Dialect.TASK, f"{_short(task.task) or 'its name is not shown'}{retried}")
+
+
+def _within(found: Notification) -> str:
+    """What it notifies of, where that is told in a line."""
+    message = text_of(found.fields.get("Message"))
+    document = json_view.read(message.encode()) if message else None
+    if not isinstance(document, dict) or document.get("Type") == "Notification":
+        return ""
+    inner = _of_json((message or "").encode(), document)
+    return f", holding {inner}" if inner.dialect is not Dialect.JSON else ""
+
+
+def _object(where: Mapping[str, JsonValue]) -> str:
+    match where:
+        case {"bucket": {"name": str(bucket)}, "object": {"key": str(key)}}:
+            return f"bucket {_short(bucket)}, key {_short(unquote_plus(key))}"
+        case _:
+            return "no object is named"
+
+
+def _named(names: list[str]) -> str:
+    if not names:
+        return "no fields"
+    shown = ", ".join(_short(one) for one in names[:_NAMES])
+    return f"{len(names)} field{'' if len(names) == 1 else 's'}: {shown}{', …' if len(names) > _NAMES else ''}"
+
+
+def _last(arn: str) -> str:
+    return _short(arn.rpartition(":")[2])
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _PART else f"{text[:_PART]}…"

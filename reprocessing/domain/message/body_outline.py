@@ -1,0 +1,142 @@
+"""What a body looks like: the keys of its JSON and the types of what stands there, its XML's root, or what else it is.
+
+No value is in it, so letters of one producer look the same. Bounded, whatever stands in a body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from reprocessing.domain.message import xml_root
+from reprocessing.domain.message.json_view import JsonValue, Unreadable
+
+#: How deep is looked, how many keys of one object are read, and how many paths there are in all.
+DEPTH, KEYS, PATHS = 6, 64, 256
+_NAMED: Final = 6  # keys that stand in a title
+_LONGEST_KEY: Final = 40
+_XML_HEAD: Final = 4_096  # bytes in which a root is looked for
+_KEY: Final = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$.:-]*")
+_DIGITS: Final = re.compile(r"[0-9]{3}|[0-9a-fA-F]{12}")
+_FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@:,/-]*+(?:&|\Z)){1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a body looks like. `title`: in words; `parts`: all of it, in an order that does not depend on the body's."""
+
+    title: str
+    parts: tuple[str, ...]
+
+
+def of_json(document: JsonValue) -> Outline:
+    """The outline of a JSON value: sorted paths of keys, with types; of a list its first element."""
+    paths = _paths(document)
+    match document:
+        case dict():
+            names = sorted({_key(one) for one in document})[:KEYS]
+            shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            title = f"JSON with {shown}" if names else "an empty JSON object"
+        case list():
+            title = f"a JSON list of {_type(document[0])}s" if document else "an empty JSON list"
+        case _:
+            title = f"JSON: a {_type(document)}"
+    return Outline(title, ("json", *paths))
+
+
+def texts(document: JsonValue | Unreadable) -> Iterator[str]:
+    """The first texts that stand in a JSON value, of no more than `PATHS` values."""
+    left = [] if isinstance(document, Unreadable) else [document]
+    for _ in range(PATHS):
+        match left.pop() if left else None:
+            case dict() as members:
+                left.extend(list(members.values())[:PATHS])
+            case list() as items:
+                left.extend(items[:PATHS])
+            case str() as text:
+                yield text
+            case _:
+                pass
+
+
+def of_bytes(body: bytes, document: JsonValue | Unreadable) -> Outline:
+    """The outline of a body, of which `projection.read` says `document`."""
+    if not isinstance(document, Unreadable):
+        return of_json(document)
+    if not body.strip():
+        return Outline("an empty body", ("empty",))
+    if root := _root(body[:_XML_HEAD]):
+        return Outline(f"XML: {root}", ("xml", root))
+    if names := _form(body[:_XML_HEAD]):
+        return Outline(f"a form with {', '.join(names[:_NAMED])}", ("form", *names))
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return Outline("bytes that are no text", ("binary",))
+    return Outline("text", ("json-like",) if document.is_json else ("text",))
+
+
+def _paths(document: JsonValue) -> list[str]:
+    found: set[str] = set()
+    left: list[tuple[str, JsonValue, int]] = [("", document, 0)]
+    while left and len(found) < PATHS:
+        path, value, depth = left.pop()
+        found.add(f"{path}:{_type(value)}")
+        if depth >= DEPTH:
+            continue
+        match value:
+            case dict():
+                known = _by_key(value)
+                names = sorted(known, reverse=True)[-KEYS:]
+                left.extend((f"{path}.{name}", known[name], depth + 1) for name in names)
+            case list() if value:
+                left.append((f"{path}[]", value[0], depth + 1))
+            case _:
+                pass
+    return sorted(found)
+
+
+def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The members of an object by what their keys look like; of equal looks the first in the order of keys."""
+    known: dict[str, JsonValue] = {}
+    for name in sorted(found):
+        known.setdefault(_key(name), found[name])
+    return known
+
+
+def _key(name: str) -> str:
+    """A key as it is where it looks like a name; ids and texts that are used as keys are all one."""
+    is_name = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier()) and not _DIGITS.search(name)
+    return name if is_name else "#"
+
+
+def _type(value: JsonValue) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "yes-or-no"
+        case int() | Decimal():
+            return "number"
+        case str():
+            return "text"
+        case list():
+            return "list"
+        case dict():
+            return "object"
+
+
+def _form(head: bytes) -> list[str]:
+    """The names of a form's fields; none where it is none: base64 ends as a field without a value does."""
+    if not _FORM.fullmatch(head):
+        return []
+    fields = [part.partition(b"=") for part in head.rstrip(b"&").split(b"&")]
+    return sorted({_key(name.decode("ascii")) for name, _, _ in fields}) if any(value for _, _, value in fields) else []
+
+
+def _root(head: bytes) -> str:
+    """The name of an XML document's root; empty: there is none, or not within the head."""
+    return _key(name) if (name := xml_root.root(head.decode(errors="replace"))) else ""

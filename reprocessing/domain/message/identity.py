@@ -1,0 +1,184 @@
+"""What a letter is known by: the keys that selectors read from it, its digests, and the marks it travels with."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from functools import cached_property
+from typing import assert_never
+from uuid import UUID
+
+from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.envelope import Attributes
+from reprocessing.domain.message.json_view import JsonValue, Unreadable
+from reprocessing.domain.routing import jmespath_query
+from reprocessing.domain.routing.jmespath_query import Failed
+
+#: Characters of a key; it stands in an index, in an attribute and on a screen.
+KEY_LENGTH = 1024
+#: What SQS itself says of a message (API reference, ReceiveMessage).
+SYSTEM_ATTRIBUTES = frozenset(
+    {
+        "AWSTraceHeader",
+        "ApproximateFirstReceiveTimestamp",
+        "ApproximateReceiveCount",
+        "DeadLetterQueueSourceArn",
+        "MessageDeduplicationId",
+        "MessageGroupId",
+        "SenderId",
+        "SentTimestamp",
+        "SequenceNumber",
+    }
+)
+ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,256}")
+_SHAPES = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # no text of a database can hold these
+
+
+class Source(StrEnum):
+    """Where a selector looks."""
+
+    SYSTEM = "system"
+    ATTRIBUTE = "attribute"
+    BODY = "body"
+    MESSAGE_ID = "message-id"
+    CONTENT_HASH = "content-hash"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which part of a letter is a key; `parse` makes one of its text, `str` gives the text back."""
+
+    source: Source
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.name}" if self.name else self.source.value
+
+    @classmethod
+    def parse(cls, text: str) -> Selector:
+        """The selector that a text names.
+
+        Raises:
+            SelectorIsUnclear: it names none; the message says what would.
+        """
+        word, colon, name = text.strip().partition(":")
+        if word not in list(Source):
+            raise SelectorIsUnclear(f'"{text}" is no selector. Write {_SHAPES}.')
+        source = Source(word)
+        if problem := _problem(source, name, named=bool(colon)):
+            raise SelectorIsUnclear(f'"{text}" is no selector: {problem}')
+        return cls(source, name)
+
+
+@dataclass(frozen=True)
+class LetterFacts:
+    """What selectors read of one letter; its body is parsed at most once, and only when one asks for it."""
+
+    message_id: str
+    body: bytes
+    attributes: Attributes
+    system: Mapping[str, str]
+
+    @cached_property
+    def document(self) -> JsonValue | Unreadable:
+        """The body as JSON."""
+        return json_view.read(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The letter has nothing there that could be a key: absent, empty, or not a text or a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A key is there, longer than a key may be."""
+
+    length: int
+    limit: int
+
+
+Selected = str | Missing | Unreadable | TooLong
+
+
+def select(selector: Selector, letter: LetterFacts) -> Selected:
+    """The key that a selector reads from a letter: never empty, at most `KEY_LENGTH` characters. Never raises."""
+    match selector.source:
+        case Source.SYSTEM:
+            return _key(letter.system.get(selector.name))
+        case Source.ATTRIBUTE:
+            attribute = letter.attributes.get(selector.name)
+            return _key(attribute.value if attribute else None)
+        case Source.BODY:
+            document = letter.document
+            return (
+                document if isinstance(document, Unreadable) else _key(jmespath_query.search(selector.name, document))
+            )
+        case Source.MESSAGE_ID:
+            return _key(letter.message_id)
+        case Source.CONTENT_HASH:
+            return body_hash(letter.body).hex()
+        case Source.NONE:
+            return Missing()
+        case _ as never:
+            assert_never(never)
+
+
+def key_hash(key: str) -> bytes:
+    """The digest of a key: 32 bytes."""
+    return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
+
+
+def body_hash(body: bytes) -> bytes:
+    """The digest of a body: 32 bytes. Of the body alone: attributes carry traces, and marks of ours."""
+    return hashlib.sha256(body).digest()
+
+
+def deduplication_id(public_id: UUID, epoch: int) -> str:
+    """The MessageDeduplicationId of a letter: 64 characters, other ones as soon as an outcome was known."""
+    return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
+
+
+def _problem(source: Source, name: str, *, named: bool) -> str | None:
+    match source:
+        case Source.SYSTEM if name not in SYSTEM_ATTRIBUTES:
+            return f"SQS knows {', '.join(sorted(SYSTEM_ATTRIBUTES))}. Name one of these."
+        case Source.ATTRIBUTE if not ATTRIBUTE_NAME.fullmatch(name):
+            return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
+        case Source.BODY:
+            return jmespath_query.problem(name)
+        case Source.MESSAGE_ID | Source.CONTENT_HASH | Source.NONE if named:
+            return f"{source} takes no name. Write {source} alone."
+        case _:
+            return None
+
+
+def _key(value: object) -> Selected:
+    match value:
+        case bool():
+            return Missing()
+        case int() | Decimal():
+            return _fitting(json_view.written(value))
+        case float() if value - value == 0:  # made by a function of JMESPath; neither NaN nor infinite
+            return _fitting(json_view.written(Decimal(repr(value))))
+        case str() if value.strip():
+            return _fitting(value)
+        case Failed(why, exhausted=True):  # another letter of the same key may not be so large
+            return Unreadable(why)
+        case _:
+            return Missing()
+
+
+def _fitting(text: str) -> Selected:
+    if len(text) > KEY_LENGTH:
+        return TooLong(len(text), KEY_LENGTH)
+    if _UNSTORABLE.search(text):
+        return Unreadable("the key holds a NUL or half a surrogate pair")
+    return text

@@ -1,0 +1,87 @@
+"""Where the members of a JSON object stand in its text, so that one can be taken out byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, NoReturn
+
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.json_view import Unreadable
+
+_BLANK: Final = re.compile(r"[ \t\n\r]*+")
+
+
+def spans(body: bytes) -> dict[str, bytes] | Unreadable:
+    """The members of the object that a body is: each name with its value's bytes, just as they stand there.
+
+    Numbers, escapes, blanks and the order of names within a value are untouched. Refused: what is no JSON object, is
+    nested beyond `projection.DEPTH`, or has a name twice, since readers differ on which of the two counts. Takes time
+    linear in the length of the body.
+    """
+    try:
+        text = body.decode()
+        if json_view.is_too_deep(body):
+            return Unreadable(f"its JSON is nested more than {json_view.DEPTH} deep")
+        return _members(text)
+    except UnicodeDecodeError:
+        return Unreadable("it is not UTF-8", is_json=False)
+    except json.JSONDecodeError as error:
+        return Unreadable(f"it is not JSON: {error.msg} at character {error.pos}", is_json=False)
+    except ValueError as error:
+        return Unreadable(str(error))
+
+
+def text_of(raw: bytes | None) -> str | None:
+    """The text that a value's bytes are; None where they are no JSON string, or one that no UTF-8 can hold."""
+    if raw is None or not raw.startswith(b'"'):
+        return None
+    try:
+        text = json.loads(raw)
+        text.encode()
+    except ValueError:
+        return None
+    return text if isinstance(text, str) else None
+
+
+def _members(text: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    at = _past(text, 0, "{")
+    closed = text[at : at + 1] == "}"
+    while not closed:
+        if text[at : at + 1] != '"':
+            raise json.JSONDecodeError("a name is missing", text, at)
+        name, at = _DECODER.raw_decode(text, at)
+        begin = _past(text, at, ":")
+        _, end = _DECODER.raw_decode(text, begin)
+        if name in found:
+            raise ValueError("it has a name twice")
+        found[name] = text[begin:end].encode()
+        at = _blank(text, end)
+        closed = text[at : at + 1] == "}"
+        if not closed:
+            at = _past(text, at, ",")
+    if _blank(text, at + 1) != len(text):
+        raise json.JSONDecodeError("something follows it", text, at + 1)
+    return found
+
+
+def _past(text: str, at: int, mark: str) -> int:
+    """Behind the mark that has to come next, and behind the blanks that follow it."""
+    at = _blank(text, at)
+    if text[at : at + 1] != mark:
+        raise json.JSONDecodeError(f"{mark} is missing", text, at)
+    return _blank(text, at + 1)
+
+
+def _blank(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+# Numbers are kept as text: int() takes quadratic time, and refuses more than 4300 digits.
+_DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse)

@@ -1,0 +1,56 @@
+"""What a letter holds whose body lies in S3: a pointer, as the extended clients for SQS and SNS write it.
+
+The form is read from https://github.com/awslabs/amazon-sqs-python-extended-client-lib and is that of its Java elder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from reprocessing.domain.message.envelope import Attributes
+from reprocessing.domain.message.json_span import spans, text_of
+
+_LONGEST: Final = 8_192  #: bytes of a pointer: bucket and key have at most 1,087, escaped or not
+_CLASSES: Final = {
+    "software.amazon.payloadoffloading.PayloadS3Pointer",
+    "com.amazon.sqs.javamessaging.MessageS3Pointer",
+}
+_SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_LONGEST_KEY: Final = 1_024  #: bytes, of S3
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Where the body lies."""
+
+    bucket: str
+    key: str
+
+
+def read(body: bytes, attributes: Attributes) -> Pointer | None:
+    """The pointer that a body is; None for every other. The attribute that tells its size must be there, as a number.
+
+    Reads no more than bodies of some kilobytes, and raises nothing.
+    """
+    if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in _SIZES):
+        return None
+    try:
+        parts = json.loads(body, parse_int=float)  # int() refuses more than 4300 digits
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(parts, list) or len(parts) != 2 or parts[0] not in list(_CLASSES):  # noqa: PLR2004  a class and its values
+        return None
+    return _pointer(parts[1])
+
+
+def _pointer(values: object) -> Pointer | None:
+    found = spans(json.dumps(values).encode())
+    if isinstance(found, dict) and found.keys() == {"s3BucketName", "s3Key"}:
+        bucket, key = text_of(found["s3BucketName"]), text_of(found["s3Key"])
+        if bucket and key and _BUCKET.fullmatch(bucket) and len(key.encode()) <= _LONGEST_KEY:
+            return Pointer(bucket, key)
+    return None

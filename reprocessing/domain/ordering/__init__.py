@@ -1,0 +1,1 @@
+"""Domain of ordering keys, sequences, lanes, heads and leases."""

@@ -1,0 +1,191 @@
+"""A letter's place: which lane it belongs to, and where in that lane it stands."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.message.identity import (
+    LetterFacts,
+    Missing,
+    Selected,
+    Selector,
+    Source,
+    TooLong,
+    key_hash,
+    select,
+)
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.replay.verdicts import Park
+
+#: Characters of a sort key: three hundred of the widest fit twice into an entry of a database's index.
+SORT_KEY_LENGTH = 300
+
+_NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
+_NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"
+_MAGNITUDES = 16  # digits of a magnitude, moved up by half their range to be positive
+_WRITTEN_OUT = 40  # zeros that a number is told with; with more it has an exponent
+_MIDDLE = 5 * 10 ** (_MAGNITUDES - 1)
+_NUMBER_KEY = re.compile(rf"([{_NEGATIVE}{_POSITIVE}])([0-9]{{{_MAGNITUDES}}})([0-9]+)(~?)")
+_NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
+
+
+class MissingKey(StrEnum):
+    """What becomes of a letter without the ordering key that its dlq names."""
+
+    PARK = "park"
+    LANE = "lane"  #: it gets a lane of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Where a dlq's letters carry their keys.
+
+    Raises:
+        SelectorIsUnclear: sequence or idempotency key is `none`.
+    """
+
+    ordering: Selector
+    sequence: Selector
+    idempotency: Selector
+    missing_key: MissingKey = MissingKey.PARK
+
+    def __post_init__(self) -> None:
+        for what, selector in (("sequence", self.sequence), ("idempotency key", self.idempotency)):
+            if selector.source is Source.NONE:
+                raise SelectorIsUnclear(
+                    f"A {what} is always needed: leave it out to have the default, or name another."
+                )
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        fifo: bool,
+        ordering: str = "",
+        sequence: str = "",
+        idempotency: str = "",
+        missing_key: str = MissingKey.PARK,
+    ) -> Policy:
+        """The policy in the words of a dlq's row; an empty one stands for the default of its kind of queue.
+
+        Raises:
+            SelectorIsUnclear: a word is no selector.
+        """
+        return cls(
+            Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
+            Selector.parse(sequence or ("system:SequenceNumber" if fifo else "system:SentTimestamp")),
+            Selector.parse(idempotency or "message-id"),
+            MissingKey(missing_key),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a letter stands.
+
+    Attributes:
+        key: the ordering key; None in a single lane.
+        key_hash: 32 bytes; a single lane's is never that of a key.
+        single: the lane is this letter's alone.
+        sequence: compares bytewise with those of the lane's other letters; empty where a single letter has none.
+    """
+
+    key: str | None
+    key_hash: bytes
+    single: bool
+    sequence: str
+    idempotency_key: str
+
+
+def place(policy: Policy, letter: LetterFacts) -> Place | Park:
+    """Where a letter stands, or why that is not known."""
+    idempotency = select(policy.idempotency, letter)
+    if not isinstance(idempotency, str):
+        return _park(ParkedReason.NO_IDEMPOTENCY_KEY, policy.idempotency, idempotency)
+    key = select(policy.ordering, letter)
+    lane_of_its_own = policy.ordering.source is Source.NONE or policy.missing_key is MissingKey.LANE
+    if isinstance(key, Missing) and lane_of_its_own:
+        sequence = _sequence(policy, letter)
+        known = sequence if isinstance(sequence, str) else ""  # nobody goes before it, nobody follows it
+        digest = _hash_of_single(letter.message_id)
+        return Place(None, digest, single=True, sequence=known, idempotency_key=idempotency)
+    if not isinstance(key, str):
+        return _park(ParkedReason.NO_ORDERING_KEY, policy.ordering, key)
+    sequence = _sequence(policy, letter)
+    if not isinstance(sequence, str):
+        return _park(ParkedReason.NO_SEQUENCE, policy.sequence, sequence)
+    return Place(key, key_hash(key), single=False, sequence=sequence, idempotency_key=idempotency)
+
+
+def sort_key(text: str) -> str | TooLong:
+    """A text that sorts bytewise in the order of what was meant: numbers by value, then other texts as they are.
+
+    -2 < -1.5 < 0 < 9 < 10 < 1e3 < "2026-01-01" < "a". Equal numbers have equal keys, however they are written, of any
+    number of digits and with exponents of up to fourteen. A key is at most `SORT_KEY_LENGTH` characters, and never cut:
+    a cut one would put letters out of order.
+    """
+    number = _NUMBER.fullmatch(text)
+    key = _number_key(number) if number else _TEXT + text
+    return key if len(key) <= SORT_KEY_LENGTH else TooLong(len(text), SORT_KEY_LENGTH)
+
+
+def read_sort_key(key: str) -> str:
+    """What a sort key was made of: a number as its shortest decimal, else the text; what is no sort key, as it is."""
+    if key.startswith(_TEXT):
+        return key[1:]
+    if key == _ZERO:
+        return "0"
+    found = _NUMBER_KEY.fullmatch(key)
+    if found is None or (found[1] == _NEGATIVE) != bool(found[4]):
+        return key
+    turned = found[2] + found[3] if found[1] == _POSITIVE else (found[2] + found[3]).translate(_NINES_COMPLEMENT)
+    digits, magnitude = turned[_MAGNITUDES:], int(turned[:_MAGNITUDES]) - _MIDDLE
+    return ("-" if found[4] else "") + _decimal(digits, magnitude)
+
+
+def _decimal(digits: str, magnitude: int) -> str:
+    """The number 0.`digits` times ten to the `magnitude`."""
+    if len(digits) <= magnitude <= _WRITTEN_OUT:
+        return digits.ljust(magnitude, "0")
+    if 0 < magnitude < len(digits):
+        return f"{digits[:magnitude]}.{digits[magnitude:]}"
+    if -_WRITTEN_OUT < magnitude <= 0:
+        return f"0.{'0' * -magnitude}{digits}"
+    return f"{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e{magnitude - 1}"
+
+
+def _number_key(number: re.Match[str]) -> str:
+    """Sign, then how large, then the digits; a negative number's mirrored, with an end that is above every digit."""
+    sign, whole, fraction, exponent = number[1], number[2], number[3] or "", number[4] or "0"
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        return _ZERO
+    magnitude = int(exponent) + len(digits) - len(fraction)
+    key = f"{_MIDDLE + magnitude:0{_MAGNITUDES}}{digits.rstrip('0')}"
+    return f"{_NEGATIVE}{key.translate(_NINES_COMPLEMENT)}~" if sign == "-" else _POSITIVE + key
+
+
+def _sequence(policy: Policy, letter: LetterFacts) -> Selected:
+    text = select(policy.sequence, letter)
+    return sort_key(text) if isinstance(text, str) else text
+
+
+def _hash_of_single(message_id: str) -> bytes:
+    # No key holds a NUL (identity.select sees to that), so none has this digest.
+    return hashlib.sha256(b"\x00single\x00" + message_id.encode()).digest()
+
+
+def _park(reason: ParkedReason, selector: Selector, found: Missing | Unreadable | TooLong) -> Park:
+    match found:
+        case Missing():
+            return Park(reason, f"{selector} names nothing that could be a key.")
+        case TooLong(length, limit):
+            return Park(reason, f"{selector} is {length} characters long; {limit} is the most.")
+        case Unreadable(why):
+            unreadable = ParkedReason.UNREADABLE_BODY if selector.source is Source.BODY else reason
+            return Park(unreadable, f"{selector} cannot be read: {why}.")

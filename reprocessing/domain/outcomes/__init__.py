@@ -1,0 +1,1 @@
+"""Domain of what became of sent messages: evidence, consumer reports."""

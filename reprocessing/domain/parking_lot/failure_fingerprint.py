@@ -1,0 +1,294 @@
+"""Why a letter died, as far as it says: a cause that letters share, with a digest, and a title without their contents.
+
+Asked in this order: what its consumer reported; why it was parked, where that is a fault of its own; what its target
+answered last; what brokers and frameworks leave on dead messages; else what it is: its task, or its type and what its
+body looks like. Where even that says nothing, why it was parked, whatever that is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from reprocessing.domain.lifecycle import AttemptOutcome, ParkedReason
+from reprocessing.domain.message import body_outline, json_view
+from reprocessing.domain.message.body_outline import Outline
+from reprocessing.domain.message.envelope import Attributes
+from reprocessing.domain.message.identity import LetterFacts, Selector, select
+from reprocessing.domain.message.safe_text import visible
+from reprocessing.domain.parking_lot import text_pattern
+from reprocessing.domain.parking_lot.text_pattern import ID_IN_IT, NAME, STATUS
+from reprocessing.domain.routing.message_fields import BODY_LIMIT
+from reprocessing.domain.sources import celery_task, failed_delivery
+from reprocessing.domain.sources.celery_task import TaskMessage
+from reprocessing.domain.sources.failed_delivery import Shape, ShapeKind
+
+#: Characters of a title.
+LONGEST: Final = 200
+_EDITION: Final = "1"  # another one, and every letter is of a new cause
+
+_EVENT: Final = re.compile(r"[A-Za-z][A-Za-z0-9 _./:()-]{0,119}")
+_SHORT_HEX: Final = re.compile(r"[0-9a-f]{8,128}")
+
+
+class CauseKind(StrEnum):
+    """What a cause was read from."""
+
+    REPORTED = "reported"
+    PARKED = "parked"
+    ANSWERED = "answered"
+    LEFT = "left"
+    TASK = "task"
+    TYPE = "type"
+    BODY = "body"
+
+    @property
+    def words(self) -> str:
+        """The same for people."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    CauseKind.REPORTED: "its consumer reported it",
+    CauseKind.PARKED: "why it was parked",
+    CauseKind.ANSWERED: "the target's last answer",
+    CauseKind.LEFT: "what the broker or the framework left on it",
+    CauseKind.TASK: "its task; why it failed is not known",
+    CauseKind.TYPE: "its type, and what its body looks like; why it failed is not known",
+    CauseKind.BODY: "what its body looks like; why it failed is not known",
+}
+
+#: Attributes in which a failure's type stands, by who leaves them.
+_FRAMEWORKS: Final = (
+    ("NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus"),  # docs.particular.net/nservicebus/messaging/headers
+    ("MT-Fault-ExceptionType", "MassTransit"),  # MassTransit.MessageHeaders
+    ("rbs2-error-details", "Rebus"),  # Rebus.Messages.Headers: the exception's text, which begins with its type
+    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges carry them along
+    ("kafka_dlt-exception-fqcn", "Spring"),
+    ("exception-type", "Wolverine"),  # wolverinefx.net, dead letter queues
+    ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx
+    ("DeadLetterReason", "Service Bus"),  # learn.microsoft.com, dead-letter queues
+)
+#: The same under names that people choose themselves, without case, hyphens, underscores and full stops.
+_CUSTOMARY: Final = (
+    "exceptiontype", "exceptionclass", "exceptionname", "exctype", "excclass", "xexceptiontype", "xexceptionclass",
+    "errortype", "errorclass", "errorname", "xerrortype", "failuretype", "failurereason", "errorcode", "xerrorcode",
+    "failurecode", "reasoncode",
+)  # fmt: skip
+#: Where there is no type, a text without what differs from letter to letter; the first is Lambda's own.
+_TEXTS: Final = ("errormessage", "exceptionmessage", "failuremessage")
+_PLAIN: Final = str.maketrans("", "", "-_.")
+_AWS: Final = {
+    ShapeKind.LAMBDA: "Lambda",
+    ShapeKind.LAMBDA_DESTINATION: "Lambda",
+    ShapeKind.SNS: "SNS",
+    ShapeKind.EVENTBRIDGE: "EventBridge",
+    ShapeKind.SCHEDULER: "EventBridge Scheduler",
+}
+
+_END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a consumer said of a failure: its type, and the fingerprint it has for such failures."""
+
+    type: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How the newest attempt that went out ended, and in which words."""
+
+    outcome: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signs:
+    """What is known of one letter's death.
+
+    Attributes:
+        letter: its bytes; of a body beyond `facts.BODY_LIMIT` none are needed.
+        size: of the body, in bytes.
+        type: where the dlq's letters carry their message type; None: they do not.
+        report: what its consumer said last of a failure.
+        answer: how the newest attempt that went out ended; None: there is none.
+        reason: why it is parked; empty: it is not. `detail`: the same in more words.
+    """
+
+    letter: LetterFacts = field(repr=False)
+    size: int
+    type: Selector | None = None
+    report: Reported | None = None
+    answer: Answer | None = None
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause. `title` holds names of types, attributes and keys, no values; `digest`: 32 bytes, one a cause."""
+
+    kind: CauseKind
+    title: str
+    digest: bytes
+
+
+def cause(signs: Signs) -> Cause:
+    """The cause of one letter. Never raises; takes time linear in the length of what it reads."""
+    for look in (_reported, _parked, _answered, _left):
+        if found := look(signs):
+            return found
+    return _what_it_is(signs)
+
+
+def _cause(kind: CauseKind, title: str, *parts: str) -> Cause:
+    told = json.dumps([_EDITION, kind.value, *parts]).encode()
+    shown = " ".join(visible(title).split())
+    return Cause(kind, shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…", hashlib.sha256(told).digest())
+
+
+def _reported(signs: Signs) -> Cause | None:
+    if signs.report is None or not (signs.report.type or signs.report.fingerprint):
+        return None
+    kind, mark = text_pattern.name(signs.report.type), signs.report.fingerprint
+    title = kind or "A failure to which its consumer gives no name"
+    if _SHORT_HEX.fullmatch(mark):
+        title = f"{title} ({mark[:8]})"
+    return _cause(CauseKind.REPORTED, title, kind or text_pattern.normal(signs.report.type), mark)
+
+
+def _parked(signs: Signs) -> Cause | None:
+    """Why it is parked, if it died of that."""
+    if not (signs.reason and ParkedReason(signs.reason).kills):
+        return None
+    reason, more = ParkedReason(signs.reason), text_pattern.normal(signs.detail)
+    title = f"{reason.sentence.removesuffix('.')}: {more}" if more else reason.sentence
+    return _cause(CauseKind.PARKED, title, reason.value, more)
+
+
+def _answered(signs: Signs) -> Cause | None:
+    if signs.answer is None:
+        return None
+    code, colon, said = signs.answer.detail[: text_pattern.LONGEST].partition(": ")
+    if not colon or not (NAME.fullmatch(code) or STATUS.fullmatch(code)):
+        code, said = "", signs.answer.detail
+    told = " ".join(one for one in (code, text_pattern.normal(said)) if one)
+    match signs.answer.outcome:
+        case AttemptOutcome.REFUSED:
+            return _cause(CauseKind.ANSWERED, f"The target refused it: {told}", "refused", told)
+        case AttemptOutcome.UNKNOWN:
+            return _cause(CauseKind.ANSWERED, f"No answer was heard: {told}", "unknown", told)
+        case _:
+            return None
+
+
+def _left(signs: Signs) -> Cause | None:
+    """What stands in a dead letter beside what its producer put there."""
+    found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
+    if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
+        told = ": ".join(one for one in (found.code, _more(found, signs.letter)) if one)
+        return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {told}", found.kind.value, told)
+    return _in_attributes(signs.letter)
+
+
+def _more(found: Shape, letter: LetterFacts) -> str:
+    """What Lambda tells beside a code, which of most failures is the same."""
+    match found.kind:
+        case ShapeKind.LAMBDA:
+            return _said(found.message, letter)
+        case ShapeKind.LAMBDA_DESTINATION:
+            return text_pattern.name(found.message)
+        case _:
+            return ""
+
+
+def _said(text: str, letter: LetterFacts) -> str:
+    """What a text says without what it quotes of the letter."""
+    others = (one.value for one in letter.attributes.values() if isinstance(one.value, str) and one.value != text)
+    return text_pattern.first_line(text, [*body_outline.texts(letter.document), *others])
+
+
+def _in_attributes(letter: LetterFacts) -> Cause | None:
+    attributes = letter.attributes
+    for name, framework in _FRAMEWORKS:
+        if kind := _type_in(attributes, name):
+            return _cause(CauseKind.LEFT, f"{framework}: {kind}", framework, kind)
+    plain = {name.lower().translate(_PLAIN): name for name in sorted(attributes, reverse=True)}
+    for customary in _CUSTOMARY:
+        if customary in plain and (kind := _type_in(attributes, plain[customary])):
+            return _cause(CauseKind.LEFT, f"{plain[customary]}: {kind}", customary, kind)
+    for customary in _TEXTS:
+        if customary in plain and (told := _said(_text(attributes, plain[customary]), letter)):
+            return _cause(CauseKind.LEFT, f"{plain[customary]}: {told}", customary, told)
+    return None
+
+
+def _type_in(attributes: Attributes, name: str) -> str:
+    """The name that an attribute's text begins with, as an exception's text begins with its type; empty: none."""
+    first = _END_OF_A_TYPE.split(_text(attributes, name)[: text_pattern.LONGEST].strip(), maxsplit=1)[0].rstrip(":.")
+    return first if STATUS.fullmatch(first) else text_pattern.name(first)
+
+
+def _text(attributes: Attributes, name: str) -> str:
+    one = attributes.get(name)
+    return one.value if one is not None and isinstance(one.value, str) else ""
+
+
+def _what_it_is(signs: Signs) -> Cause:
+    letter, large = signs.letter, signs.size > BODY_LIMIT
+    if not large and (task := _task(letter)):
+        name = text_pattern.name(task)
+        return _cause(
+            CauseKind.TASK, f"Task {name}" if name else "A task whose name is none", name or text_pattern.normal(task)
+        )
+    looks = _LARGE if large else _looks(letter)
+    kind = select(signs.type, letter) if signs.type else None
+    if isinstance(kind, str):
+        name = text_pattern.name(kind)
+        title = f"{name or 'A type that is no name'}: {looks.title}"
+        return _cause(CauseKind.TYPE, title, name, *looks.parts)
+    if event := None if large else _event(letter):
+        return event
+    if signs.reason and looks.parts in _MUTE:
+        return _cause(CauseKind.PARKED, ParkedReason(signs.reason).sentence, signs.reason, "")
+    return _cause(CauseKind.BODY, looks.title[:1].upper() + looks.title[1:], *looks.parts)
+
+
+def _task(letter: LetterFacts) -> str:
+    """The name of the task that it is a message of; empty: it is none, or nobody can say."""
+    document = letter.document if letter.body.lstrip()[:1] == b"{" else None
+    found = celery_task.read(letter.body, document, limit=BODY_LIMIT)
+    return found.task if isinstance(found, TaskMessage) else ""
+
+
+def _looks(letter: LetterFacts) -> Outline:
+    """The outline of its body; of a notification of SNS, that of what it notifies of."""
+    match letter.document:
+        case {"Type": "Notification", "TopicArn": str(), "Message": str(message)}:
+            inner = message.encode()
+            looks = body_outline.of_bytes(inner, json_view.read(inner))
+            return Outline(f"SNS notification: {looks.title}", ("sns", *looks.parts))
+        case document:
+            return body_outline.of_bytes(letter.body, document)
+
+
+def _event(letter: LetterFacts) -> Cause | None:
+    """An event of EventBridge goes by what it is, and by whom it comes from."""
+    match letter.document:
+        case {"detail-type": str(kind), "source": str(source), "detail": dict()}:
+            fit = all(_EVENT.fullmatch(one) and not ID_IN_IT.search(one) for one in (kind, source))
+            return _cause(CauseKind.TYPE, f"Event {kind} from {source}", "event", kind, source) if fit else None
+        case _:
+            return None
+
+
+_LARGE: Final = Outline(f"a body of more than {BODY_LIMIT // 1024} KiB", ("large",))
+#: What says nothing of a letter.
+_MUTE: Final = frozenset({_LARGE.parts, ("empty",)})

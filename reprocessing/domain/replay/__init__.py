@@ -1,0 +1,1 @@
+"""Domain of sending: gate, intent, send, settlement, backoff, claims."""

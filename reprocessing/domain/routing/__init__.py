@@ -1,0 +1,1 @@
+"""Domain of rules, conditions, rate classes."""

@@ -1,0 +1,287 @@
+"""What one condition of a rule asks of a letter, as people write it: `tenant in acme,globex`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.message.identity import ATTRIBUTE_NAME, Missing
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.parking_lot import text_pattern
+from reprocessing.domain.routing import jmespath_query
+from reprocessing.domain.routing.linear_regex import Pattern
+
+VALUES = 1_000
+VALUE_LENGTH = 1_024
+
+_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a text; JSON may double every one of a value
+_SHOWN = 80
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # nothing of it is seen on a screen
+_FIELDS = "dlq, origin, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
+_OPERATORS = "equals, in, prefix, exists or regex"
+
+
+class Kind(StrEnum):
+    """What of a letter a field is."""
+
+    DLQ = "dlq"  #: the dlq's name
+    ORIGIN = "origin"  #: the name of the queue it died in
+    ATTRIBUTE = "attribute"
+    BODY = "body"
+    TYPE = "type"  #: what the dlq's selector of message types reads
+    TENANT = "tenant"  #: what the dlq's selector of tenants reads
+    TASK = "task"  #: of a Celery task; alone its name, with an expression what that finds in it
+
+
+class Operator(StrEnum):
+    """How a field is looked at."""
+
+    EQUALS = "equals"
+    IN = "in"
+    PREFIX = "prefix"
+    EXISTS = "exists"
+    REGEX = "regex"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing to be read of a letter.
+
+    Attributes:
+        name: of the attribute, or the JMESPath expression; empty where there is none.
+        text: kind and name, as people write them.
+    """
+
+    kind: Kind
+    name: str = ""
+    text: str = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", f"{self.kind}:{self.name}" if self.name else self.kind.value)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Something is there that is no text: an object, an array, bytes. It does no more than exist."""
+
+
+#: What a letter has in a field. Unreadable: nobody can say, so neither can a rule that asks.
+Found = str | Missing | Present | Unreadable
+_Matcher = Callable[[str], bool | Unreadable]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A field, an operator, and the values it takes: one, for `in` up to `VALUES`, for `exists` none.
+
+    `Condition.parse` makes one of its text, `str` gives the text back; the database holds that text.
+
+    Raises:
+        RuleIsUnclear: it cannot be asked; the message says what is wrong and how to write it.
+    """
+
+    field: Field
+    operator: Operator
+    values: tuple[str, ...] = ()
+    _matches: _Matcher = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for problem in _problems(self.field, self.operator, self.values):
+            raise RuleIsUnclear(f'"{_short(f"{self.field} {self.operator}")}" is no condition: {problem}')
+        object.__setattr__(self, "_matches", self._matcher())
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.operator} {_written(self.operator, self.values)}".rstrip(" ")
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """The condition that a text says.
+
+        Raises:
+            RuleIsUnclear: it says none; the message says what would.
+        """
+        try:
+            where, operator, rest = _parted(text)
+            return cls(where, operator, _values(operator, rest))
+        except _NotWritten as error:
+            raise RuleIsUnclear(f'"{_short(text)}" is no condition: {error}') from None
+
+    @property
+    def equalities(self) -> tuple[str, ...]:
+        """The only texts for which it can hold, where it names them; else none."""
+        return self.values if self.operator in (Operator.EQUALS, Operator.IN) else ()
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether who knows for which letters it holds learns of payloads what not everybody may see.
+
+        Names of types and tasks, and which fields there are, everybody may.
+        """
+        match self.field:
+            case Field(Kind.DLQ | Kind.ORIGIN):
+                return False
+            case Field(Kind.TYPE) | Field(Kind.TASK, ""):
+                return self.operator is not Operator.EXISTS and not all(
+                    map(text_pattern.name, self.equalities or ("",))
+                )
+            case Field(Kind.BODY | Kind.TASK, path):
+                return self.operator is not Operator.EXISTS or not jmespath_query.is_path(path)
+            case _:
+                return self.operator is not Operator.EXISTS
+
+    def holds(self, found: Found) -> bool | Unreadable:
+        """Whether it holds for what a letter has in its field, or why nobody can say. Never raises."""
+        match found:
+            case str():
+                return self._matches(found)
+            case Unreadable():
+                return found
+            case Missing():
+                return False
+            case Present():
+                return self.operator is Operator.EXISTS
+            case _ as never:
+                assert_never(never)
+
+    def _matcher(self) -> _Matcher:
+        match self.operator:
+            case Operator.EQUALS | Operator.IN:
+                return frozenset(self.values).__contains__
+            case Operator.PREFIX:
+                return lambda text: text.startswith(self.values[0])
+            case Operator.EXISTS:
+                return lambda _: True
+            case Operator.REGEX:
+                pattern = Pattern.parse(self.values[0])
+                return (lambda _: pattern) if isinstance(pattern, Unreadable) else pattern.finds
+            case _ as never:
+                assert_never(never)
+
+
+class _NotWritten(Exception):
+    """A text is no condition; says why, and how to write one."""
+
+
+def _parted(text: str) -> tuple[Field, Operator, str]:
+    """Field, operator, and what follows.
+
+    An expression may hold spaces and words like these, too. It ends before the first operator that leaves it whole:
+    nowhere in JMESPath does a word follow a whole expression.
+    """
+    if len(text) > _LONGEST:
+        raise _NotWritten(f"it has {len(text)} characters. Make several rules of it.")
+    text, seen = text.strip(" "), []
+    for found in re.finditer(r" +(equals|in|prefix|exists|regex)(?= |$)", text):
+        if found.start() > len(Kind.ATTRIBUTE) + 1 + jmespath_query.LENGTH:
+            break
+        where, rest = text[: found.start()], text[found.end() :].strip(" ")
+        kind, colon, name = where.partition(":")
+        if kind not in list(Kind):
+            break
+        problem = _problem_of(Field(Kind(kind), name.strip(" ")), named=bool(colon))
+        if not problem:
+            return Field(Kind(kind), name.strip(" ")), Operator(found[1]), rest
+        seen.append(problem)
+        if kind not in (Kind.BODY, Kind.TASK):
+            break
+    raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE, with {_FIELDS}, and {_OPERATORS}.")
+
+
+def _values(operator: Operator, rest: str) -> tuple[str, ...]:
+    match operator:
+        case Operator.EXISTS if not rest:
+            return ()
+        case Operator.IN if rest.startswith("["):
+            values = _json(rest)
+            if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+                raise _NotWritten('a list has texts in quotes. Write in ["a,b", "c"].')
+            return tuple(values)
+        case Operator.IN:
+            values = [value.strip(" ") for value in rest.split(",")]
+            if '"' in rest or not all(values):
+                raise _NotWritten('values with quotes, or empty ones, need a list. Write in ["a,b", "c"].')
+            return tuple(values)
+        case _ if rest.startswith('"'):
+            value = _json(rest)
+            if not isinstance(value, str):
+                raise _NotWritten('a value that begins with a quote ends with one. Write equals "like this".')
+            return (value,)
+        case _:
+            return (rest,) if rest else ()
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise _NotWritten(
+            'what begins with " or [ is read as JSON, and this is none. Write "say \\"hi\\"" or ["a,b", "c"].'
+        ) from None
+
+
+def _written(operator: Operator, values: tuple[str, ...]) -> str:
+    """The one way to write values: plainly where that is read back as it was, else as JSON."""
+    if operator is Operator.IN:
+        plain = not values[0].startswith("[") and not any("," in value or '"' in value for value in values)
+        bare = plain and all(value.strip(" ") == value != "" for value in values)
+        return ",".join(values) if bare else json.dumps(values, ensure_ascii=False)
+    bare = all(value.strip(" ") == value != "" and not value.startswith('"') for value in values)
+    return "".join(values if bare else (json.dumps(value, ensure_ascii=False) for value in values))
+
+
+def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iterator[str]:
+    if problem := _problem_of(where, named=bool(where.name)) or _problem_of_number(operator, len(values)):
+        yield problem
+        return
+    if where.kind in (Kind.BODY, Kind.TASK) and where.name and (problem := jmespath_query.problem_of_rule(where.name)):
+        yield problem
+    for value in values:
+        if len(value) > VALUE_LENGTH:
+            yield f"a value has {VALUE_LENGTH} characters at most, not {len(value)}. Write prefix and its beginning."
+        if _CONTROL.search(value):
+            yield "a value holds a control character. Leave it out, or write a regex with \\x{...} in its place."
+    if operator is Operator.PREFIX and not values[0]:
+        yield "every text begins with an empty one. Write exists."
+    if operator is Operator.REGEX and isinstance(pattern := Pattern.parse(values[0]), Unreadable):
+        yield pattern.why
+
+
+def _problem_of_number(operator: Operator, values: int) -> str | None:
+    match operator:
+        case Operator.EXISTS:
+            return "exists takes no value. Write nothing behind it." if values else None
+        case Operator.IN:
+            fits = 1 <= values <= VALUES
+            return None if fits else f"in takes 1 to {VALUES} values, not {values}. Write in a,b or several rules."
+        case _:
+            return None if values == 1 else f'{operator} takes a value. Write {operator} acme, or "" for an empty one.'
+
+
+def _problem_of(where: Field, *, named: bool) -> str | None:
+    if _CONTROL.search(where.name) or where.name.strip(" ") != where.name:
+        return "its field begins or ends with a space, or holds a control character. Leave that out."
+    match where.kind:
+        case Kind.ATTRIBUTE:
+            if ATTRIBUTE_NAME.fullmatch(where.name):
+                return None
+            return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
+        case Kind.BODY:
+            return jmespath_query.problem(where.name)
+        case Kind.TASK if named:
+            return jmespath_query.problem(where.name, as_in="task:kwargs.order")
+        case kind:
+            return f"{kind} takes no name. Write {kind} alone." if named else None
+
+
+def _short(text: str) -> str:
+    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text[: _SHOWN + 1])
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"

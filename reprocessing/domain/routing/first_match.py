@@ -1,0 +1,197 @@
+"""Which rule decides for a letter: the first that matches, unless one before it cannot be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from heapq import heappop, heappush
+
+from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.replay.backoff import Backoff
+from reprocessing.domain.routing.conditions import Condition, Field, Kind
+from reprocessing.domain.routing.message_fields import Facts
+
+CONDITIONS = 32
+
+
+class Action(StrEnum):
+    """What becomes of a letter that a rule matches."""
+
+    REPLAY = "replay"  #: as usual, or with what the rule says instead
+    DELAY = "delay"  #: replayed, after a rest
+    DIVERT = "divert"  #: sent to another queue, a dedicated dlq, say
+    QUARANTINE = "quarantine"  #: parked for a person
+    DISCARD = "discard"
+    HOLD = "hold"  #: neither, until the rule says otherwise
+
+
+_REPLAYING = (Action.REPLAY, Action.DELAY)
+_SENDING = (Action.REPLAY, Action.DIVERT)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An action for the letters that fulfil all conditions; without conditions, for every letter.
+
+    Attributes:
+        position: rules are asked in its order; equal ones in the order of their ids.
+        delay: how long a letter rests before it is replayed; with `delay`, always, and with no other.
+        target: the id of the target it goes to; with `divert` always, with `replay` if it is another one.
+        rate_class: the id of the rate class it draws from; with `replay` and `delay`.
+        backoff: instead of the target's; with `replay` and `delay`.
+
+    Raises:
+        RuleIsUnclear: the action lacks what it needs, or has what it does not know.
+    """
+
+    id: int
+    name: str
+    position: int
+    action: Action
+    conditions: tuple[Condition, ...] = ()
+    delay: timedelta | None = None
+    target: int | None = None
+    rate_class: int | None = None
+    backoff: Backoff | None = None
+
+    def __post_init__(self) -> None:
+        if problem := _problem(self):
+            raise RuleIsUnclear(f'Rule "{self.name}" is unclear: {problem}')
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The rule decides."""
+
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Erred:
+    """Nobody can say whether the rule matches, so the letter is held.
+
+    Attributes:
+        why: names the field and no value of the letter.
+    """
+
+    rule: Rule
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """No rule matches: the letter is replayed as its dlq and target say."""
+
+
+Routed = Matched | Erred | Unmatched
+
+
+def route(rules: Sequence[Rule], facts: Facts) -> Routed:
+    """What the rules decide for a letter. Never raises.
+
+    They are asked in order. The first that matches decides; so does one that cannot be evaluated, before it.
+    """
+    for rule in sorted(rules, key=_order):
+        if routed := _asked(rule, facts):
+            return routed
+    return Unmatched()
+
+
+def compiled(rules: Sequence[Rule]) -> Routes:
+    """The rules, prepared for many letters."""
+    return Routes(rules)
+
+
+class Routes:
+    """Rules that answer as `route` does, and do not ask each one of many that wait for different values of a field."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = tuple(sorted(rules, key=_order))
+        self._always: list[int] = []  # ascending, and so a heap
+        indexed: dict[Field, dict[str, list[int]]] = {}
+        for place, rule in enumerate(self.rules):
+            if key := _key(rule):
+                index = indexed.setdefault(key.field, {})
+                for value in dict.fromkeys(key.equalities):
+                    index.setdefault(value, []).append(place)
+            else:
+                self._always.append(place)
+        self._indexes = sorted((_Index(one, values) for one, values in indexed.items()), key=lambda index: index.first)
+
+    def route(self, facts: Facts) -> Routed:
+        """What the rules decide for a letter, as the function `route` has it."""
+        asked = self._always.copy()
+        for index in self._indexes:
+            # What comes before all of an index may decide without its field; a body need not be parsed for that.
+            if routed := self._first(asked, index.first, facts):
+                return routed
+            for place in index.find(facts):
+                heappush(asked, place)
+        return self._first(asked, len(self.rules), facts) or Unmatched()
+
+    def _first(self, asked: list[int], before: int, facts: Facts) -> Matched | Erred | None:
+        while asked and asked[0] < before:
+            if routed := _asked(self.rules[heappop(asked)], facts):
+                return routed
+        return None
+
+
+class _Index:
+    """The places of the rules that wait for a value of one field, by that value."""
+
+    def __init__(self, one: Field, places: Mapping[str, list[int]]) -> None:
+        self._field, self._places = one, places
+        self._all = sorted({place for of_value in places.values() for place in of_value})
+        self.first = self._all[0]
+
+    def find(self, facts: Facts) -> Sequence[int]:
+        """The rules that may match; all, where nobody can say."""
+        match facts.read(self._field):
+            case str(text):
+                return self._places.get(text, ())
+            case Unreadable():
+                return self._all
+            case _:
+                return ()
+
+
+def _asked(rule: Rule, facts: Facts) -> Matched | Erred | None:
+    """A condition that fails outweighs one that errs: whatever that one's answer were, the rule would not match."""
+    erred: Erred | None = None
+    for condition in rule.conditions:
+        match condition.holds(facts.read(condition.field)):
+            case False:
+                return None
+            case Unreadable(why) if not erred:
+                erred = Erred(rule, f"{condition.field}: {why}")
+            case _:
+                pass
+    return erred or Matched(rule)
+
+
+def _key(rule: Rule) -> Condition | None:
+    """The condition by whose values a rule is found: one that is cheap to read, if there is a choice."""
+    keys = [condition for condition in rule.conditions if condition.equalities]
+    return min(keys, key=lambda one: one.field.kind in (Kind.BODY, Kind.TASK), default=None)
+
+
+def _order(rule: Rule) -> tuple[int, int]:
+    return rule.position, rule.id
+
+
+def _problem(rule: Rule) -> str | None:
+    if len(rule.conditions) > CONDITIONS:
+        return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Make several rules of it."
+    rests = rule.delay is not None and rule.delay > timedelta()
+    if rests is not (rule.action is Action.DELAY) or (rule.delay is not None and not rests):
+        return "the action delay, and no other, takes a delay above nothing. Say how long letters rest."
+    if rule.action is Action.DIVERT and rule.target is None:
+        return "the action divert needs the target that letters go to. Name it."
+    if rule.action not in _SENDING and rule.target is not None:
+        return f"a target belongs to replay and divert, not to {rule.action}. Leave it out."
+    if rule.action not in _REPLAYING and (rule.rate_class is not None or rule.backoff is not None):
+        return f"a rate class and a backoff belong to replay and delay, not to {rule.action}. Leave them out."
+    return None

@@ -1,0 +1,192 @@
+"""JMESPath over a body, bounded: whatever the expression and the body, it ends soon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathTypeError
+from jmespath.functions import Functions, signature
+from jmespath.visitor import Options, TreeInterpreter
+
+from reprocessing.domain.message.json_view import JsonValue
+
+LENGTH = 256
+DEPTH = 32
+#: What one evaluation may cost: a node at a value is a step, and so is a member of whatever is copied or compared.
+STEPS = 10_000
+
+_BYTES_A_STEP = 64  # of a text that is searched, compared or joined, at the least
+_SHALLOW = frozenset({"keys", "length", "not_null", "to_array", "type", "values"})
+#: What a rule may call. The others have no use in a rule, or take fractions for no numbers, as `sum` does.
+FUNCTIONS = frozenset({"contains", "ends_with", "join", "keys", "length", "not_null", "starts_with", "values"})
+_PATH = frozenset({"field", "index", "index_expression", "subexpression"})
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An expression came to no answer about a letter.
+
+    Attributes:
+        why: names no value of the letter.
+        exhausted: it would have, with more steps than `STEPS`.
+    """
+
+    why: str
+    exhausted: bool = False
+
+
+def search(expression: str, document: JsonValue) -> object:
+    """What an expression finds in a document, `None` if that is nothing, or that it `Failed`. Never raises.
+
+    As in the rest of JMESPath, what is missing is null: a function of it is null too, and no error.
+    """
+    try:
+        return _Interpreter().visit(_compiled(expression).parsed, document)
+    except _Exhausted:
+        return Failed(f"the expression takes more than {STEPS} steps on it", exhausted=True)
+    except JMESPathTypeError as error:  # its own text quotes the value
+        return Failed(f"{error.function_name}() was given a value of the wrong type")
+    except Exception as error:  # noqa: BLE001 - whatever an expression trips over in a letter, that letter is not read
+        return Failed(f"the expression fails on it ({type(error).__name__})")
+
+
+def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
+    """Why a text is no expression that may be evaluated, and what to write; None if it is one.
+
+    Args:
+        expression: the text.
+        as_in: how one is written where it stands.
+    """
+    if not expression or len(expression) > LENGTH:
+        where = as_in.partition(":")[0]
+        return f"a JMESPath expression of 1 to {LENGTH} characters follows {where}:. Write {as_in}, say."
+    try:
+        tree = _compiled(expression).parsed
+    except Exception as error:  # noqa: BLE001 - a parser made of recursion and look-ahead may raise anything
+        return f"{' '.join(str(error).split())}. See jmespath.org for what an expression may be."
+    if len(_levels(tree)) > DEPTH:
+        return f"its expression is nested more than {DEPTH} deep. Write a plainer one."
+    return None
+
+
+def problem_of_rule(expression: str) -> str | None:
+    """Why a rule may not use an expression that has no `problem`: it would fail on every letter, or it is refused."""
+    calls = [node for level in _levels(_compiled(expression).parsed) for node in level if _called(node)]
+    for node in calls:
+        if (name := node["value"]) not in FUNCTIONS:
+            return f"a rule knows no function {name}(). It may use {', '.join(sorted(FUNCTIONS))}."
+        wanted = Functions.FUNCTION_TABLE[name]["signature"]
+        given, variadic = len(node["children"]), wanted[-1].get("variadic", False)
+        if given < len(wanted) or (given > len(wanted) and not variadic):
+            return f"{name}() takes {len(wanted)}{' or more' if variadic else ''} in its brackets, not {given}."
+    return None
+
+
+def is_path(expression: str) -> bool:
+    """Whether an expression that has no `problem` names a place alone, and compares nothing that is there."""
+    return all(node["type"] in _PATH for level in _levels(_compiled(expression).parsed) for node in level)
+
+
+class _Exhausted(Exception):
+    """There are no steps left."""
+
+
+class _Functions(Functions):  # type: ignore[misc]  # the library has no types
+    @signature({"types": []})  # type: ignore[untyped-decorator]  # as above
+    def _func_to_number(self, arg: object) -> object:
+        # The library's own cuts the fraction off, and spells out 1E999999999.
+        return arg if isinstance(arg, Decimal) else super()._func_to_number(arg)
+
+
+_OPTIONS = Options(custom_functions=_Functions())
+
+
+class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
+    """One evaluation; every part of the library's own that takes time in proportion to a letter is paid for first."""
+
+    def __init__(self) -> None:
+        super().__init__(_OPTIONS)
+        self._left = STEPS
+
+    def visit(self, node: Any, value: object) -> Any:  # noqa: ANN401 - the library's
+        self._left -= 1
+        if self._left < 0:
+            raise _Exhausted
+        return super().visit(node, value)
+
+    def visit_flatten(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
+        base = self.visit(node["children"][0], value)
+        if isinstance(base, list):
+            self._pay(len(base))
+            self._pay(sum(len(one) for one in base if isinstance(one, list)))
+        return super().visit_flatten({**node, "children": [_literal(base)]}, value)
+
+    def visit_comparator(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
+        left, right = (self.visit(child, value) for child in node["children"])
+        if node["value"] not in self._EQUALITY_OPS and isinstance(left, str) is not isinstance(right, str):
+            return None  # as JMESPath has it; the library raises here
+        self._weigh(left)
+        self._weigh(right)
+        return super().visit_comparator({**node, "children": [_literal(left), _literal(right)]}, value)
+
+    def visit_function_expression(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
+        name, given = node["value"], [self.visit(child, value) for child in node["children"]]
+        for one in given:
+            if name not in _SHALLOW:
+                self._weigh(one)
+            elif isinstance(one, list | dict):
+                self._pay(len(one))
+        if name == "join" and len(given) > 1 and isinstance(given[0], str) and isinstance(given[1], list):
+            self._pay(len(given[0]) * len(given[1]) // _BYTES_A_STEP)
+        try:
+            return self._functions.call_function(name, given)
+        except JMESPathTypeError as error:
+            if error.actual_type in ("null", "NoneType"):
+                return None
+            raise
+
+    def _weigh(self, value: object) -> None:
+        """Pays for a walk through all of a value; what was put into it twice is walked through twice."""
+        left = [value]
+        while left:
+            one = left.pop()
+            if isinstance(one, str):
+                self._pay(len(one) // _BYTES_A_STEP)
+            elif isinstance(one, list):
+                self._pay(len(one))
+                left.extend(one)
+            elif isinstance(one, dict):
+                self._pay(len(one))
+                left.extend(one.values())
+
+    def _pay(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _Exhausted
+
+
+def _literal(value: object) -> dict[str, object]:
+    """A node for what was found already."""
+    return {"type": "literal", "value": value, "children": []}
+
+
+def _called(node: Any) -> bool:  # noqa: ANN401 - the library's own tree, of plain dictionaries
+    return bool(node["type"] == "function_expression")
+
+
+def _levels(tree: Any) -> list[list[Any]]:  # noqa: ANN401 - as above
+    """The nodes of a tree, level by level."""
+    levels, level = [], [tree]
+    while level:
+        levels.append(level)
+        level = [child for node in level for child in node.get("children", ()) if isinstance(child, dict)]
+    return levels
+
+
+@lru_cache(maxsize=1024)
+def _compiled(expression: str) -> Any:  # noqa: ANN401 - the library has no types
+    return jmespath.compile(expression)

@@ -1,0 +1,192 @@
+"""What rules read of one letter: every field once, and its body at most once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import assert_never
+
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.identity import LetterFacts, Missing, Selector, Source, body_hash
+from reprocessing.domain.message.json_view import JsonValue, Unreadable
+from reprocessing.domain.routing import jmespath_query
+from reprocessing.domain.routing.conditions import Field, Found, Kind, Present
+from reprocessing.domain.routing.jmespath_query import Failed
+from reprocessing.domain.sources import celery_task
+from reprocessing.domain.sources.celery_task import NotATask, Read, TaskMessage
+
+#: Bytes of the largest body that rules read.
+BODY_LIMIT = 256 * 1024
+_DIGITS = 1_024  # of a number that is compared as text
+
+_NO_FIELDS: JsonValue = None
+_MISSING, _PRESENT = Missing(), Present()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What rules read of one letter.
+
+    Attributes:
+        dlq: its name.
+        origin: ARN or name of the queue the letter died in; empty if nobody knows.
+        type: where the dlq's letters carry their message type, None where they do not.
+        tenant: where they carry their tenant, likewise.
+    """
+
+    letter: LetterFacts = field(repr=False)
+    dlq: str
+    origin: str = ""
+    type: Selector | None = None
+    tenant: Selector | None = None
+    _known: dict[str, Found] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def read(self, one: Field) -> Found:
+        """What the letter has in a field. Never raises.
+
+        Texts as they are; numbers in their one written form; true and false by these names. Null is missing. A body
+        beyond `BODY_LIMIT` is Unreadable, not missing: what cannot be read might be what a rule is there to stop.
+        """
+        known = self._known.get(one.text)  # a text knows its hash; a hundred rules ask for it
+        if known is None:
+            known = self._known[one.text] = self._read(one)
+        return known
+
+    def _read(self, one: Field) -> Found:
+        found: Found
+        match one.kind:
+            case Kind.DLQ:
+                found = self.dlq or _MISSING
+            case Kind.ORIGIN:
+                found = name_of(self.origin) or _MISSING
+            case Kind.ATTRIBUTE:
+                found = _of_attribute(self.letter.attributes.get(one.name))
+            case Kind.BODY:
+                found = self._in_body(one.name)
+            case Kind.TYPE:
+                found = self._selected(self.type)
+            case Kind.TENANT:
+                found = self._selected(self.tenant)
+            case Kind.TASK:
+                found = self._of_task(one.name)
+            case _ as never:
+                assert_never(never)
+        return found
+
+    def _selected(self, selector: Selector | None) -> Found:
+        found: Found = _MISSING
+        match selector:
+            case None | Selector(Source.NONE):
+                pass
+            case Selector(Source.ATTRIBUTE, name):
+                found = self.read(Field(Kind.ATTRIBUTE, name))
+            case Selector(Source.BODY, name):
+                found = self.read(Field(Kind.BODY, name))
+            case Selector(Source.SYSTEM, name):
+                found = self.letter.system.get(name) or _MISSING
+            case Selector(Source.MESSAGE_ID):
+                found = self.letter.message_id
+            case Selector(Source.CONTENT_HASH):
+                found = _too_large(self.letter.body) or body_hash(self.letter.body).hex()
+        return found
+
+    def _in_body(self, name: str) -> Found:
+        document = self._document
+        return document if isinstance(document, Unreadable) else _of_json(jmespath_query.search(name, document))
+
+    def _of_task(self, name: str) -> Found:
+        """A task's name; or what an expression finds in its fields and arguments."""
+        match self._task:
+            case Unreadable() as unreadable:
+                return unreadable
+            case NotATask():
+                return _MISSING
+            case TaskMessage() as message if name:
+                return self._in_task(message, name)
+            case TaskMessage() as message if message.protocol == celery_task.ONE and message.opaque:
+                return Unreadable(message.opaque)
+            case TaskMessage() as message:
+                return message.task or _MISSING
+
+    def _in_task(self, message: TaskMessage, name: str) -> Found:
+        told = _told(message)
+        shown = name in told and message.protocol == celery_task.TWO
+        if not shown and message.opaque:  # it might ask for what is not shown
+            return Unreadable(message.opaque)
+        if not shown:
+            told |= {"args": message.args, "kwargs": message.kwargs}
+        return _of_json(jmespath_query.search(name, told))
+
+    @cached_property
+    def _task(self) -> Read:
+        document = self._document if self.letter.body.lstrip()[:1] == b"{" else None
+        return _too_large(self.letter.body) or celery_task.read(self.letter.body, document, limit=BODY_LIMIT)
+
+    @cached_property
+    def _document(self) -> JsonValue | Unreadable:
+        return _too_large(self.letter.body) or _as_fields(self.letter.document)
+
+
+def _as_fields(document: JsonValue | Unreadable) -> JsonValue | Unreadable:
+    """What is JSON for nobody has no fields. What others may read does, so not to know them is no answer."""
+    return _NO_FIELDS if isinstance(document, Unreadable) and not document.is_json else document
+
+
+def _too_large(body: bytes) -> Unreadable | None:
+    if len(body) <= BODY_LIMIT:
+        return None
+    return Unreadable(f"its body has {len(body)} bytes, and rules read {BODY_LIMIT} at most")
+
+
+def _told(message: TaskMessage) -> dict[str, JsonValue]:
+    """What rules may ask of a task besides its arguments; what it does not say is null."""
+    return {
+        "name": message.task or None,
+        "id": message.id or None,
+        "root_id": message.root_id or None,
+        "group": message.group or None,
+        "retries": message.retries,
+        "eta": message.eta or None,
+        "expires": message.expires or None,
+    }
+
+
+def _of_attribute(attribute: Attribute | None) -> Found:
+    match attribute:
+        case None:
+            return _MISSING
+        case Attribute(value=str(text)):
+            return text
+        case _:
+            return _PRESENT
+
+
+def _of_json(value: object) -> Found:
+    found: Found = _PRESENT
+    match value:
+        case None:
+            found = _MISSING
+        case str():
+            found = value
+        case bool():
+            found = "true" if value else "false"
+        case int():
+            found = json_view.written(value)
+        case Decimal():
+            found = _of_number(value)
+        case float():  # written in the expression itself
+            found = _of_number(Decimal(repr(value)))
+        case Failed(why):
+            found = Unreadable(why)
+    return found
+
+
+def _of_number(number: Decimal) -> Found:
+    if not number.is_finite():
+        return Unreadable("its number is beyond every bound")
+    if len(number.as_tuple().digits) > _DIGITS:
+        return Unreadable(f"its number has more than {_DIGITS} digits")
+    return json_view.written(number)

@@ -1,0 +1,1 @@
+"""Domain of selection, plans, forecast, progress of runs."""

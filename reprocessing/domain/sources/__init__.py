@@ -1,0 +1,1 @@
+"""Domain of what messages failed in: queues, functions, subscriptions, rules, Celery tasks."""

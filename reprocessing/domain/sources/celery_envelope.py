@@ -1,0 +1,218 @@
+"""What kombu puts into an SQS queue: an envelope of JSON, and the payload in it, read within bounds.
+
+The form is kombu's own (kombu 5.7, kombu.transport.SQS and kombu.transport.virtual): the envelope lies in the queue as
+it is or in base64; its payload is text or base64, perhaps compressed, of a content type that its producer chose.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.json_view import JsonValue, Unreadable
+
+#: Bytes of the largest payload that is read, unless less is asked for: as many as a message of SQS has.
+LIMIT = 1 << 20
+JSON = "application/json"
+_LZMA_MEMORY = 64 << 20  # bytes; its own best preset needs more only to compress
+#: Why a payload is not shown, by its content type. Reading a pickle runs what is in it.
+_NOT_SHOWN = {
+    "application/x-python-serialize": "its payload is pickled, which nobody here opens",
+    "application/x-yaml": "its payload is YAML, which is not read here",
+    "application/x-msgpack": "its payload is msgpack, which is not read here",
+    "application/data": "its payload is signed, or raw bytes, which are not read here",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NotATask:
+    """A body that no Celery worker takes for a task message.
+
+    Attributes:
+        harm: what it would do to a worker that receives it; empty: the worker rejects it.
+    """
+
+    why: str
+    harm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A payload that is not shown.
+
+    Attributes:
+        damaged: nobody can read it, whatever they know.
+    """
+
+    why: str
+    damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One kombu message.
+
+    Attributes:
+        text: the JSON of the envelope, as it was written.
+        encoded: it lies in the queue in base64.
+        document: the same, read.
+    """
+
+    text: str = field(repr=False)
+    encoded: bool
+    document: Mapping[str, JsonValue] = field(repr=False)
+
+    @property
+    def headers(self) -> Mapping[str, JsonValue]:
+        """Where Celery's protocol 2 says what task it is."""
+        found = self.document.get("headers")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def properties(self) -> Mapping[str, JsonValue]:
+        """What brokers are told."""
+        found = self.document.get("properties")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def content_type(self) -> str:
+        """Of the payload, as its producer says."""
+        found = self.document.get("content-type")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def compression(self) -> str:
+        """How the payload is compressed; empty: not at all."""
+        found = self.headers.get("compression")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def payload_encoded(self) -> bool:
+        """Whether the payload stands in the envelope in base64."""
+        return self.properties.get("body_encoding") == "base64"
+
+
+def opened(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
+    """The envelope of a message's body; Unreadable where others may find one in it. Never raises.
+
+    Args:
+        body: as it came from the queue.
+        document: what `projection.read` says of the body, where the caller knows it.
+    """
+    decoded = _decoded(body)
+    raw = body if decoded is None else decoded
+    found = json_view.read(raw) if decoded is not None or document is None else document
+    if isinstance(found, Unreadable) and found.is_json:
+        return found
+    if not isinstance(found, dict) or "properties" not in found:
+        return NotATask("it is no kombu message")
+    if why := _unfit(found):
+        return NotATask("it is no kombu message", why)
+    if not isinstance(found.get("body"), str):
+        return NotATask("it is no kombu message")
+    return Envelope(raw.decode(), decoded is not None, found)
+
+
+def closed(envelope: Envelope, text: str) -> bytes:
+    """The body that has this text as its envelope, encoded as the other's was."""
+    return base64.b64encode(text.encode()) if envelope.encoded else text.encode()
+
+
+def content(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | Opaque:
+    """The payload as JSON, or why it is not shown. Never raises, and never unpacks more than `limit` bytes."""
+    if envelope.content_type not in (JSON, ""):
+        return Opaque(_NOT_SHOWN.get(envelope.content_type, "its payload is of a content type that is not known here"))
+    payload = unpacked(envelope, limit=limit)
+    if isinstance(payload, Opaque):
+        return payload
+    found = json_view.read(payload)
+    return Opaque(found.why, damaged=not found.is_json) if isinstance(found, Unreadable) else found
+
+
+def unpacked(envelope: Envelope, *, limit: int = LIMIT) -> bytes | Opaque:
+    """The bytes of the payload, decoded and decompressed."""
+    text = envelope.document["body"]
+    assert isinstance(text, str)  # noqa: S101  # `opened` saw to it
+    try:
+        raw = base64.b64decode(text.encode()) if envelope.payload_encoded else text.encode()
+    except binascii.Error:
+        return Opaque("its payload is no base64", damaged=True)
+    if not envelope.compression:
+        return raw if len(raw) <= limit else _too_large(limit)
+    way = _WAYS.get(envelope.compression)
+    return Opaque("its payload is compressed in a way that is not known here") if way is None else way.open(raw, limit)
+
+
+def packed(envelope: Envelope, payload: bytes) -> str:
+    """A payload in the form that the envelope's has. Its compression is one that `unpacked` knows."""
+    raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
+    return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How to compress, and how to begin to decompress."""
+
+    compress: Callable[[bytes], bytes]
+    begin: Callable[[], zlib._Decompress | bz2.BZ2Decompressor | lzma.LZMADecompressor]
+
+    def open(self, raw: bytes, limit: int) -> bytes | Opaque:
+        """What was compressed; one byte beyond the limit is unpacked at the most."""
+        opener = self.begin()
+        try:
+            payload = opener.decompress(raw, limit + 1)
+        except (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError) as error:
+            known = isinstance(error, lzma.LZMAError) and "memory" in str(error).lower()
+            return _too_large(limit) if known else Opaque("its compressed payload is damaged", damaged=True)
+        if len(payload) > limit:
+            return _too_large(limit)
+        return payload if opener.eof else Opaque("its compressed payload breaks off", damaged=True)
+
+
+_ZLIB = _Way(zlib.compress, zlib.decompressobj)  # what kombu calls gzip is this
+_BZ2 = _Way(bz2.compress, bz2.BZ2Decompressor)
+_LZMA = _Way(lzma.compress, lambda: lzma.LZMADecompressor(memlimit=_LZMA_MEMORY))
+_WAYS = {
+    **dict.fromkeys(("application/x-gzip", "gzip", "zlib"), _ZLIB),
+    **dict.fromkeys(("application/x-bz2", "bzip2", "bzip"), _BZ2),
+    **dict.fromkeys(("application/x-lzma", "lzma", "xz"), _LZMA),
+}
+
+
+def _too_large(limit: int) -> Opaque:
+    return Opaque(f"its payload has more than {limit} bytes, which is the most that is read")
+
+
+def _decoded(body: bytes) -> bytes | None:
+    """The text in a base64 body; None: it is none, and kombu, too, takes it as it is."""
+    candidate = body.strip()
+    if candidate[:1] == b"{":
+        return None
+    try:
+        decoded = base64.b64decode(candidate, validate=True)
+        decoded.decode()
+    except ValueError:  # binascii's and the codec's errors are such
+        return None
+    return decoded
+
+
+def _unfit(document: Mapping[str, JsonValue]) -> str:
+    """Why kombu cannot even make a message of it, which ends its worker (kombu 5.7.0, seen); empty: it can."""
+    properties = document["properties"]
+    info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
+    headers, body = document.get("headers"), document.get("body")
+    encoding = properties.get("body_encoding") if isinstance(properties, dict) else None
+    fits = (
+        isinstance(info, dict)
+        and isinstance(info.get("routing_key", ""), str)
+        and (not headers or isinstance(headers, dict))
+        and (not body or isinstance(body, str))
+        and (not encoding or (isinstance(encoding, str) and (encoding == "base64" or encoding.lower() == "utf-8")))
+    )
+    return "" if fits else "it would end the worker that receives it"

@@ -1,0 +1,96 @@
+"""Why a Celery task's message died: what its envelope and SQS's own facts let one say, and no more.
+
+No cause stands in a dead letter. Celery acknowledges what fails, expires or cannot be decoded, unless it is told
+otherwise; so these are the ways that lead past maxReceiveCount (docs.celeryq.dev: acks_late, visibility timeout).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.runs.forecast import in_words
+from reprocessing.domain.sources.celery_task import NotATask, Read, TaskMessage, moment
+
+#: Retries after which a task gives up, unless it says otherwise (Celery, Task.max_retries).
+MAX_RETRIES = 3
+_UNLOCK = "celery.chord_unlock"
+
+
+def causes(
+    found: Read, system: Mapping[str, str], *, visibility: timedelta | None = None, reported: bool = False
+) -> list[str]:
+    """Sentences that name what probably killed it, the likeliest first; never empty.
+
+    Args:
+        found: the dead letter's body as a task message.
+        system: what SQS said of it.
+        visibility: how long its queue hides a message that was received; None: not known.
+        reported: its consumer says itself why it failed; guesses are left out, then.
+    """
+    match found:
+        case NotATask(why):
+            return [f"Not a Celery task: {why}. Workers that receive it reject it, until it dies."]
+        case Unreadable(why):
+            return [f"Whether it is a Celery task cannot be said: {why}."]
+        case TaskMessage():
+            named = [*_timing(found, _sent(system), visibility), *_retried(found)]
+            return named + ([] if reported else [_received(found, system, alone=not named)])
+
+
+def _timing(message: TaskMessage, sent: datetime | None, visibility: timedelta | None) -> Iterator[str]:
+    """Waiting, or running, for longer than the queue hides it."""
+    if visibility is None:
+        return
+    hides = f"its queue shows it to others again after {in_words(visibility.total_seconds())}"
+    eta = moment(message.eta) if message.eta else None
+    if eta and sent and eta - sent > visibility:
+        yield (
+            f"It was to run {in_words((eta - sent).total_seconds())} after it was sent, and {hides}: workers that "
+            "waited for that moment used up its receives, so it probably died without having run."
+        )
+    if message.time_limit is not None and message.time_limit > visibility.total_seconds():
+        yield (
+            f"It may run for {in_words(message.time_limit)}, and {hides}: it was probably running still when it died, "
+            "perhaps several times at once."
+        )
+
+
+def _retried(message: TaskMessage) -> Iterator[str]:
+    if message.task == _UNLOCK:
+        yield "It waits for the parts of a chord, and probably one of them has never ended."
+    elif message.retries >= MAX_RETRIES:
+        yield (
+            f"It had been retried {message.retries} times: probably its retries were spent (Celery allows "
+            f"{MAX_RETRIES} unless a task says otherwise), and it failed once more."
+        )
+    elif message.retries > 0:
+        yield f"It had failed and been retried {_times(message.retries)} before it died."
+
+
+def _received(message: TaskMessage, system: Mapping[str, str], *, alone: bool) -> str:
+    """What is left: nobody ended it."""
+    times = system.get("ApproximateReceiveCount", "")
+    often = (
+        f"It was received {_times(int(times))}" if times.isdecimal() else "It was received as often as its queue allows"
+    )
+    named = f'the task "{message.task}"' if message.task.isprintable() and message.task else "its task"
+    return (
+        f"{often} and never acknowledged: {'probably' if alone else 'or'} its task failed (acks_late without "
+        f"acks_on_failure), its worker was killed over it (memory, a deployment), it ran for longer than its queue "
+        f"hides it, or no worker knows {named}."
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _sent(system: Mapping[str, str]) -> datetime | None:
+    """When it was sent; in a FIFO queue, when it died."""
+    text = system.get("SentTimestamp", "")
+    try:
+        return datetime.fromtimestamp(int(text) / 1000, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,216 @@
+"""A task message as it leaves: changed where its target asks for it, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, TypeAlias
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.message import json_span
+from reprocessing.domain.message.json_view import Unreadable
+from reprocessing.domain.replay.verdicts import Refused
+from reprocessing.domain.sources import celery_envelope, celery_task
+from reprocessing.domain.sources.celery_envelope import NotATask, Opaque
+from reprocessing.domain.sources.celery_task import ONE, TaskMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """What is to be another in a task message.
+
+    Attributes:
+        queue: the name by which its new queue's workers know that queue; None: it goes to its own.
+        new_id: None: it keeps its id. A part of a group keeps it in any case: its group knows it by that.
+    """
+
+    queue: str | None = None
+    strips_eta: bool = False
+    strips_expires: bool = False
+    resets_retries: bool = False
+    new_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unchangeable:
+    """What was asked for would spoil the message."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A value of a member; without one the member goes."""
+
+    path: tuple[str, ...]
+    value: str | int | None = None
+    goes: bool = False
+
+
+#: What an object is to hold: values as JSON, or objects within it; None: not this.
+_Wanted: TypeAlias = "dict[str, bytes | _Wanted | None]"
+_LEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def leaving(  # noqa: PLR0913  # each by its name
+    body: bytes,
+    wanted: Adaptation,
+    *,
+    now: datetime,
+    died_in: str,
+    goes_to: str,
+    released: bool = False,
+) -> bytes | Refused:
+    """The body that may be sent to Celery workers now, or why it must not be. Never raises.
+
+    What has expired is never sent as it is, whoever asks; nor what ends workers, or what they would throw away. What
+    only waits for a person's word goes once a person gave it.
+
+    Args:
+        body: the letter's.
+        wanted: what its target asks for; its queue is found here.
+        now: the moment of sending.
+        died_in: the name of the SQS queue where the letter died; empty: not known.
+        goes_to: the name of the SQS queue that it goes to.
+        released: a person released it.
+    """
+    found = celery_task.read(body)
+    over = celery_task.objection(found, now=now, strips_expires=wanted.strips_expires)
+    harm = found.harm if isinstance(found, TaskMessage | NotATask) else ""
+    if over and (harm or over.reason is ParkedReason.EXPIRED or not released):
+        return Refused(over.reason.value, over.detail, poison=True, reason=over.reason)
+    if not isinstance(found, TaskMessage):
+        return body  # a person's word: workers reject it
+    if died_in and died_in != goes_to:
+        wanted = replace(wanted, queue=celery_name(goes_to, died_in=died_in, routing_key=found.routing_key))
+    changed = _adapted(body, found, wanted)
+    if isinstance(changed, Unchangeable):
+        reason = ParkedReason.UNREADABLE_TASK
+        why = f"It cannot be changed as its target asks: {changed.why}."
+        return Refused(reason.value, why, poison=True, reason=reason)
+    return changed
+
+
+def adapted(body: bytes, wanted: Adaptation) -> bytes | Unchangeable:
+    """The body with the changes, in the encoding that it had; the same bytes where nothing changes. Never raises."""
+    found = celery_task.read(body)
+    if isinstance(found, TaskMessage):
+        return _adapted(body, found, wanted)
+    return body if wanted == Adaptation() else Unchangeable(found.why)
+
+
+def renewed_id(letter: UUID, epoch: int) -> str:
+    """The id of a letter's task when it gets a new one: the same for every try whose outcome is not known."""
+    return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
+
+
+def celery_name(queue: str, *, died_in: str, routing_key: str) -> str:
+    """What a queue's workers probably call it, from what those of the queue where it died call theirs.
+
+    kombu puts `queue_name_prefix` before a queue's name, and writes what SQS forbids otherwise.
+    """
+    known = _in_sqs(routing_key)
+    prefix = died_in.removesuffix(known) if known and died_in.endswith(known) else ""
+    return queue.removeprefix(prefix) or queue
+
+
+def _in_sqs(name: str) -> str:
+    """A queue's name as kombu writes it for SQS (kombu.transport.SQS, entity_name)."""
+    part = name.removesuffix(".fifo")
+    return _LEGAL.sub("_", part.replace(".", "-")) + name[len(part) :]
+
+
+def _adapted(body: bytes, message: TaskMessage, wanted: Adaptation) -> bytes | Unchangeable:
+    outside = list(_outside(message, wanted))
+    inside = list(_inside(message, wanted))
+    if message.protocol == ONE and message.opaque and _looks_inside(wanted):
+        return Unchangeable(message.opaque)
+    if message.protocol == ONE and inside:
+        payload = _payload(message, inside)
+        if isinstance(payload, Unchangeable):
+            return payload
+        outside.append(_Change(("body",), payload))
+    elif inside:
+        outside += [replace(one, path=("headers", *one.path)) for one in inside]
+    if not outside:
+        return body
+    text = _changed(message.envelope.text.encode(), outside)
+    return text if isinstance(text, Unchangeable) else celery_envelope.closed(message.envelope, text.decode())
+
+
+def _looks_inside(wanted: Adaptation) -> bool:
+    return wanted.strips_eta or wanted.strips_expires or wanted.resets_retries or wanted.new_id is not None
+
+
+def _outside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
+    """What changes in the properties."""
+    if wanted.queue is not None and _in_sqs(message.routing_key) != _in_sqs(wanted.queue):
+        # By this name kombu deletes, rejects, hides and retries: a queue that workers do not know ends them.
+        yield _Change(("properties", "delivery_info", "exchange"), "")
+        yield _Change(("properties", "delivery_info", "routing_key"), wanted.queue)
+    properties = message.envelope.properties
+    if wanted.strips_expires and "expiration" in properties:
+        yield _Change(("properties", "expiration"), goes=True)
+    if wanted.new_id is not None and not message.of_many and message.id == properties.get("correlation_id"):
+        yield _Change(("properties", "correlation_id"), wanted.new_id)
+
+
+def _inside(message: TaskMessage, wanted: Adaptation) -> Iterator[_Change]:
+    """What changes among the task's fields."""
+    if wanted.strips_eta and message.fields.get("eta") is not None:
+        yield _Change(("eta",))
+    if wanted.strips_expires and message.fields.get("expires") is not None:
+        yield _Change(("expires",))
+    if wanted.resets_retries and message.fields.get("retries") not in (None, 0):
+        yield _Change(("retries",), 0)
+    if wanted.new_id is not None and not message.of_many and message.id != wanted.new_id:
+        yield _Change(("id",), wanted.new_id)
+        if message.root_id == message.id:
+            yield _Change(("root_id",), wanted.new_id)
+
+
+def _payload(message: TaskMessage, changes: Sequence[_Change]) -> str | Unchangeable:
+    raw = celery_envelope.unpacked(message.envelope, limit=message.limit)
+    if isinstance(raw, Opaque):
+        return Unchangeable(raw.why)
+    changed = _changed(raw, changes)
+    return changed if isinstance(changed, Unchangeable) else celery_envelope.packed(message.envelope, changed)
+
+
+def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
+    wanted: _Wanted = {}
+    for one in changes:
+        level = wanted
+        for name in one.path[:-1]:
+            inner = level.setdefault(name, {})
+            level = inner if isinstance(inner, dict) else {}
+        level[one.path[-1]] = None if one.goes else json.dumps(one.value).encode()
+    found = _put(raw, wanted)
+    return Unchangeable(found.why) if isinstance(found, Unreadable) else found
+
+
+def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
+    """The object with these values in it, and every other value as it was written; what is to be None goes."""
+    members = json_span.spans(raw)
+    if isinstance(members, Unreadable):
+        return members
+    for name, value in wanted.items():
+        if isinstance(value, dict):
+            inner = members.get(name, b"")
+            changed = _put(inner if inner.startswith(b"{") else b"{}", value)
+            if isinstance(changed, Unreadable):
+                return changed
+            members[name] = changed
+        elif value is not None:
+            members[name] = value
+        else:
+            members.pop(name, None)
+    return _object(members)
+
+
+def _object(members: Mapping[str, bytes]) -> bytes:
+    return b"{" + b", ".join(json.dumps(name).encode() + b": " + value for name, value in members.items()) + b"}"

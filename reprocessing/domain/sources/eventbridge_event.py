@@ -1,0 +1,90 @@
+"""An event of EventBridge, read back from the body that its target did not take, to be put on its bus again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from reprocessing.domain.message.json_span import spans, text_of
+from reprocessing.domain.message.json_view import Unreadable
+
+_BYTES_OF_A_TIME: Final = 14
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One letter on its way to a bus.
+
+    Attributes:
+        attempt: the id of the attempt; what became of it is reported under it.
+        detail: a JSON object, byte for byte as it stood in the event.
+        time: as the event had it; the bus would say its own otherwise.
+    """
+
+    attempt: int
+    source: str
+    detail_type: str
+    detail: bytes = field(repr=False)
+    resources: tuple[str, ...] = ()
+    time: datetime | None = None
+    trace_header: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes, as https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html counts them."""
+        texts = (self.source, self.detail_type, *self.resources)
+        return sum(len(text.encode()) for text in texts) + len(self.detail) + (_BYTES_OF_A_TIME if self.time else 0)
+
+
+def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event | Unreadable:
+    """The event that a body is: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html.
+
+    Its account, region and id are the bus's to give: put again, the event gets another id.
+    """
+    found = spans(body)
+    if isinstance(found, Unreadable):
+        return found
+    source, detail_type = text_of(found.get("source")), text_of(found.get("detail-type"))
+    detail = found.get("detail", b"")
+    if not source or not detail_type or not detail.startswith(b"{"):
+        return Unreadable("it is no event of EventBridge: it lacks a source, a detail-type or a detail")
+    resources = _resources(found.get("resources", b"[]"))
+    moment = _moment(text_of(found.get("time")))
+    if resources is None or isinstance(moment, Unreadable):
+        return Unreadable("it is no event of EventBridge: its resources are no list of texts, or its time is none")
+    return Event(
+        attempt=attempt,
+        source=source,
+        detail_type=detail_type,
+        detail=detail,
+        resources=resources,
+        time=moment,
+        trace_header=trace_header,
+    )
+
+
+def _resources(raw: bytes) -> tuple[str, ...] | None:
+    named = json.loads(raw, parse_int=float)  # int() refuses more than 4300 digits
+    if not isinstance(named, list) or not all(isinstance(one, str) and _is_storable(one) for one in named):
+        return None
+    return tuple(named)
+
+
+def _is_storable(text: str) -> bool:
+    return text_of(json.dumps(text).encode()) is not None
+
+
+def _moment(text: str | None) -> datetime | Unreadable | None:
+    """The time; one that cannot be told in seconds since 1970 would keep the whole request from being written."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        in_range = moment.astimezone(UTC) >= _EARLIEST
+    except (ValueError, OverflowError):
+        return Unreadable("its time is none")
+    return moment if in_range else Unreadable("its time is none")

@@ -1,0 +1,1 @@
+"""Domain of where messages are redriven to: kinds, registration, signatures."""

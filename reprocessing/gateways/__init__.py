@@ -1,0 +1,1 @@
+"""Reach other systems: AWS, HTTP endpoints, Redis, notification services."""

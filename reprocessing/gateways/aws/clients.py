@@ -1,0 +1,201 @@
+"""The clients of this process: each made once, asked by many threads, never shared over a fork.
+
+A session and a client cost some 70 ms, so they are kept. They try nothing twice: whether a request may be repeated is
+decided where it is known what it carried.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+import boto3
+import botocore.session
+from botocore.config import Config
+
+from reprocessing.gateways.aws.configuration import readable
+from reprocessing.gateways.aws.roles import Assumed
+from reprocessing.gateways.aws.throttling import listen
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+CONNECT_SECONDS: Final = 3.0
+READ_SECONDS: Final = 10.0  #: how long an answer may take, on top of a long poll's wait
+ALARM_SECONDS: Final = 5.0  #: how long CloudWatch's may: who asks it has letters waiting
+_POOL: Final = 50
+
+
+class CloudWatch(Protocol):
+    """What is asked of CloudWatch, as boto3 names it; its own stubs would be as large as those of SQS."""
+
+    def describe_alarms(self, **asked: object) -> dict[str, Any]:
+        """The alarms of some names."""
+
+    def get_metric_data(self, **asked: object) -> dict[str, Any]:
+        """What some metrics were."""
+
+    def put_metric_data(self, **told: object) -> dict[str, Any]:
+        """Values of metrics."""
+
+    def put_metric_alarm(self, **wanted: object) -> dict[str, Any]:
+        """An alarm, made or changed."""
+
+
+class Functions(Protocol):
+    """What is asked of Lambda."""
+
+    def invoke(self, **asked: object) -> dict[str, Any]:
+        """Have a function run, and wait for its answer."""
+
+
+class Topics(Protocol):
+    """What is asked of SNS."""
+
+    def publish_batch(self, **asked: object) -> dict[str, Any]:
+        """Publish at most ten messages."""
+
+    def list_subscriptions_by_topic(self, **asked: object) -> dict[str, Any]:
+        """A page of a topic's subscriptions."""
+
+    def get_subscription_attributes(self, **asked: object) -> dict[str, Any]:
+        """How one subscription is set."""
+
+
+class Buses(Protocol):
+    """What is asked of EventBridge."""
+
+    def put_events(self, **asked: object) -> dict[str, Any]:
+        """Put at most ten events."""
+
+    def list_rules(self, **asked: object) -> dict[str, Any]:
+        """A page of a bus's rules."""
+
+    def list_targets_by_rule(self, **asked: object) -> dict[str, Any]:
+        """A page of a rule's targets."""
+
+
+class Objects(Protocol):
+    """What is asked of S3."""
+
+    def head_object(self, **asked: object) -> dict[str, Any]:
+        """Whether an object is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What tells one client from another."""
+
+    service: str
+    region: str
+    role: str
+    read_seconds: float
+    connections: int
+
+
+class _Clients:
+    """The sessions and the clients of one process, a session a role."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: dict[str, boto3.session.Session] = {}
+        self._made: dict[_Kind, object] = {}
+
+    def get(self, service: str, region: str, role: str, read_seconds: float, connections: int = _POOL) -> object:
+        kind = _Kind(service, region, role, read_seconds, connections)
+        known = self._made.get(kind)
+        if known is not None:
+            return known
+        with self._lock:  # a session is not made for two threads at a time
+            if kind not in self._made:
+                with readable(kind.service):
+                    self._made[kind] = self._make(kind)
+            return self._made[kind]
+
+    def region(self) -> str | None:
+        with self._lock, readable():
+            return self._session("", None).region_name
+
+    def _session(self, role: str, region: str | None) -> boto3.session.Session:
+        if role not in self._sessions:
+            core = botocore.session.get_session()
+            if role:
+                core.register_component("credential_provider", Assumed(role, region))
+            self._sessions[role] = boto3.session.Session(botocore_session=core)
+        return self._sessions[role]
+
+    def _make(self, kind: _Kind) -> object:
+        # Its stubs know each service by a literal name.
+        make = cast("Any", self._session(kind.role, kind.region).client)
+        made: object = make(
+            kind.service,
+            region_name=kind.region,
+            config=Config(
+                connect_timeout=CONNECT_SECONDS,
+                read_timeout=kind.read_seconds,
+                max_pool_connections=kind.connections,
+                tcp_keepalive=True,
+                retries={"mode": "standard", "total_max_attempts": 1},
+            ),
+        )
+        listen(made, kind.service)
+        return made
+
+
+_clients = _Clients()
+
+
+def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
+    """The client for a region, whose answers may take `wait` seconds more than others.
+
+    Args:
+        region: such as eu-west-1.
+        role: the ARN of the role that is assumed, with the first call and again before it ends; empty: none.
+        wait: seconds.
+
+    Raises:
+        AwsConfigurationIsUnclear: the AWS configuration of this process cannot be used. That a role cannot be assumed
+            is said by the calls, as `roles.RoleIsNotAssumed`.
+    """
+    return cast("SQSClient", _clients.get("sqs", region, role, READ_SECONDS + wait))
+
+
+def cloudwatch(region: str, role: str = "") -> CloudWatch:
+    """The client of a region's CloudWatch. Raises what `client` does."""
+    return cast("CloudWatch", _clients.get("cloudwatch", region, role, ALARM_SECONDS))
+
+
+def functions(region: str, role: str, *, seconds: float, connections: int) -> Functions:
+    """The client of a region's Lambda, for `connections` at a time that may each take so many seconds to answer."""
+    return cast("Functions", _clients.get("lambda", region, role, seconds, connections))
+
+
+def topics(region: str, role: str = "") -> Topics:
+    """The client of a region's SNS. Raises what `client` does."""
+    return cast("Topics", _clients.get("sns", region, role, READ_SECONDS))
+
+
+def buses(region: str, role: str = "") -> Buses:
+    """The client of a region's EventBridge. Raises what `client` does."""
+    return cast("Buses", _clients.get("events", region, role, READ_SECONDS))
+
+
+def objects(region: str, role: str = "") -> Objects:
+    """The client of a region's S3. Raises what `client` does."""
+    return cast("Objects", _clients.get("s3", region, role, READ_SECONDS))
+
+
+def configured_region() -> str | None:
+    """The region that the environment or the AWS configuration names, if any. Raises what `client` does."""
+    return _clients.region()
+
+
+def forget() -> None:
+    """Begin anew with the next call: in a forked child, after rotated credentials, or for another endpoint."""
+    global _clients  # noqa: PLW0603  one per process is what it is for
+    _clients = _Clients()
+
+
+os.register_at_fork(after_in_child=forget)

@@ -1,0 +1,24 @@
+"""AWS's CloudWatch knows nothing of queues elsewhere, and is not asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.gateways.aws.clients import CloudWatch
+from reprocessing.gateways.aws.queue_address import QueueAddress, is_of_sqs
+
+_AWS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
+
+
+def refuse_strangers(client: CloudWatch, queues: Sequence[QueueAddress]) -> None:
+    """Refuse to ask AWS about queues that are not AWS's.
+
+    Raises:
+        CloudWatchIsOutOfReach: they are at another endpoint, and CloudWatch is AWS's own.
+    """
+    host = urlsplit(str(getattr(client, "meta").endpoint_url)).hostname or ""  # noqa: B009  # no part of the protocol
+    if host.endswith(_AWS) and not all(is_of_sqs(one.url) for one in queues):
+        raise CloudWatchIsOutOfReach("the queues are at another endpoint than AWS's, which CloudWatch has nothing of.")

@@ -1,0 +1,112 @@
+"""Where a queue is: its URL, the region that calls to it are signed for, and the role that they are made under."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.gateways.aws.clients import configured_region
+
+#: The hosts of SQS itself, its FIPS, dual-stack and private (VPC endpoint) forms, and the two older forms.
+_HOSTS = (
+    re.compile(r"(?:.+\.)?sqs(?:-fips)?\.(?P<region>[a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)(?:\.cn)?"),
+    re.compile(r"(?:.+\.)?sqs(?:-fips)?\.(?P<region>[a-z0-9-]+)\.api\.amazonwebservices\.com\.cn"),
+    re.compile(r"(?:.+\.)?sqs\.(?P<region>[a-z0-9-]+)\.vpce\.amazonaws\.com(?:\.cn)?"),
+    re.compile(r"(?P<region>[a-z0-9-]+)\.queue\.amazonaws\.com(?:\.cn)?"),
+)
+_COLONS_OF_AN_ARN = 5
+_REGION_OF_THE_OLDEST_HOST = "us-east-1"
+_CURE = "Give the URL that SQS shows for it, such as https://sqs.eu-west-1.amazonaws.com/111122223333/orders-dlq."
+
+
+@dataclass(frozen=True, slots=True)
+class QueueAddress:
+    """One queue, as calls need to name it.
+
+    Attributes:
+        url: as SQS shows it; the last part of its path is the queue's name.
+        region: such as eu-west-1.
+        role: the ARN of the role that is assumed to use it; empty for the process's own.
+    """
+
+    url: str
+    region: str
+    role: str = ""
+
+    @classmethod
+    def of(cls, url: str, role: str = "") -> QueueAddress:
+        """The address of the queue at `url`, used under `role`.
+
+        The region is read from AWS's own hosts; for any other host it is the one that the environment or the AWS
+        configuration names.
+
+        Raises:
+            QueueIsOutOfReach: it is no URL of a queue, or its region cannot be told.
+        """
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+        except ValueError:
+            raise QueueIsOutOfReach(f"{url!r} is not a URL. {_CURE}") from None
+        if parts.scheme not in {"http", "https"} or not host or not parts.path.strip("/"):
+            raise QueueIsOutOfReach(f"{url!r} is not the URL of a queue. {_CURE}")
+        if "@" in parts.netloc:
+            raise QueueIsOutOfReach(f"The URL of a queue at {host} carries credentials, which would be kept. {_CURE}")
+        region = _region_of(host) or configured_region()
+        if not region:
+            raise QueueIsOutOfReach(f"The region of {url!r} is not in its host. Set AWS_DEFAULT_REGION to it.")
+        return cls(url, region, role)
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+        return urlsplit(self.url).path.rstrip("/").rpartition("/")[2]
+
+    @property
+    def account(self) -> str:
+        """The account's number; empty where the URL has none."""
+        return urlsplit(self.url).path.rstrip("/").rpartition("/")[0].rpartition("/")[2]
+
+    @property
+    def fifo(self) -> bool:
+        """Whether it is a FIFO queue: its name says so, always."""
+        return self.name.endswith(".fifo")
+
+    @property
+    def arn(self) -> str:
+        """The ARN as its URL implies it; `describe` asks SQS for it."""
+        partition = {"cn": "aws-cn", "us-gov": "aws-us-gov"}.get(self.region.rsplit("-", 2)[0], "aws")
+        return f"arn:{partition}:sqs:{self.region}:{self.account}:{self.name}"
+
+
+def region_of(arn: str) -> str:
+    """The region that an ARN names.
+
+    Raises:
+        QueueIsOutOfReach: it is no ARN, or names none.
+    """
+    parts = arn.split(":", _COLONS_OF_AN_ARN)
+    if len(parts) <= _COLONS_OF_AN_ARN or parts[0] != "arn" or not parts[3]:
+        raise QueueIsOutOfReach(
+            f"{arn!r} is not an ARN with a region. One is arn:aws:sns:eu-west-1:111122223333:orders."
+        )
+    return parts[3]
+
+
+def is_of_sqs(url: str) -> bool:
+    """Whether the host of a URL is one of SQS's own."""
+    try:
+        return _region_of(urlsplit(url).hostname or "") is not None
+    except ValueError:
+        return False
+
+
+def _region_of(host: str) -> str | None:
+    if host in {"queue.amazonaws.com", "sqs.amazonaws.com"}:
+        return _REGION_OF_THE_OLDEST_HOST
+    for form in _HOSTS:
+        if found := form.fullmatch(host):
+            return found["region"]
+    return None

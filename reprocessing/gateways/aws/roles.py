@@ -1,0 +1,85 @@
+"""Roles of other accounts, assumed for as long as calls are made under them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import botocore.session
+from botocore.config import Config
+from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
+from reprocessing.domain.aws.iam_policy import SESSION
+from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear, readable
+
+#: Under which every assumed session stands in CloudTrail.
+SESSION_NAME: Final = SESSION
+_SECONDS: Final = 5.0  #: to connect, and to answer; a repeated AssumeRole does no harm
+_LONGEST_REASON: Final = 300
+
+
+class RoleIsNotAssumed(BotoCoreError):
+    """A call had to be made under a role, and this process was not given it. Nothing of the call went out.
+
+    Attributes:
+        role: its ARN.
+        code: why, as STS names it; empty where STS did not answer.
+    """
+
+    cure: Final = (
+        "Check its ARN, let its trust policy name the role of this process, and allow sts:AssumeRole on it to that one."
+    )
+
+    fmt = "the role {role} could not be assumed: {why}"
+
+    def __init__(self, role: str, why: str, code: str = "") -> None:
+        super().__init__(role=role, why=why)
+        self.role = role
+        self.code = code
+
+
+class Assumed:
+    """A role, as the place where a session of botocore finds its credentials. They renew themselves."""
+
+    def __init__(self, role: str, region: str | None) -> None:
+        self._role = role
+        self._region = region
+
+    def load_credentials(self) -> DeferredRefreshableCredentials:
+        """Credentials that are asked for when a call is signed, and again some minutes before they end."""
+        return DeferredRefreshableCredentials(refresh_using=self._assume, method="assume-role")
+
+    def _assume(self) -> dict[str, Any]:
+        try:
+            # The process's own credentials are looked for each time: they may have been rotated since.
+            core = botocore.session.get_session()
+            own = core.get_credentials()
+            if own is None:
+                raise NoCredentialsError
+            fetcher = AssumeRoleCredentialFetcher(
+                partial(_client, core, region_name=self._region, config=_CONFIG),
+                own,
+                self._role,
+                extra_args={"RoleSessionName": SESSION_NAME},
+            )
+            found: dict[str, Any] = fetcher.fetch_credentials()
+        except ClientError as error:
+            said = error.response.get("Error", {})
+            code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))[:_LONGEST_REASON].rstrip(".")
+            raise RoleIsNotAssumed(self._role, f"{code} ({message})" if message else code, code) from error
+        except AwsConfigurationIsUnclear:
+            raise  # of the process, not of the role
+        except BotoCoreError as error:
+            raise RoleIsNotAssumed(self._role, str(error)[:_LONGEST_REASON].rstrip(".")) from error
+        return found
+
+
+def _client(core: Any, service: str, **options: Any) -> Any:  # noqa: ANN401 - botocore's own
+    with readable(service):
+        return core.create_client(service, **options)
+
+
+_CONFIG: Final = Config(
+    connect_timeout=_SECONDS, read_timeout=_SECONDS, retries={"mode": "standard", "total_max_attempts": 3}
+)

@@ -1,0 +1,7 @@
+"""AWS beside SQS: Lambda, SNS, EventBridge, CloudWatch and S3."""
+
+from reprocessing.gateways.aws_services.lambda_invoke import Invocations
+from reprocessing.gateways.aws_services.s3_head import are_gone
+from reprocessing.gateways.aws_services.sns_eventbridge_publish import publish, put
+
+__all__ = ["Invocations", "are_gone", "publish", "put"]

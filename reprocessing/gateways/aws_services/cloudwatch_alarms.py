@@ -1,0 +1,114 @@
+"""What CloudWatch says of a target: whether an alarm is in OK, and how old a queue's oldest message is.
+
+Who is not told that all is well does not know it: no failure is an exception here, each is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.gateways.aws.clients import cloudwatch
+from reprocessing.gateways.aws.errors import code_of, in_words, renew
+from reprocessing.gateways.aws.roles import RoleIsNotAssumed
+
+Said = TypeVar("Said")
+
+_MOST_ALARMS: Final = 100  #: of one DescribeAlarms
+_MOST_METRICS: Final = 500  #: of one GetMetricData
+_PERIOD: Final = 60  #: seconds, between two values that SQS gives to CloudWatch
+_RECENT: Final = timedelta(minutes=10)  #: SQS's values come minutes late; a queue nobody uses has none
+_LONGEST_REASON: Final = 300
+
+#: CloudWatch tells no age of a queue that nobody has used for six hours; and nothing of one that it does not know.
+NOBODY_USES_IT = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
+
+
+def alarms(region: str, names: Sequence[str], *, role: str = "") -> dict[str, Finding]:
+    """Of each alarm whether it is in OK; one that is not there, or has too little data, is unknown.
+
+    Args:
+        region: of the alarms.
+        names: metric alarms and composite ones.
+        role: that is assumed to ask; empty for the process's own.
+    """
+
+    def ask(some: Sequence[str]) -> dict[str, Finding]:
+        answer = cloudwatch(region, role).describe_alarms(
+            AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=_MOST_ALARMS
+        )
+        return {one["AlarmName"]: _state(one) for one in [*answer["MetricAlarms"], *answer["CompositeAlarms"]]}
+
+    missing = Unknown(f"CloudWatch has no alarm of this name in {region}")
+    return _in_batches(names, _MOST_ALARMS, ask, "DescribeAlarms", missing)
+
+
+def ages(region: str, queues: Sequence[str], *, now: datetime, role: str = "") -> dict[str, float | Unknown]:
+    """Of each queue the seconds that its oldest message is old, by CloudWatch's ApproximateAgeOfOldestMessage.
+
+    Args:
+        region: of the queues.
+        queues: their names, in the account of the role.
+        now: CloudWatch is asked for the last ten minutes before it.
+        role: that is assumed to ask; empty for the process's own.
+    """
+
+    def ask(some: Sequence[str]) -> dict[str, float | Unknown]:
+        answer = cloudwatch(region, role).get_metric_data(
+            MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
+            StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
+        )  # fmt: skip
+        return {some[int(one["Id"][1:])]: one["Values"][0] for one in answer["MetricDataResults"] if one["Values"]}
+
+    return _in_batches(queues, _MOST_METRICS, ask, "GetMetricData", NOBODY_USES_IT)
+
+
+def _in_batches(
+    names: Sequence[str], most: int, ask: Callable[[Sequence[str]], dict[str, Said]], action: str, missing: Unknown
+) -> dict[str, Said | Unknown]:
+    found: dict[str, Said | Unknown] = {}
+    for some in _cut(list(dict.fromkeys(names)), most):
+        found.update(dict.fromkeys(some, missing))
+        try:
+            found.update(ask(some))
+        except (BotoCoreError, ClientError) as error:
+            found.update(dict.fromkeys(some, _failure(action, error)))
+    return found
+
+
+def _cut(names: Sequence[str], most: int) -> Iterator[Sequence[str]]:
+    return (names[first : first + most] for first in range(0, len(names), most))
+
+
+def _state(alarm: Mapping[str, Any]) -> Finding:
+    state, reason = alarm["StateValue"], str(alarm.get("StateReason", ""))[:_LONGEST_REASON]
+    match state:
+        case "OK":
+            return Healthy("in OK")
+        case "ALARM":
+            return Unhealthy(f"in ALARM: {reason}")
+        case _:
+            return Unknown(f"in {state}: {reason}")
+
+
+def _metric(number: int, queue: str) -> dict[str, Any]:
+    metric = {
+        "Namespace": "AWS/SQS",
+        "MetricName": "ApproximateAgeOfOldestMessage",
+        "Dimensions": [{"Name": "QueueName", "Value": queue}],
+    }
+    return {"Id": f"q{number}", "MetricStat": {"Metric": metric, "Period": _PERIOD, "Stat": "Maximum"}}
+
+
+def _failure(action: str, error: BotoCoreError | ClientError) -> Unknown:
+    cure = "Check the endpoint, the network and the credentials of this process"
+    renew(error)
+    if isinstance(error, RoleIsNotAssumed):
+        cure = error.cure.rstrip(".")
+    if isinstance(error, ClientError) and "AccessDenied" in code_of(error):
+        cure = f"Allow cloudwatch:{action} to the role of this process"
+    return Unknown(f"{action} failed: {in_words(error)}. {cure}")

@@ -1,0 +1,82 @@
+"""What CloudWatch has of queues over the last hour: five metrics of SQS, in periods of five minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.domain.aws.consumer_health import Series
+from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.gateways.aws.clients import CloudWatch, cloudwatch
+from reprocessing.gateways.aws.errors import out_of_reach
+from reprocessing.gateways.aws.not_aws import refuse_strangers
+from reprocessing.gateways.aws.queue_address import QueueAddress
+
+_PERIOD: Final = 300  #: seconds
+_SPAN: Final = timedelta(hours=1)
+_LATE: Final = timedelta(minutes=5)  #: by which metrics may lag: younger values are not complete
+_MOST: Final = 500  #: metrics of one GetMetricData. AWS: GetMetricData
+#: Of `Series` the metric of SQS, and how its values of a period become one. AWS: Available CloudWatch metrics for SQS.
+_METRICS: Final[Mapping[str, tuple[str, str]]] = {
+    "age": ("ApproximateAgeOfOldestMessage", "Maximum"),
+    "in_flight": ("ApproximateNumberOfMessagesNotVisible", "Maximum"),
+    "sent": ("NumberOfMessagesSent", "Sum"),
+    "received": ("NumberOfMessagesReceived", "Sum"),
+    "deleted": ("NumberOfMessagesDeleted", "Sum"),
+}
+
+
+def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, Series]:
+    """Of each queue, by its URL, what its metrics were.
+
+    Args:
+        region: of the queues.
+        queues: of one account.
+        role: that is assumed to ask; empty for the process's own.
+        now: CloudWatch is asked for the hour before it, but for the last five minutes.
+
+    Raises:
+        CloudWatchIsOutOfReach: it refused, did not answer, or is another's than the queues'.
+    """
+    found: dict[str, Series] = {}
+    each = _MOST // len(_METRICS)
+    for first in range(0, len(queues), each):
+        some = queues[first : first + each]
+        try:
+            client = cloudwatch(region, role)
+            refuse_strangers(client, some)
+            values = _values(client, some, now)
+        except (BotoCoreError, ClientError) as error:
+            raise CloudWatchIsOutOfReach(str(out_of_reach(region, "GetMetricData", error, "cloudwatch"))) from error
+        for place, one in enumerate(some):
+            found[one.url] = Series(**{name: values.get(f"q{place}_{name}", ()) for name in _METRICS})
+    return found
+
+
+def _values(client: CloudWatch, queues: Sequence[QueueAddress], now: datetime) -> dict[str, list[float]]:
+    until = now - _LATE
+    asked: dict[str, Any] = {
+        "MetricDataQueries": [_query(place, one, name) for place, one in enumerate(queues) for name in _METRICS],
+        "StartTime": until - _SPAN, "EndTime": until, "ScanBy": "TimestampAscending",
+    }  # fmt: skip
+    found: dict[str, list[float]] = {}
+    while True:
+        answer = client.get_metric_data(**asked)
+        for one in answer["MetricDataResults"]:
+            found.setdefault(one["Id"], []).extend(one["Values"])
+        if not answer.get("NextToken"):
+            return found
+        asked["NextToken"] = answer["NextToken"]
+
+
+def _query(place: int, queue: QueueAddress, name: str) -> dict[str, Any]:
+    metric, stat = _METRICS[name]
+    what = {
+        "Namespace": "AWS/SQS",
+        "MetricName": metric,
+        "Dimensions": [{"Name": "QueueName", "Value": queue.name}],
+    }
+    return {"Id": f"q{place}_{name}", "MetricStat": {"Metric": what, "Period": _PERIOD, "Stat": stat}}

@@ -1,0 +1,217 @@
+"""Letters carried to Lambda functions: hundreds of invocations wait for their answers, each in a thread."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.gateways.aws.clients import functions
+from reprocessing.gateways.aws.errors import NOTHING_OF_IT, code_of, in_words, outcome_of, renew, status_of
+from reprocessing.gateways.aws.throttling import THROTTLED
+
+LIMIT: Final = 200  #: invocations open at a time
+SLACK: Final = 1.0  #: seconds, for the way there and back, that an answer may take beyond the invocation's timeout
+_SERVICE: Final = "Lambda"
+#: Seconds to wait after a throttle that does not say for how long; and the most that one is believed.
+_USUAL_WAIT: Final = 5
+_LONGEST_WAIT: Final = 900
+_MOST_OF_AN_ERROR: Final = 65_536  #: bytes of an answer that are looked at for the name of an error
+_PIECE: Final = 65_536
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,99}")
+_SERVER_FAULT: Final = 500
+
+#: No other attempt with the same payload ends otherwise: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html.
+_POISON: Final = {
+    "InvalidRequestContentException": Refused(
+        "InvalidRequestContent", "It is no JSON that Lambda can read.", poison=True, reason=ParkedReason.UNSENDABLE
+    ),
+    "RequestTooLargeException": Refused(
+        "RequestTooLarge", "It is larger than a function takes.", poison=True, reason=ParkedReason.TOO_LARGE
+    ),
+    "UnsupportedMediaTypeException": Refused(
+        "UnsupportedMediaType", "Lambda takes no content of its type.", poison=True, reason=ParkedReason.UNSENDABLE
+    ),
+}
+#: With a status of 500 or more Lambda says of these that the function did not begin (API reference, as above).
+_DID_NOT_BEGIN: Final = frozenset(
+    {
+        "EC2AccessDeniedException",
+        "EC2ThrottledException",
+        "EC2UnexpectedException",
+        "EFSIOException",
+        "EFSMountConnectivityException",
+        "EFSMountFailureException",
+        "EFSMountTimeoutException",
+        "ENILimitReachedException",
+        "InvalidRuntimeException",
+        "InvalidSecurityGroupIDException",
+        "InvalidSubnetIDException",
+        "InvalidZipFileException",
+        "KMSAccessDeniedException",
+        "KMSDisabledException",
+        "KMSInvalidStateException",
+        "KMSNotFoundException",
+        "ResourceNotReadyException",
+        "SnapStartException",
+        "SnapStartNotReadyException",
+        "SnapStartTimeoutException",
+        "SubnetIPAddressLimitReachedException",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """An invocation that waits for a thread."""
+
+    call: Invocation
+    may_start: Callable[[], bool]
+
+
+@dataclass(slots=True)
+class Invocations:
+    """Carries invocations; see `domain.carrier.Carrier`. Each waits for the function's answer (RequestResponse).
+
+    Taken: the function returned. Refused: it ran and failed, under its FunctionError, with the name of its error and
+    the id of the request. Its error message is not taken: it often quotes what the function was given, and no outcome
+    may hold that; it stands in the function's own log, under that id. NotSent where it did not run: throttled (with
+    the time to wait), not there, not allowed, or not able to begin. Unknown where no answer was had.
+
+    Attributes:
+        limit: invocations that are open at a time, each in a thread and over a connection; others wait for room.
+        slack: seconds that an answer may take beyond an invocation's timeout.
+    """
+
+    limit: int = LIMIT
+    slack: float = SLACK
+    _turns: SimpleQueue[_Turn | None] = field(default_factory=SimpleQueue, repr=False)
+    _told: SimpleQueue[tuple[int, Outcome]] = field(default_factory=SimpleQueue, repr=False)
+    _threads: list[threading.Thread] = field(default_factory=list, repr=False)
+    _open: int = 0
+    _closed: bool = False
+
+    @property
+    def open(self) -> int:
+        """See `Carrier`."""
+        return self._open
+
+    def start(self, calls: Sequence[Invocation], *, may_start: Callable[[], bool]) -> None:
+        """See `Carrier`. `may_start` is asked by several threads."""
+        for call in calls:
+            self._turns.put(_Turn(call, may_start))
+        self._open += len(calls)
+        while len(self._threads) < min(self.limit, self._open):
+            # A thread that waits for a function must not keep a process from ending.
+            thread = threading.Thread(target=self._work, name="invocation", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
+        """See `Carrier`."""
+        told: list[tuple[int, Outcome]] = []
+        try:
+            if self._open and within > 0:
+                told.append(self._told.get(timeout=within))
+            while len(told) < self._open:
+                told.append(self._told.get_nowait())
+        except Empty:
+            pass
+        self._open -= len(told)
+        return told
+
+    def close(self) -> None:
+        """See `Carrier`."""
+        self._closed = True
+        self._open = 0
+        for _ in self._threads:
+            self._turns.put(None)
+
+    def _work(self) -> None:
+        while (turn := self._turns.get()) is not None:
+            if not self._closed:
+                self._told.put((turn.call.attempt, self._outcome(turn)))
+
+    def _outcome(self, turn: _Turn) -> Outcome:
+        try:
+            if not turn.may_start():
+                return NotSent("its time had run out before its request")
+            return self._invoke(turn.call)
+        except Exception as error:  # noqa: BLE001  whatever it was, a letter's fate has to be told
+            return _outcome_of(error)
+
+    def _invoke(self, call: Invocation) -> Outcome:
+        seconds = call.timeout + self.slack
+        client = functions(call.region, call.role, seconds=seconds, connections=self.limit)
+        answer = client.invoke(
+            FunctionName=call.function, InvocationType="RequestResponse", Payload=call.payload
+        )  # fmt: skip
+        kind = answer.get("FunctionError")
+        said = _drained(answer)
+        if not kind:
+            return Taken()
+        request = answer.get("ResponseMetadata", {}).get("RequestId", "")
+        return Refused(_name(kind) or "FunctionError", _sentence(_name_of_error(said), _name(request)))
+
+
+def _drained(answer: Mapping[str, Any]) -> bytes:
+    """The beginning of what the function returned. All of it is read, so that the connection can be used again."""
+    said = b""
+    try:
+        while piece := answer["Payload"].read(_PIECE):
+            said += piece[: _MOST_OF_AN_ERROR - len(said)]
+    except Exception:  # noqa: BLE001  the head of the answer has said how it ended
+        return b""
+    return said
+
+
+def _sentence(error: str, request: str) -> str:
+    failed = f"the function failed with {error}" if error else "the function failed"
+    return f"{failed}; its log tells more of request {request}" if request else failed
+
+
+def _name_of_error(said: bytes) -> str:
+    try:
+        error = json.loads(said)
+    except (ValueError, RecursionError):
+        return ""
+    return _name(error.get("errorType")) if isinstance(error, dict) else ""
+
+
+def _name(text: object) -> str:
+    return text if isinstance(text, str) and _NAME.fullmatch(text) else ""
+
+
+def _outcome_of(error: Exception) -> Outcome:
+    if not isinstance(error, ClientError):
+        return outcome_of(error, _SERVICE)
+    renew(error)
+    code, status = code_of(error), status_of(error)
+    if code in _POISON:
+        return _POISON[code]
+    if code in THROTTLED:
+        return NotSent(f"{NOTHING_OF_IT}{_throttle(error)}", after=_wait(error))
+    if code not in _DID_NOT_BEGIN and status >= _SERVER_FAULT:
+        return Unknown(f"{_SERVICE} failed: {code} ({status})")
+    return NotSent(f"{NOTHING_OF_IT}{in_words(error)}", unreachable=True)
+
+
+def _throttle(error: ClientError) -> str:
+    reason = _name(error.response.get("Reason"))
+    return f"the function is throttled ({reason})" if reason else "the function is throttled"
+
+
+def _wait(error: ClientError) -> timedelta:
+    said = str(error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("retry-after", ""))
+    seconds = int(said) if said.isascii() and said.isdigit() and len(said) <= len(str(_LONGEST_WAIT)) else _USUAL_WAIT
+    return timedelta(seconds=min(max(seconds, 1), _LONGEST_WAIT))

@@ -1,0 +1,35 @@
+"""Whether the bodies that letters point to are still in S3. Nothing of a body is read, here or anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.domain.message.s3_pointer import Pointer
+from reprocessing.gateways.aws.clients import objects
+from reprocessing.gateways.aws.errors import renew, status_of
+from reprocessing.gateways.aws.request_threads import side_by_side
+
+_THREADS: Final = 16
+_NOT_FOUND: Final = 404
+
+
+def are_gone(pointers: Collection[Pointer], region: str, role: str = "") -> set[Pointer]:
+    """Those whose object, or whose bucket, is not there.
+
+    Whoever may not list a bucket is told 403 of a missing object too, so only S3's own 404 says that one is gone
+    (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). What could not be asked is not gone.
+    """
+
+    def is_gone(pointer: Pointer) -> bool:
+        try:
+            objects(region, role).head_object(Bucket=pointer.bucket, Key=pointer.key)
+        except (BotoCoreError, ClientError) as error:
+            renew(error)
+            return isinstance(error, ClientError) and status_of(error) == _NOT_FOUND
+        return False
+
+    some = list(dict.fromkeys(pointers))
+    return {one for one, gone in zip(some, side_by_side(is_gone, some, _THREADS), strict=True) if gone}

@@ -1,0 +1,152 @@
+"""Publishing again, to a topic or a bus: every subscriber and every rule that is well sees the letter once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reprocessing.domain.message.envelope import Departure
+from reprocessing.domain.replay.verdicts import Outcome, Refused, Taken, Unknown
+from reprocessing.domain.sources.eventbridge_event import Event
+from reprocessing.domain.sources.sns_notification import Publication
+from reprocessing.gateways.aws.clients import buses, topics
+from reprocessing.gateways.aws.errors import outcome_of_entry
+from reprocessing.gateways.aws.queue_address import region_of
+from reprocessing.gateways.aws.request_threads import THREADS
+from reprocessing.gateways.sqs.batch_requests import Outcomes, Way, travel
+from reprocessing.gateways.sqs.batches import Parcel, as_aws_has_them, chains, parcel
+
+#: Bytes of one request: https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html, and
+#: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html. One letter that is larger travels
+#: alone, and whoever is asked decides.
+LARGEST: Final = 262_144
+_FIFO: Final = ".fifo"
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    """An event, ready to be put into a request."""
+
+    event: Event
+    detail: str
+    size: int
+
+    @property
+    def attempt(self) -> int:
+        return self.event.attempt
+
+    @property
+    def group(self) -> str | None:
+        """A bus knows no groups."""
+        return None
+
+    def entry(self, bus: str) -> dict[str, Any]:
+        event = self.event
+        rest = {"Time": event.time, "TraceHeader": event.trace_header}
+        return {
+            "EventBusName": bus,
+            "Source": event.source,
+            "DetailType": event.detail_type,
+            "Detail": self.detail,
+            "Resources": list(event.resources),
+            **{name: value for name, value in rest.items() if value is not None},
+        }
+
+
+def publish(
+    topic: str,
+    publications: Iterable[Publication],
+    *,
+    may_start: Callable[[], bool],
+    role: str = "",
+    threads: int = THREADS,
+) -> Outcomes:
+    """Publish letters to the topic with this ARN, ten a request; every attempt's outcome by its id, as `sending.send`.
+
+    On a FIFO topic the letters of a group go in the order given, and none follows one that was not taken. Attributes
+    of every type go along; SNS refuses types that it does not have.
+
+    Raises:
+        QueueIsOutOfReach: it is no ARN. No failure of SNS or of the network is raised.
+    """
+    fifo = topic.endswith(_FIFO)
+    region = region_of(topic)
+    outcomes: Outcomes = {}
+    ready: list[Parcel] = []
+    subjects: dict[int, str] = {}
+    for one in publications:
+        made = parcel(_departure(one), fifo=fifo)
+        if isinstance(made, Refused):
+            outcomes[one.attempt] = made
+            continue
+        ready.append(made)
+        if one.subject:
+            subjects[one.attempt] = one.subject
+
+    def ask(load: list[Parcel]) -> list[Outcome]:
+        entries = [_entry(one, number, subjects, fifo=fifo) for number, one in enumerate(load)]
+        answer = topics(region, role).publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
+        return _published(answer, len(load))
+
+    packed = chains(ready, fifo=fifo, space=LARGEST)
+    return outcomes | travel(packed, Way(ask, "SNS", fifo), may_start=may_start, threads=threads)
+
+
+def put(
+    bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "", threads: int = THREADS
+) -> Outcomes:
+    """Put events on the bus with this ARN, ten a request; every attempt's outcome by its id, as `sending.send`.
+
+    AWS keeps sources that begin with aws. to itself: such an event is refused, and poison.
+
+    Raises:
+        QueueIsOutOfReach: it is no ARN. No failure of EventBridge or of the network is raised.
+    """
+    region = region_of(bus)
+    ready = [_Put(one, one.detail.decode(), one.size) for one in events]
+
+    def ask(load: list[_Put]) -> list[Outcome]:
+        return _taken(buses(region, role).put_events(Entries=[one.entry(bus) for one in load]), len(load))
+
+    packed = chains(ready, fifo=False, space=LARGEST - 1)  # it has to be less
+    return travel(packed, Way(ask, "EventBridge", fifo=False), may_start=may_start, threads=threads)
+
+
+def _departure(one: Publication) -> Departure:
+    return Departure(one.attempt, one.message, one.attributes, one.group_id, one.deduplication_id)
+
+
+def _entry(one: Parcel, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:
+    departure = one.departure
+    entry: dict[str, Any] = {"Id": str(number), "Message": one.text}
+    if departure.attributes:
+        entry["MessageAttributes"] = as_aws_has_them(departure.attributes)
+    if subject := subjects.get(one.attempt):
+        entry["Subject"] = subject
+    if fifo:
+        entry["MessageGroupId"] = departure.group_id
+        if departure.deduplication_id is not None:
+            entry["MessageDeduplicationId"] = departure.deduplication_id
+    return entry
+
+
+def _published(answer: Mapping[str, Any], many: int) -> list[Outcome]:
+    outcomes: dict[str, Outcome] = {one["Id"]: Taken(one["MessageId"]) for one in answer.get("Successful", [])}
+    for one in answer.get("Failed", []):
+        said = outcome_of_entry(one.get("Code", ""), one.get("Message", ""), "SNS")
+        outcomes[one["Id"]] = Unknown("SNS names it as taken and as failed") if one["Id"] in outcomes else said
+    return [outcomes.get(str(number), Unknown("the answer of SNS does not name it")) for number in range(many)]
+
+
+def _taken(answer: Mapping[str, Any], many: int) -> list[Outcome]:
+    """EventBridge answers entry by entry, in order."""
+    entries: Sequence[Mapping[str, Any]] = answer.get("Entries", [])
+    if len(entries) != many:
+        return [Unknown("the answer of EventBridge does not name it")] * many
+    return [
+        Taken(one["EventId"])
+        if one.get("EventId")
+        else outcome_of_entry(one.get("ErrorCode", ""), one.get("ErrorMessage", ""), "EventBridge")
+        for one in entries
+    ]

@@ -1,0 +1,142 @@
+"""Letters carried to HTTP endpoints: hundreds of requests open in one thread, each told of once."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+import pycurl
+
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused
+from reprocessing.domain.safety.url_policy import AllowList
+from reprocessing.domain.targets import webhook_headers
+from reprocessing.domain.targets.async_sender import Post
+from reprocessing.gateways.http.dns import Names
+from reprocessing.gateways.http.network import WORLD, Net
+from reprocessing.gateways.http.request import NO_TIME, Request, Turn
+from reprocessing.gateways.http.resolved_targets import Place, Places
+from reprocessing.gateways.http.transfers import Wires
+
+LIMIT: Final = 500  #: requests open at a time
+_GLANCE: Final = 0.25  #: seconds after which a host that is being looked up is asked about again
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - a date that an endpoint asks for is compared with it, nothing else
+
+
+@dataclass(slots=True)
+class Posts:
+    """Carries posts; see `domain.carrier.Carrier`. They go on only while `start` or `ended` is running.
+
+    What may be asked is what health checks may ask (`domain.endpoint`), by https; by plain http only what lies in a
+    network of the list. A host is resolved once, all its addresses are judged, and only to these is a letter sent. No
+    redirect is followed, no proxy, cookie or credential used, and nothing of an answer kept but what follows from it.
+    A connection that breaks after a request was let go leaves its letter unknown: nothing is sent again here.
+
+    Attributes:
+        net: where it is sent.
+        limit: requests that are open at a time; others wait for room.
+        clock: compared with dates that endpoints ask for.
+    """
+
+    allowed: AllowList
+    net: Net = WORLD
+    limit: int = LIMIT
+    clock: Callable[[], datetime] = _clock
+    _wires: Wires = field(init=False, repr=False)
+    _places: Places = field(init=False, repr=False)
+    _waiting: deque[Turn] = field(default_factory=deque, repr=False)
+    _flying: dict[pycurl.Curl, Request] = field(default_factory=dict, repr=False)
+    _idle: list[Request] = field(default_factory=list, repr=False)
+    _told: list[tuple[int, Outcome]] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._wires = Wires(connections=self.limit)
+        self._places = Places(self.allowed, Names(self.net.resolve, self._wires.wake))
+
+    @property
+    def open(self) -> int:
+        """See `Carrier`."""
+        return len(self._waiting) + len(self._flying) + len(self._told)
+
+    def start(self, calls: Sequence[Post], *, may_start: Callable[[], bool]) -> None:
+        """See `Carrier`."""
+        for post in calls:
+            asked = self._places.read(post.url)
+            if isinstance(asked, NotSent):
+                self._tell(post, asked)
+            elif not all(webhook_headers.is_header(name, value) for name, value in post.headers):
+                self._tell(post, Refused("header", "a header of it is none; nothing was sent", poison=True))
+            else:
+                self._waiting.append(Turn(post, asked, may_start))
+        self._go_on(wait=0)
+
+    def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
+        """See `Carrier`."""
+        until = time.monotonic() + within
+        self._go_on(wait=0)
+        while not self._told and self.open and (left := until - time.monotonic()) > 0:
+            self._go_on(wait=min(left, _GLANCE) if self._waiting else left)
+        told, self._told = self._told, []
+        return told
+
+    def close(self) -> None:
+        """See `Carrier`."""
+        for handle in self._flying:
+            self._wires.drop(handle)
+        for request in (*self._flying.values(), *self._idle):
+            request.handle.close()
+        for those in (self._waiting, self._flying, self._idle, self._told):
+            those.clear()
+        self._wires.close()
+
+    def _go_on(self, *, wait: float) -> None:
+        """One turn of what is on its way, and of what found room by it."""
+        self._hear(wait)
+        while self._begin():
+            self._hear(0)
+
+    def _hear(self, wait: float) -> None:
+        for handle, error in self._wires.turn(wait=wait):
+            request = self._flying.pop(handle)
+            self._wires.drop(handle)
+            outcome = request.outcome(error)
+            if outcome is None:
+                self._waiting.appendleft(replace(request.turn, anew=True))
+            else:
+                self._tell(request.turn.post, outcome)
+            request.rest()
+            self._idle.append(request)
+
+    def _begin(self) -> bool:
+        """Begin what there is room for, in the order it came; whether anything was. Unknown hosts let others pass."""
+        unnamed: list[Turn] = []
+        begun = 0
+        while self._waiting and len(self._flying) < self.limit:
+            turn = self._waiting.popleft()
+            place = self._places.find(turn.asked)
+            if place is None:
+                unnamed.append(turn)
+            elif isinstance(place, NotSent):
+                self._tell(turn.post, place)
+            elif not turn.may_start():
+                self._tell(turn.post, NotSent(NO_TIME))
+            else:
+                self._fly(turn, place)
+                begun += 1
+        self._waiting.extendleft(reversed(unnamed))
+        return bool(begun)
+
+    def _fly(self, turn: Turn, place: Place) -> None:
+        request = self._idle.pop() if self._idle else Request(self.net.tls, self.clock, self._wires.is_stale)
+        request.prepare(turn, place)
+        self._flying[request.handle] = request
+        self._wires.add(request.handle)
+
+    def _tell(self, post: Post, outcome: Outcome) -> None:
+        self._told.append((post.attempt, outcome))

@@ -1,0 +1,198 @@
+"""Whether a URL answers well; neither the URL nor the server is trusted.
+
+The socket is our own and only the parser is http.client's: libraries resolve a host when they connect, which may be
+another time than when its address was judged, and their timeouts count from one byte to the next.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+from functools import cache
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse, IncompleteRead
+from typing import Final
+
+from reprocessing.domain.safety import url_policy
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.domain.safety.url_policy import Address, AllowList, Denied, Endpoint
+from reprocessing.gateways.http.network import WORLD, Net, judged
+
+TIMEOUT: Final = 2.0  #: seconds, for all of it: name, connection, certificate, question and answer
+LARGEST: Final = 65_536  #: bytes of an answer, with its head
+_AGENT: Final = "redrive-health-check"
+_PIECE: Final = 16_384
+
+
+class _TooLate(OSError):
+    """The time for all of it is over."""
+
+
+class _TooLarge(OSError):
+    """The answer is larger than anybody will read."""
+
+
+def check(
+    url: str, *, allowed: AllowList, expected: int | None = None, timeout: float = TIMEOUT, net: Net = WORLD
+) -> Finding:
+    """Ask the URL, once, and say whether it answered well; never what it answered.
+
+    Its host is resolved once, all its addresses are judged, and one of these very addresses is connected to. No
+    redirect is followed, no proxy used, no cookie or credential sent.
+
+    Args:
+        url: http or https; see `domain.endpoint`.
+        allowed: the hosts and networks that may be asked.
+        expected: the status that is well; None stands for 200 to 299. A redirect never is.
+        timeout: seconds, for all of it.
+        net: where it is asked.
+
+    Returns:
+        Unknown where it could not or may not be asked, Unhealthy where it did not answer well.
+    """
+    until = time.monotonic() + timeout
+    asked = url_policy.read(url, allowed)
+    if isinstance(asked, Denied):
+        return Unknown(f"it may not be asked: {asked.why}")
+    addresses = _addresses(asked, allowed, net, until)
+    if isinstance(addresses, Unknown):
+        return addresses
+    try:
+        with _connect(addresses, asked.port, until) as plain:
+            return _judge(_exchange(plain, asked, net, until), expected)
+    except (OSError, HTTPException, ValueError) as error:
+        return Unhealthy(_in_words(error, timeout))
+
+
+def _addresses(asked: Endpoint, allowed: AllowList, net: Net, until: float) -> Sequence[Address] | Unknown:
+    """The addresses of the host, each of them good."""
+    if not isinstance(asked.host, str):
+        texts: Sequence[str] = [str(asked.host)]
+    elif not (texts := _in_time(net, asked.host, asked.port, until)):
+        return Unknown(f"{asked.host} could not be resolved")
+    found = judged(asked, texts, allowed)
+    return Unknown(found.why) if isinstance(found, Denied) else found
+
+
+def _in_time(net: Net, host: str, port: int, until: float) -> Sequence[str]:
+    """What the host resolves to; nothing, where that takes too long. The system's resolver knows no deadline."""
+    answers: list[Sequence[str]] = []
+
+    def ask() -> None:
+        try:
+            answers.append(net.resolve(host, port))
+        except (OSError, UnicodeError):
+            answers.append(())
+
+    asking = threading.Thread(target=ask, name=f"resolve {host}", daemon=True)
+    asking.start()
+    asking.join(max(0.0, until - time.monotonic()))
+    return answers[0] if answers else ()
+
+
+def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.socket:
+    """A connection to the first of these addresses that takes one; each has its share of the time."""
+    failed: OSError = _TooLate()
+    for number, one in enumerate(addresses):
+        made = socket.socket(socket.AF_INET if one.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)  # noqa: PLR2004
+        try:
+            made.settimeout(_left(until) / (len(addresses) - number))
+            made.connect((str(one), port))
+        except OSError as error:
+            made.close()
+            failed = error
+        else:
+            return made
+    raise failed
+
+
+def _exchange(plain: socket.socket, asked: Endpoint, net: Net, until: float) -> int:
+    """Ask, and read the answer to its end; its status."""
+    plain.settimeout(_left(until))  # a handshake and sendall are bounded by it as a whole
+    wire = plain if asked.scheme == "http" else _secure(plain, str(asked.host), net.tls)
+    with wire:
+        wire.settimeout(_left(until))
+        wire.sendall(
+            f"GET {asked.path} HTTP/1.1\r\nHost: {asked.authority}\r\nUser-Agent: {_AGENT}\r\n"
+            "Accept: */*\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n".encode("ascii")
+        )
+        with HTTPResponse(_Counted(wire, until), method="GET") as answer:  # type: ignore[arg-type]  # it asks for makefile alone
+            answer.begin()
+            while answer.read(_PIECE):  # a whole read() would take the memory that its length asks for
+                pass
+            if answer.length:
+                raise IncompleteRead(b"", answer.length)
+            return answer.status
+
+
+def _secure(plain: socket.socket, host: str, tls: ssl.SSLContext | None) -> ssl.SSLSocket:
+    """The certificate must be the host's, whatever address was connected to."""
+    return (tls or _trusted()).wrap_socket(plain, server_hostname=host)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _judge(status: int, expected: int | None) -> Finding:
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return Unhealthy(f"it answered {status}, a redirect, and none is followed; ask the address it leads to")
+    good = status == expected if expected is not None else HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+    if good:
+        return Healthy(f"it answered {status}")
+    return Unhealthy(f"it answered {status} where {expected or '200 to 299'} is expected")
+
+
+def _in_words(error: Exception, timeout: float) -> str:
+    """What went wrong, without a word of what was answered."""
+    match error:
+        case _TooLate() | TimeoutError():
+            return f"it had not answered within {timeout:g} s"
+        case _TooLarge():
+            return f"its answer is larger than {LARGEST:,} bytes"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not good: {error.verify_message}"
+        case ssl.SSLError():
+            return f"no secure connection came about: {error.reason or type(error).__name__}"
+        case OSError():
+            return f"the connection failed: {error.strerror or type(error).__name__}"
+        case _:
+            return "what it answered is not HTTP"
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise _TooLate
+    return left
+
+
+class _Counted(io.RawIOBase):
+    """A socket to read from until so much was read, or until it is too late: for all reads together."""
+
+    def __init__(self, wire: socket.socket, until: float) -> None:
+        self._wire = wire
+        self._until = until
+        self._read = 0
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """What http.client asks a socket for."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, into: memoryview[int]) -> int:  # type: ignore[override]  # a BufferedReader hands in nothing else
+        """As of any stream."""
+        self._wire.settimeout(_left(self._until))
+        got = self._wire.recv_into(into)
+        self._read += got
+        if self._read > LARGEST:
+            raise _TooLarge
+        return got

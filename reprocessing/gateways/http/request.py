@@ -1,0 +1,229 @@
+"""One request on one handle of libcurl, and what is known of it when it has ended."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import pycurl
+
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Unknown
+from reprocessing.domain.safety import url_policy
+from reprocessing.domain.safety.url_policy import Address, Endpoint
+from reprocessing.domain.targets.async_sender import Post
+from reprocessing.domain.targets.http_responses import Answers, date, retry_after
+from reprocessing.gateways.http.resolved_targets import Place
+
+CONNECT: Final = 3.0  #: seconds for connection and certificate
+LARGEST: Final = 4_096  #: bytes that are read of an answer's body; the connection is closed upon the rest
+_BLANK: Final = (b"\r\n", b"\n")
+#: Seconds for which an idle connection is used again: servers of the usual sort close them after five or more.
+_IDLE: Final = 4
+_OLDEST: Final = 60  #: seconds for which a connection is used at all: names may lead elsewhere by then
+_AGENT: Final = "redrive-service"
+
+_IN_WORDS: Final = {
+    pycurl.E_COULDNT_CONNECT: "no connection came about",
+    pycurl.E_SSL_CONNECT_ERROR: "no secure connection came about",
+    pycurl.E_PEER_FAILED_VERIFICATION: "its certificate is not good",
+    pycurl.E_GOT_NOTHING: "the connection was closed before an answer",
+    pycurl.E_SEND_ERROR: "the connection broke while it was asked",
+    pycurl.E_RECV_ERROR: "the connection broke before an answer",
+    pycurl.E_PARTIAL_FILE: "the connection broke within its answer",
+    pycurl.E_ABORTED_BY_CALLBACK: "the connection was closed before an answer",
+    pycurl.E_SEND_FAIL_REWIND: "the connection was closed before an answer",
+}
+NO_TIME: Final = "its time had run out before its request"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A post that waits for room, or for its host's addresses.
+
+    Attributes:
+        asked: its URL.
+        may_start: asked when nothing but the request itself is left to do.
+        anew: by a new connection.
+    """
+
+    post: Post
+    asked: Endpoint
+    may_start: Callable[[], bool]
+    anew: bool = False
+
+
+_NOBODY: Final = Turn(
+    Post(0, "", b"", (), CONNECT, Answers()), Endpoint("https", "nobody.invalid", 443, "/"), lambda: False
+)
+
+
+class Request:
+    """A handle, used for one post after the other; its connections are the multi handle's.
+
+    libcurl sends a request again by itself, five times perhaps, when a connection that it used again breaks before the
+    first byte of an answer. A letter that kills its consumer would be sent six times in one attempt. So a request is
+    let go once, by `_released`, which libcurl asks when connection and certificate are there and nothing is sent:
+    before it the letter has not left, after it whatever ends without an answer is unknown. It is asked then, too,
+    whether a connection that was used before is still good.
+    """
+
+    def __init__(
+        self, tls: ssl.SSLContext | None, clock: Callable[[], datetime], is_stale: Callable[[str, int], bool]
+    ) -> None:
+        self.handle = pycurl.Curl()
+        self._clock = clock
+        self._is_stale = is_stale
+        self.rest()
+        _bar(self.handle)
+        _trust(self.handle, tls)
+        for option, callback in (
+            (pycurl.PREREQFUNCTION, self._released),
+            (pycurl.READFUNCTION, self._read),
+            (pycurl.HEADERFUNCTION, self._head),
+            (pycurl.WRITEFUNCTION, self._body),
+        ):
+            self.handle.setopt(option, callback)
+
+    def prepare(self, turn: Turn, place: Place) -> None:
+        """Make it the request of a letter; `place` is where that goes."""
+        self.turn, self._good = turn, place.good
+        post, asked = turn.post, turn.asked
+        self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
+        self._sent = self._length = 0
+        self._later = self._dated = b""
+        named = isinstance(asked.host, str)
+        handle, milliseconds = self.handle, max(1, round(post.timeout * 1000))
+        handle.setopt(pycurl.FRESH_CONNECT, turn.anew)
+        handle.setopt(pycurl.URL, f"{asked.scheme}://{asked.authority}{asked.path}")
+        handle.setopt(pycurl.RESOLVE, [_resolved(asked, place.current)] if named else [])
+        handle.setopt(pycurl.HTTPHEADER, [*map(_line, post.headers), b"Expect:"])
+        handle.setopt(pycurl.POSTFIELDSIZE_LARGE, len(post.body))
+        handle.setopt(pycurl.TIMEOUT_MS, milliseconds)
+        handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(milliseconds, round(CONNECT * 1000)))
+
+    def rest(self) -> None:
+        """Keep nothing of the letter."""
+        self.turn, self._good = _NOBODY, ()
+
+    def outcome(self, error: int | None) -> Outcome | None:
+        """What became of it; an answer is one when it is whole, or so long that its end does not matter.
+
+        Args:
+            error: libcurl's; None where there was none.
+
+        Returns:
+            None where it was not let go, since its connection had ended: it is to be made anew.
+        """
+        if self._was_stale:
+            return None
+        if self._has_head and (error is None or self._is_full):
+            status: int = self.handle.getinfo(pycurl.RESPONSE_CODE)
+            return self.turn.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
+        if self._too_late:
+            return NotSent(NO_TIME)
+        if self._let_go or error is None:
+            return Unknown(
+                _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.turn.post.timeout:g} s")
+            )
+        if error == pycurl.E_ABORTED_BY_CALLBACK:
+            return NotSent("its connection led to an address that was not judged", unreachable=True)
+        within = min(CONNECT, self.turn.post.timeout)
+        return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
+
+    def _asked_to_wait(self) -> timedelta | None:
+        """What the answer asks for; a date is compared with the answer's own, whose clock it was written by."""
+        sent = date(self._dated.decode("latin-1"))
+        return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
+
+    def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
+        """Whether the request may be sent now, over a connection to this address."""
+        if self._let_go or url_policy.address(address) not in self._good:
+            return pycurl.PREREQFUNC_ABORT
+        if self._is_stale(own, own_port) and not self.turn.anew:
+            self._was_stale = True
+            return pycurl.PREREQFUNC_ABORT
+        if not self.turn.may_start():
+            self._too_late = True
+            return pycurl.PREREQFUNC_ABORT
+        self._let_go = True
+        return pycurl.PREREQFUNC_OK
+
+    def _read(self, most: int) -> bytes:
+        piece = self.turn.post.body[self._sent : self._sent + most]
+        self._sent += len(piece)
+        return piece
+
+    def _head(self, line: bytes) -> None:
+        """A line of the answer's head; interim answers have heads of their own. libcurl bounds them all together."""
+        name = line[:12].lower()
+        if name.startswith(b"http/"):
+            self._later = self._dated = b""
+            self._has_head = False
+        elif name in _BLANK:
+            self._has_head = True
+        elif name == b"retry-after:":
+            self._later = line[12:]
+        elif name.startswith(b"date:"):
+            self._dated = line[5:]
+
+    def _body(self, piece: bytes) -> int | None:
+        self._length += len(piece)
+        self._is_full = self._length > LARGEST
+        return 0 if self._is_full else None
+
+
+def _bar(handle: pycurl.Curl) -> None:
+    """What holds for every request: nothing of the environment, of redirects, cookies or credentials."""
+    for option, value in (
+        (pycurl.POST, 1),
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.PROXY, ""),
+        (pycurl.NOPROXY, "*"),
+        (pycurl.NETRC, pycurl.NETRC_IGNORED),
+        (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),  # one letter a connection: its end is nobody else's
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.PATH_AS_IS, 1),
+        (pycurl.USERAGENT, _AGENT),
+        (pycurl.BUFFERSIZE, LARGEST),
+        (pycurl.MAXAGE_CONN, _IDLE),
+        (pycurl.MAXLIFETIME_CONN, _OLDEST),
+        (pycurl.SSL_VERIFYPEER, 1),
+        (pycurl.SSL_VERIFYHOST, 2),
+    ):
+        handle.setopt(option, value)
+
+
+def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
+    """The certificates that the context trusts, else the same as the health check's."""
+    if tls is not None:
+        shown = (ssl.DER_cert_to_PEM_cert(one) for one in tls.get_ca_certs(binary_form=True))
+        handle.setopt(pycurl.CAINFO_BLOB, "".join(shown))
+        return
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile:
+        handle.setopt(pycurl.CAINFO, paths.cafile)
+    if paths.capath:
+        handle.setopt(pycurl.CAPATH, paths.capath)
+
+
+def _resolved(asked: Endpoint, current: Sequence[Address]) -> str:
+    """The only addresses that libcurl learns of for this host: it resolves nothing itself."""
+    texts = ",".join(f"[{one}]" if one.version == 6 else str(one) for one in current)  # noqa: PLR2004 - of IP
+    return f"{asked.host}:{asked.port}:{texts}"
+
+
+def _line(header: tuple[str, str]) -> bytes:
+    """As libcurl takes it: with a colon and nothing behind it, it would leave the header out."""
+    name, value = header
+    return (f"{name}: {value}" if value else f"{name};").encode("latin-1")
+
+
+def _in_words(error: int, too_late: str) -> str:
+    """What went wrong; libcurl's own messages name more than may be shown."""
+    if error == pycurl.E_OPERATION_TIMEDOUT:
+        return too_late
+    return _IN_WORDS.get(error, f"what it answered is not HTTP, or the connection failed (libcurl's error {error})")

@@ -1,0 +1,1 @@
+"""Gateways of Redis: send rates, and the watermark of ticks."""

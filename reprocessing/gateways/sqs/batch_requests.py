@@ -1,0 +1,101 @@
+"""Requests of several letters each: sent again in halves where one letter spoils it, a FIFO group's in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Taken
+from reprocessing.gateways.aws.errors import is_of_an_entry, outcome_of
+from reprocessing.gateways.aws.request_threads import side_by_side
+from reprocessing.gateways.sqs.batches import Packed
+
+Outcomes = dict[int, Outcome]
+#: Makes one request, and reads of its answer the outcome of each letter in it, in order. May raise what boto3 does.
+Ask = Callable[[list[Packed]], Sequence[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class Way(Generic[Packed]):
+    """How letters get to where they go.
+
+    Attributes:
+        service: who is asked, for the reasons that people read.
+        fifo: letters have groups, and none follows one of its group that was not taken.
+    """
+
+    ask: Ask[Packed]
+    service: str
+    fifo: bool
+
+
+def travel(
+    chains: Sequence[Sequence[list[Packed]]], way: Way[Packed], *, may_start: Callable[[], bool], threads: int
+) -> Outcomes:
+    """Every letter's outcome by its attempt.
+
+    Args:
+        chains: as `loads.chains` makes them.
+        way: how they are asked for.
+        may_start: asked before every request, by several threads; where it says no, the letters are NotSent.
+        threads: the most requests at a time.
+    """
+    outcomes: Outcomes = {}
+
+    def one(chain: Iterable[list[Packed]]) -> Outcomes:
+        return _Trip(way, may_start).make(chain)
+
+    for some in side_by_side(one, chains, threads):
+        outcomes |= some
+    return outcomes
+
+
+class _Trip(Generic[Packed]):
+    """One chain of requests, one after another."""
+
+    def __init__(self, way: Way[Packed], may_start: Callable[[], bool]) -> None:
+        self._way = way
+        self._may_start = may_start
+        self._stopped: set[str | None] = set()
+        self._outcomes: Outcomes = {}
+
+    def make(self, chain: Iterable[list[Packed]]) -> Outcomes:
+        for load in chain:
+            self._deliver(load)
+        return self._outcomes
+
+    def _deliver(self, load: list[Packed]) -> None:
+        load = self._without_stopped_groups(load)
+        if not load:
+            return
+        if not self._may_start():
+            self._record(load, [NotSent("its time had run out before its request")] * len(load))
+            return
+        try:
+            outcomes = self._way.ask(load)
+        except Exception as error:  # noqa: BLE001  whatever it was, the letters of the other requests have fates to tell
+            if is_of_an_entry(error) and len(load) > 1:
+                self._deliver(load[: len(load) // 2])
+                self._deliver(load[len(load) // 2 :])
+            else:
+                self._record(load, [outcome_of(error, self._way.service)] * len(load))
+        else:
+            self._record(load, outcomes)
+
+    def _without_stopped_groups(self, load: list[Packed]) -> list[Packed]:
+        if not self._stopped:
+            return load
+        kept = []
+        for one in load:
+            if one.group in self._stopped:
+                self._outcomes[one.attempt] = NotSent("an earlier letter of its group was not taken")
+            else:
+                kept.append(one)
+        return kept
+
+    def _record(self, load: list[Packed], outcomes: Sequence[Outcome]) -> None:
+        for one, outcome in zip(load, outcomes, strict=True):
+            self._outcomes[one.attempt] = outcome
+            if self._way.fifo and not isinstance(outcome, Taken):
+                self._stopped.add(one.group)

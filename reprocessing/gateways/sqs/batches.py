@@ -1,0 +1,167 @@
+"""How letters are packed into requests: by number, by bytes, and a FIFO group's letters one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from reprocessing.domain.message.envelope import Attributes, Departure
+from reprocessing.domain.replay.verdicts import Refused
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef, SendMessageBatchRequestEntryTypeDef
+
+#: What one request takes, and what any queue takes of one message at most: bytes of bodies and attributes.
+LARGEST: Final = 1_048_576
+_MOST_ENTRIES: Final = 10
+
+
+class Item(Protocol):
+    """What is packed: a letter made ready."""
+
+    @property
+    def attempt(self) -> int:
+        """The attempt that its outcome is told of."""
+
+    @property
+    def group(self) -> str | None:
+        """Its FIFO group."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, as the target counts them."""
+
+
+Packed = TypeVar("Packed", bound=Item)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """One letter, ready to be put into a request.
+
+    Attributes:
+        text: its body, as the API wants it.
+        size: bytes, as SQS counts them.
+    """
+
+    departure: Departure
+    text: str
+    size: int
+
+    @property
+    def attempt(self) -> int:
+        """The attempt that its outcome is told of."""
+        return self.departure.attempt
+
+    @property
+    def group(self) -> str | None:
+        """Its FIFO group."""
+        return self.departure.group_id
+
+    def entry(self, number: int, *, fifo: bool) -> SendMessageBatchRequestEntryTypeDef:
+        """The letter as entry `number` of a request; a standard queue refuses deduplication ids, so it gets none."""
+        departure = self.departure
+        entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(number), "MessageBody": self.text}
+        if departure.attributes:
+            entry["MessageAttributes"] = as_aws_has_them(departure.attributes)
+        if departure.group_id is not None:
+            entry["MessageGroupId"] = departure.group_id
+        if departure.deduplication_id is not None and fifo:
+            entry["MessageDeduplicationId"] = departure.deduplication_id
+        if departure.trace_header is not None:
+            entry["MessageSystemAttributes"] = {
+                "AWSTraceHeader": {"DataType": "String", "StringValue": departure.trace_header}
+            }
+        return entry
+
+
+Load = list[Parcel]
+
+
+def parcel(departure: Departure, *, fifo: bool) -> Parcel | Refused:
+    """The letter made ready, or why no queue of this kind would ever take it."""
+    try:
+        text = departure.body.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return Refused("InvalidMessageContents", "Its body is not UTF-8, which a queue cannot carry.", poison=True)
+    size = size_of(departure.body, departure.attributes)
+    if size > LARGEST:
+        said = f"With its attributes it has {size} bytes; SQS takes {LARGEST} at most."
+        return Refused("MessageTooLong", said, poison=True)
+    if fifo and not departure.group_id:
+        # The letter is as good as any; the target needs to be told where to take a group from.
+        return Refused("MissingParameter", "A FIFO queue needs a group id, and the letter was given none.")
+    return Parcel(departure, text, size)
+
+
+def size_of(body: bytes, attributes: Attributes) -> int:
+    """The bytes that SQS counts: the body, and names, types and values of the attributes."""
+    return len(body) + sum(
+        len(_encoded(name)) + len(_encoded(one.type)) + len(_encoded(one.value)) for name, one in attributes.items()
+    )
+
+
+def chains(
+    items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
+) -> list[list[list[Packed]]]:
+    """Loads of at most ten letters and `space` bytes, in chains: a chain's loads one by one, chains side by side.
+
+    The letters of a FIFO group keep their order and are in one load, or in one chain where a load cannot hold them.
+    A letter that is larger than the queue is said to take (`largest`) travels alone: what is said may have changed.
+    """
+    made: list[list[list[Packed]]] = []
+    room, left = 0, 0
+    for unit in _units(items, fifo=fifo):
+        weight = sum(_weight(one, largest, space) for one in unit)
+        if len(unit) > _MOST_ENTRIES or weight > space:
+            made.append(_cut(unit, largest, space))
+            room = 0  # nothing joins a chain's last load
+        elif len(unit) <= room and weight <= left:
+            made[-1][-1].extend(unit)
+            room, left = room - len(unit), left - weight
+        else:
+            made.append([list(unit)])
+            room, left = _MOST_ENTRIES - len(unit), space - weight
+    return made
+
+
+def _units(items: Iterable[Packed], *, fifo: bool) -> Iterable[Sequence[Packed]]:
+    if not fifo:
+        return [[one] for one in items]
+    groups: dict[str | None, list[Packed]] = {}
+    for one in items:
+        groups.setdefault(one.group, []).append(one)
+    return groups.values()
+
+
+def _cut(unit: Sequence[Packed], largest: int, space: int) -> list[list[Packed]]:
+    """One group's letters as loads, in order."""
+    loads: list[list[Packed]] = [[]]
+    left = space
+    for one in unit:
+        weight = _weight(one, largest, space)
+        if loads[-1] and (len(loads[-1]) == _MOST_ENTRIES or weight > left):
+            loads.append([])
+            left = space
+        loads[-1].append(one)
+        left -= weight
+    return loads
+
+
+def _weight(one: Packed, largest: int, space: int) -> int:
+    return space if one.size > min(largest, space) else one.size
+
+
+def _encoded(part: str | bytes) -> bytes:
+    return part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
+
+
+def as_aws_has_them(attributes: Attributes) -> dict[str, MessageAttributeValueTypeDef]:
+    """Attributes as the APIs of SQS and SNS take them."""
+    return {
+        name: {"DataType": one.type, "BinaryValue": one.value}
+        if isinstance(one.value, bytes)
+        else {"DataType": one.type, "StringValue": one.value}
+        for name, one in attributes.items()
+    }

@@ -1,0 +1,131 @@
+"""Queues are looked for by their names, made, and changed. Nothing here deletes one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.domain.aws.queue_spec import ALLOW, BY_CONTENT, KEY, REDRIVE, RETENTION, SSE, VISIBILITY, WAIT, Found
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws.errors import code_of, in_words, out_of_reach
+from reprocessing.gateways.aws.queue_address import QueueAddress
+from reprocessing.gateways.sqs.queue_attributes import origins_of
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+_GONE: Final = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
+_SLOW: Final = "SQS takes up to 60 s until all of it knows of a change."
+#: Why a queue could not be made, by the names that SQS has had for it.
+_NOT_MADE: Final = {
+    "QueueDeletedRecently": "a queue of this name was deleted less than 60 s ago. Run this again in a minute",
+    "QueueAlreadyExists": "somebody made it meanwhile, with other settings. Run this again: it shows what differs",
+    "QueueNameExists": "somebody made it meanwhile, with other settings. Run this again: it shows what differs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where queues are looked for and made.
+
+    Attributes:
+        role: the ARN of the role that is assumed; empty for the process's own.
+        account: where it is known, so that no queue of another account is taken for it.
+    """
+
+    region: str
+    role: str = ""
+    account: str = ""
+
+
+def find(place: Place, name: str) -> tuple[QueueAddress, Found] | None:
+    """The queue of this name, and who dies into it; None where there is none.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer.
+    """
+    asked = {"QueueName": name, **({"QueueOwnerAWSAccountId": place.account} if place.account else {})}
+    action = "GetQueueUrl"
+    try:
+        url = client(place.region, role=place.role).get_queue_url(**cast("Any", asked))["QueueUrl"]
+        address, action = QueueAddress(url, place.region, place.role), "GetQueueAttributes"
+        answer = client(place.region, role=place.role).get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        return address, _found(cast("Mapping[str, str]", answer["Attributes"]), tuple(_arns_of_origins(address)))
+    except ClientError as error:
+        if code_of(error) in _GONE:
+            return None
+        raise out_of_reach(name, action, error) from error
+    except BotoCoreError as error:
+        raise out_of_reach(name, action, error) from error
+
+
+def create(place: Place, name: str, attributes: Mapping[str, str]) -> None:
+    """Make a queue; one that is there with the same attributes is taken as it is.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer, or it was made in another account than was meant.
+    """
+    try:
+        made = client(place.region, role=place.role).create_queue(
+            QueueName=name, Attributes=cast("Mapping[QueueAttributeNameType, str]", attributes)
+        )
+    except ClientError as error:
+        if why := _NOT_MADE.get(code_of(error)):
+            raise QueueIsOutOfReach(f"{name}: it was not made: {why}.") from error
+        raise out_of_reach(name, "CreateQueue", error) from error
+    except BotoCoreError as error:
+        raise out_of_reach(name, "CreateQueue", error) from error
+    account = QueueAddress(made["QueueUrl"], place.region).account
+    if place.account and account != place.account:
+        raise QueueIsOutOfReach(
+            f"{name}: it was made as {made['QueueUrl']}, but its configured URL names account {place.account}. Use "
+            "credentials of that account, or correct the URL; what was made by mistake is yours to delete."
+        )
+
+
+def change(address: QueueAddress, attributes: Mapping[str, str]) -> None:
+    """Change some attributes of a queue, all or none; nothing of it is tried twice.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer.
+    """
+    try:
+        client(address.region, role=address.role).set_queue_attributes(
+            QueueUrl=address.url, Attributes=cast("Mapping[QueueAttributeNameType, str]", attributes)
+        )
+    except ClientError as error:
+        if code_of(error) in {*_GONE, "InvalidParameterValue"}:
+            names = " and ".join(attributes)
+            why = f"{in_words(error)}. {_SLOW} Run this again in a minute: it does what is left."
+            raise QueueIsOutOfReach(f"{address.name}: {names} was not changed: {why}") from error
+        raise out_of_reach(address, "SetQueueAttributes", error) from error
+    except BotoCoreError as error:
+        raise out_of_reach(address, "SetQueueAttributes", error) from error
+
+
+def _arns_of_origins(address: QueueAddress) -> list[str]:
+    """Of the same account and region, as SQS has it of queues that die into one another."""
+    return [QueueAddress(url, address.region).arn for url in origins_of(address)]
+
+
+def _found(said: Mapping[str, str], origins: tuple[str, ...]) -> Found:
+    redrive: dict[str, Any] = json.loads(said.get(REDRIVE) or "{}")
+    allow: dict[str, Any] = json.loads(said.get(ALLOW) or "{}")
+    return Found(
+        arn=said["QueueArn"],
+        visibility=int(said[VISIBILITY]),
+        retention=int(said[RETENTION]),
+        wait=int(said.get(WAIT, 0)),
+        by_content=said.get(BY_CONTENT, "").lower() == "true",
+        sse=said.get(SSE, "").lower() == "true",
+        key=said.get(KEY, ""),
+        dies_into=(redrive["deadLetterTargetArn"], int(redrive["maxReceiveCount"])) if redrive else None,
+        permission=allow.get("redrivePermission", "allowAll"),
+        allowed=tuple(allow.get("sourceQueueArns", ())),
+        origins=origins,
+    )

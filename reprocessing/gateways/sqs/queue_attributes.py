@@ -1,0 +1,217 @@
+"""What SQS tells of a queue without handing anything out: settings, depth, who dies into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws.errors import code_of, out_of_reach
+from reprocessing.gateways.aws.queue_address import QueueAddress
+
+_PAGE = 1_000
+_PARTS_OF_AN_ARN = 6
+_GONE = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
+
+
+@dataclass(frozen=True, slots=True)
+class RedrivePolicy:
+    """Where a queue's messages die to.
+
+    Attributes:
+        target_arn: the dead-letter queue.
+        max_receives: a message received more often than this is moved there.
+    """
+
+    target_arn: str
+    max_receives: int
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveAllowPolicy:
+    """Which queues may name this one as their dead-letter queue.
+
+    Attributes:
+        permission: allowAll, denyAll or byQueue.
+        source_arns: the queues that may, under byQueue.
+    """
+
+    permission: str
+    source_arns: tuple[str, ...] = ()
+
+    def allows(self, arn: str) -> bool:
+        """Whether the queue with this ARN may."""
+        return self.permission == "allowAll" or (self.permission == "byQueue" and arn in self.source_arns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFacts:
+    """A queue's settings.
+
+    Attributes:
+        visibility: how long a received copy is hidden where the receive does not say.
+        retention: how long a message is kept, from its first queue's SentTimestamp on in a standard dead-letter queue.
+        delay: how long a message sent is hidden at first.
+        redrive: where its messages die to; None where they do not.
+        redrive_allow: who may name it as its dead-letter queue.
+        largest: bytes of a message, with its attributes.
+        kms_key: the customer's key that its messages are encrypted with.
+        content_based_deduplication: FIFO: a send without deduplication id takes the body's hash.
+        deduplication_scope: FIFO: queue or messageGroup.
+        throughput_limit: FIFO: perQueue or perMessageGroupId.
+    """
+
+    arn: str
+    fifo: bool
+    visibility: timedelta
+    retention: timedelta
+    delay: timedelta
+    redrive: RedrivePolicy | None
+    redrive_allow: RedriveAllowPolicy
+    largest: int
+    kms_key: str | None
+    content_based_deduplication: bool
+    deduplication_scope: str | None
+    throughput_limit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many messages a queue is said to hold: approximate, and up to a minute late."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.visible + self.in_flight + self.delayed
+
+
+def describe(address: QueueAddress) -> QueueFacts:
+    """The settings of a queue.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer.
+    """
+    with _reaching(address, "GetQueueAttributes"):
+        answer = client(address.region, role=address.role).get_queue_attributes(
+            QueueUrl=address.url, AttributeNames=["All"]
+        )
+    said: Mapping[str, str] = {str(name): value for name, value in answer["Attributes"].items()}
+    return QueueFacts(
+        arn=said["QueueArn"],
+        fifo=_is_true(said, "FifoQueue"),
+        visibility=_seconds(said, "VisibilityTimeout"),
+        retention=_seconds(said, "MessageRetentionPeriod"),
+        delay=_seconds(said, "DelaySeconds"),
+        redrive=_redrive(said.get("RedrivePolicy")),
+        redrive_allow=_redrive_allow(said.get("RedriveAllowPolicy")),
+        largest=int(said["MaximumMessageSize"]),
+        kms_key=said.get("KmsMasterKeyId") or None,
+        content_based_deduplication=_is_true(said, "ContentBasedDeduplication"),
+        deduplication_scope=said.get("DeduplicationScope"),
+        throughput_limit=said.get("FifoThroughputLimit"),
+    )
+
+
+def depth(address: QueueAddress) -> Depth:
+    """How many messages a queue is said to hold. Evidence of nothing: counts lag.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer.
+    """
+    with _reaching(address, "GetQueueAttributes"):
+        said = client(address.region, role=address.role).get_queue_attributes(
+            QueueUrl=address.url,
+            AttributeNames=[
+                "ApproximateNumberOfMessages",
+                "ApproximateNumberOfMessagesNotVisible",
+                "ApproximateNumberOfMessagesDelayed",
+            ],
+        )["Attributes"]
+    return Depth(
+        int(said["ApproximateNumberOfMessages"]),
+        int(said["ApproximateNumberOfMessagesNotVisible"]),
+        int(said["ApproximateNumberOfMessagesDelayed"]),
+    )
+
+
+def origins_of(address: QueueAddress) -> list[str]:
+    """The URLs of all queues whose redrive policy names this one.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer.
+    """
+    with _reaching(address, "ListDeadLetterSourceQueues"):
+        pages = client(address.region, role=address.role).get_paginator("list_dead_letter_source_queues")
+        # Where no page size is asked for, SQS ends after its first page and says nothing of others.
+        found = pages.paginate(QueueUrl=address.url, PaginationConfig={"PageSize": _PAGE})
+        return [url for page in found for url in page["queueUrls"]]
+
+
+def locate(arn: str, role: str = "") -> QueueAddress:
+    """The address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
+
+    Raises:
+        QueueIsOutOfReach: it is no queue's ARN, or SQS refused or did not answer.
+    """
+    region, account, name = _parts_of(arn)
+    with _reaching(arn, "GetQueueUrl"):
+        url = client(region, role=role).get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
+    return QueueAddress(url, region, role)
+
+
+def is_missing(arn: str, role: str = "") -> bool:
+    """Whether SQS says that there is no queue with this ARN; where it says nothing, it may be there."""
+    try:
+        locate(arn, role)
+    except QueueIsOutOfReach as error:
+        return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
+    return False
+
+
+@contextmanager
+def _reaching(queue: QueueAddress | str, action: str) -> Iterator[None]:
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise out_of_reach(queue, action, error) from error
+
+
+def _parts_of(arn: str) -> tuple[str, str, str]:
+    """Region, account and name."""
+    parts = arn.split(":")
+    if len(parts) != _PARTS_OF_AN_ARN or parts[0] != "arn" or parts[2] != "sqs" or not all(parts[3:]):
+        raise QueueIsOutOfReach(f"{arn!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
+    return parts[3], parts[4], parts[5]
+
+
+def _is_true(said: Mapping[str, str], name: str) -> bool:
+    return said.get(name, "").lower() == "true"
+
+
+def _seconds(said: Mapping[str, str], name: str) -> timedelta:
+    return timedelta(seconds=int(said[name]))
+
+
+def _redrive(policy: str | None) -> RedrivePolicy | None:
+    if not policy:
+        return None
+    said: dict[str, Any] = json.loads(policy)
+    return RedrivePolicy(said["deadLetterTargetArn"], int(said["maxReceiveCount"]))
+
+
+def _redrive_allow(policy: str | None) -> RedriveAllowPolicy:
+    if not policy:
+        return RedriveAllowPolicy("allowAll")  # what holds where nothing was set
+    said: dict[str, Any] = json.loads(policy)
+    return RedriveAllowPolicy(said.get("redrivePermission", "allowAll"), tuple(said.get("sourceQueueArns", ())))

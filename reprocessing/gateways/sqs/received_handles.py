@@ -1,0 +1,122 @@
+"""What is done to received copies by their handles: deleted, held longer, given back. Ten a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws.errors import code_in_words, out_of_reach
+from reprocessing.gateways.aws.queue_address import QueueAddress
+from reprocessing.gateways.aws.request_threads import THREADS, side_by_side
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Handle = tuple[str, str]
+_MOST_ENTRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What became of the copies that were to be deleted, by message id.
+
+    Attributes:
+        gone: SQS confirmed it.
+        failed: why the others may still be there. Deleting again is harmless.
+    """
+
+    gone: set[str]
+    failed: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """What became of the copies whose visibility was to change, by message id.
+
+    Attributes:
+        held: SQS confirmed the new time.
+        failed: why the others keep their old one, perhaps.
+    """
+
+    held: set[str]
+    failed: dict[str, str]
+
+
+def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Deleted:
+    """Delete copies, by message id and handle. Raises nothing for what SQS does: every id is in the answer."""
+
+    def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
+        return client(address.region, role=address.role).delete_message_batch(
+            QueueUrl=address.url,
+            Entries=[{"Id": str(number), "ReceiptHandle": handle} for number, (_, handle) in enumerate(some)],
+        )
+
+    return Deleted(*_in_tens(address, "DeleteMessage", ask, handles, threads))
+
+
+def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, threads: int = THREADS) -> Extended:
+    """Hide copies for `seconds` from now on, 0 to 43,200, and never past twelve hours after their receive.
+
+    By message id and handle. Raises nothing for what SQS does: every id is in the answer.
+    """
+
+    def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
+        return client(address.region, role=address.role).change_message_visibility_batch(
+            QueueUrl=address.url,
+            Entries=[
+                {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
+                for number, (_, handle) in enumerate(some)
+            ],
+        )
+
+    return Extended(*_in_tens(address, "ChangeMessageVisibility", ask, handles, threads))
+
+
+def release(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Extended:
+    """Give copies back: others may receive them at once."""
+    return extend(address, handles, 0, threads=threads)
+
+
+def _in_tens(
+    address: QueueAddress,
+    action: str,
+    ask: Callable[[Sequence[Handle]], Mapping[str, Any]],
+    handles: Mapping[str, str],
+    threads: int,
+) -> tuple[set[str], dict[str, str]]:
+    def one_request(some: Sequence[Handle]) -> tuple[set[str], dict[str, str]]:
+        ids = [message_id for message_id, _ in some]
+        try:
+            answer = ask(some)
+        except (BotoCoreError, ClientError) as error:
+            why = str(out_of_reach(address, action, error))
+            return set(), dict.fromkeys(ids, why)
+        return _read(answer, ids)
+
+    done: set[str] = set()
+    failed: dict[str, str] = {}
+    for some_done, some_failed in side_by_side(one_request, list(_tens(handles)), threads):
+        done |= some_done
+        failed |= some_failed
+    return done, failed
+
+
+def _tens(handles: Mapping[str, str]) -> Iterator[list[Handle]]:
+    rest = iter(handles.items())
+    while some := list(islice(rest, _MOST_ENTRIES)):
+        yield some
+
+
+def _read(answer: Mapping[str, Any], ids: Sequence[str]) -> tuple[set[str], dict[str, str]]:
+    numbers = {str(number): message_id for number, message_id in enumerate(ids)}
+    done = {numbers[entry["Id"]] for entry in answer.get("Successful", []) if entry["Id"] in numbers}
+    failed = dict.fromkeys((one for one in ids if one not in done), "the answer of SQS does not name it")
+    for entry in answer.get("Failed", []):
+        if entry["Id"] in numbers:
+            failed[numbers[entry["Id"]]] = code_in_words(entry.get("Code", ""))
+    return done, {message_id: why for message_id, why in failed.items() if message_id not in done}

@@ -1,0 +1,65 @@
+"""Receiving: what a queue hands over, byte for byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reprocessing.domain.message.envelope import Arrival, Attribute
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws.errors import out_of_reach
+from reprocessing.gateways.aws.queue_address import QueueAddress
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import MessageAttributeValueOutputTypeDef, MessageTypeDef
+
+
+def receive(
+    address: QueueAddress, *, wait: int, visibility: int, maximum: int = 10, attempt_id: str | None = None
+) -> list[Arrival]:
+    """At most `maximum` (1 to 10) messages with everything SQS tells of them; none is an empty list.
+
+    Args:
+        address: the queue.
+        wait: seconds that SQS waits for a first message, 0 to 20.
+        visibility: seconds for which nobody else is handed the same copies, 0 to 43,200.
+        maximum: the most messages wanted.
+        attempt_id: FIFO only: within five minutes the same id gets the same messages again, after a lost answer.
+
+    Raises:
+        QueueIsOutOfReach: SQS refused or did not answer. Messages may have become invisible unseen: nothing can be
+            concluded from what other receives find before `visibility` has passed.
+    """
+    rest: dict[str, Any] = {}
+    if attempt_id is not None and address.fifo:
+        rest["ReceiveRequestAttemptId"] = attempt_id
+    try:
+        answer = client(address.region, role=address.role, wait=wait).receive_message(
+            QueueUrl=address.url,
+            WaitTimeSeconds=wait,
+            VisibilityTimeout=visibility,
+            MaxNumberOfMessages=maximum,
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+            **rest,
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise out_of_reach(address, "ReceiveMessage", error) from error
+    return [_arrival(message) for message in answer.get("Messages", [])]
+
+
+def _arrival(message: MessageTypeDef) -> Arrival:
+    return Arrival(
+        message_id=message["MessageId"],
+        handle=message["ReceiptHandle"],
+        body=message.get("Body", "").encode("utf-8", "surrogatepass"),
+        attributes={name: _attribute(value) for name, value in message.get("MessageAttributes", {}).items()},
+        system={str(name): value for name, value in message.get("Attributes", {}).items()},
+    )
+
+
+def _attribute(value: MessageAttributeValueOutputTypeDef) -> Attribute:
+    if "BinaryValue" in value:
+        return Attribute(value["DataType"], value["BinaryValue"])
+    return Attribute(value["DataType"], value.get("StringValue", ""))

@@ -1,0 +1,1 @@
+"""Management of options that several commands share."""

@@ -1,0 +1,122 @@
+"""What queues lack, and what was done to them, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final, assert_never
+
+from reprocessing.domain.aws import queue_spec
+from reprocessing.domain.aws.queue_spec import Contradicts, Difference, Differs, Kept, Missing
+from reprocessing.domain.runs.forecast import in_words
+from reprocessing.pipeline.aws.provision import Look, Step
+
+_ATTRIBUTES: Final = {
+    queue_spec.VISIBILITY: "visibility timeout",
+    queue_spec.RETENTION: "retention",
+    queue_spec.WAIT: "long poll",
+    queue_spec.BY_CONTENT: "deduplication by content",
+    queue_spec.SSE: "encryption by SQS",
+    queue_spec.KEY: "KMS key",
+    queue_spec.REDRIVE: "redrive policy",
+    queue_spec.ALLOW: "redrive allow policy",
+}
+
+
+def lines(looks: Iterable[Look]) -> Iterable[str]:
+    """Each queue, and below it what is other than wanted."""
+    for one in looks:
+        yield f"{one.wanted.name}: {_state(one)}"
+        yield from (f"  {line(each)}" for each in one.differences)
+        if one.found is None and one.wanted.dlq:
+            yield f"  its messages die into {one.wanted.dlq} after {one.wanted.receives.value} receives"
+        if one.found is None and one.wanted.origins:
+            yield f"  messages of {', '.join(one.wanted.origins)} alone may die into it"
+
+
+def line(one: Difference) -> str:
+    """One difference."""
+    match one:
+        case Missing():
+            return "to be made: " + ", ".join(
+                f"{_ATTRIBUTES[name]} {value(name, text)}"
+                for name, text in one.attributes.items()
+                if name in _ATTRIBUTES
+            )
+        case Differs():
+            return f"{_ATTRIBUTES[one.attribute]}: {_change(one)}"
+        case Kept():
+            is_, wanted = value(one.attribute, one.found), value(one.attribute, one.wanted)
+            return f"{_ATTRIBUTES[one.attribute]}: stays {is_}, not {wanted}: {one.why}"
+        case Contradicts():
+            return f"REFUSED {_ATTRIBUTES[one.attribute]}: {one.what}.\n          {one.cure}"
+        case _:
+            assert_never(one)
+
+
+def done(step: Step) -> str:
+    """A step that was taken."""
+    return f"{step.name}: " + "; ".join(
+        "made" if isinstance(one, Missing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
+        for one in step.done
+    )
+
+
+def in_json(looks: Iterable[Look]) -> list[dict[str, Any]]:
+    """All of it for programs; values as SQS has them."""
+    return [
+        {
+            "queue": one.wanted.name,
+            "arn": one.found.arn if one.found else None,
+            "differences": [_object(each) for each in one.differences],
+        }
+        for one in looks
+    ]
+
+
+def value(attribute: str, text: str) -> str:
+    """An attribute's value, as people read it."""
+    if not text:
+        return "none"
+    match attribute:
+        case queue_spec.VISIBILITY | queue_spec.WAIT:
+            said = f"{text} s"
+        case queue_spec.RETENTION:
+            said = in_words(int(text)).removeprefix("about ")
+        case queue_spec.REDRIVE:
+            policy = json.loads(text)
+            said = f"into {policy['deadLetterTargetArn']} after {policy['maxReceiveCount']} receives"
+        case queue_spec.ALLOW if text.startswith("{"):
+            said = f"by {', '.join(json.loads(text)['sourceQueueArns'])} alone"
+        case queue_spec.BY_CONTENT | queue_spec.SSE:
+            said = "on" if text == "true" else "off"
+        case _:
+            said = {"allowAll": "by every queue", "byQueue": "by name"}.get(text, text)
+    return said
+
+
+def _state(one: Look) -> str:
+    if one.found is None:
+        return "missing"
+    if one.is_contradicted:
+        return "refused"
+    return "differs" if one.is_to_be_changed else "as wanted"
+
+
+def _change(one: Differs) -> str:
+    return f"{value(one.attribute, one.found)} -> {value(one.attribute, one.wanted)}"
+
+
+def _object(one: Difference) -> dict[str, Any]:
+    match one:
+        case Missing():
+            return {"is": "missing", "wanted": dict(one.attributes)}
+        case Differs():
+            return {"is": "to be changed", "attribute": one.attribute, "found": one.found, "wanted": one.wanted}
+        case Kept():
+            found = {"attribute": one.attribute, "found": one.found, "wanted": one.wanted}
+            return {"is": "kept", **found, "why": one.why}
+        case Contradicts():
+            return {"is": "refused", "attribute": one.attribute, "what": one.what, "cure": one.cure}
+        case _:
+            assert_never(one)

@@ -1,0 +1,1 @@
+"""Pipeline of provisioning, IAM, alarms, metrics, native redrive, prices."""

@@ -1,0 +1,1 @@
+"""Pipeline of receiving from a DLQ, copies held in SQS, returns."""

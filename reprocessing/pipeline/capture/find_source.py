@@ -1,0 +1,73 @@
+"""Trace a letter to what it died in: the queue, or what else failed to take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reprocessing.domain.message import arn
+from reprocessing.domain.message.arn import Named
+from reprocessing.domain.message.envelope import Attributes
+from reprocessing.domain.sources import failed_delivery
+from reprocessing.domain.sources.failed_delivery import Shape, ShapeKind
+from reprocessing.models import DeadLetterQueue, Origin
+from reprocessing.models.target import QUEUES, TargetKind
+
+_DIED_IN = "DeadLetterQueueSourceArn"
+
+
+class Origins:
+    """Where letters of a dlq go back to: what they died in, else its only origin, else its default."""
+
+    def __init__(self, dlq: DeadLetterQueue) -> None:
+        known = list(Origin.objects.filter(dlq=dlq).select_related("target"))
+        self._by_arn = {one.arn: one for one in known}
+        default = next((one for one in known if one.pk == dlq.default_origin_id), None)
+        self._else = known[0] if len(known) == 1 else default
+
+    def of(self, body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Origin | None:
+        """The letter's origin; None when it is not known, which is never guessed."""
+        if died_in := system.get(_DIED_IN):
+            return self._by_arn.get(died_in)
+        found = failed_delivery.recognise(body, attributes, system)
+        if found is None:
+            return self._else
+        if found.failed:
+            return self._by_arn.get(found.failed)
+        return self._else if self._else is not None and _fits(self._else, found) else None
+
+
+def died_in(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
+    """The ARN of what it died in; empty where it does not say."""
+    if named := system.get(_DIED_IN):
+        return named
+    found = failed_delivery.recognise(body, attributes, system)
+    return found.failed if found else ""
+
+
+def told(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
+    """What a letter of unknown origin says of it, for the person who has to name it."""
+    if named := system.get(_DIED_IN):
+        return f"it died in {named}"
+    found = failed_delivery.recognise(body, attributes, system)
+    if found is None:
+        return ""
+    if found.failed:
+        return f"what failed to take it is {found.failed}"
+    return f"it comes from {_SOURCES[found.kind]} that it does not name"
+
+
+_SOURCES = {
+    ShapeKind.LAMBDA: "a Lambda function",
+    ShapeKind.LAMBDA_DESTINATION: "a Lambda function",
+    ShapeKind.SNS: "a subscription of SNS",
+    ShapeKind.EVENTBRIDGE: "a target of EventBridge",
+    ShapeKind.SCHEDULER: "a target of a schedule",
+}
+
+
+def _fits(origin: Origin, found: Shape) -> bool:
+    """Whether a letter that does not name what failed can have died there."""
+    named = arn.read(origin.arn)
+    if found.kind is ShapeKind.LAMBDA:
+        return origin.target.kind == TargetKind.LAMBDA or (named is not None and named.named is Named.FUNCTION)
+    return origin.target.kind not in QUEUES or (named is not None and named.named is Named.SUBSCRIPTION)

@@ -1,0 +1,177 @@
+"""Several receivers of one dlq, side by side, until it has handed over what it held when they began."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.message.envelope import Arrival
+from reprocessing.gateways.sqs import QueueAddress, depth, receive
+
+#: Empty long polls in a row before a receiver has heard silence, since anything arrived at any receiver.
+QUIET_POLLS = 3
+#: Polls of each receiver, or seconds, without a full one, after which the queue's count of visible messages decides.
+SHORT_POLLS, SHORT_SECONDS = 10, 60.0
+#: Seconds between two questions for that count.
+_ASK = 1.0
+_FULL = 10
+#: Polls whose messages may wait to be written; beyond that the receivers wait.
+_AHEAD = 30
+#: Seconds after which who is done, or iterates, looks whether it is over.
+_PATIENCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What one receive brought; nothing: time has passed.
+
+    `asked`: by the clock, when it began. What it brought has been out of sight since then at the earliest.
+    """
+
+    asked: float
+    arrived: Sequence[Arrival]
+
+
+class Listening:
+    """Receivers at work inside a `with` block; iterate for what they receive.
+
+    Each item is a poll; an empty one says that time has passed. The iteration ends when
+    all have heard silence, at the deadline, or when `stop` says so; what was received until then is handed over first.
+
+    A poll that brings less than it could proves nothing: SQS may hand out a few of many. A queue has run dry when all
+    receivers heard nothing several times. A FIFO queue hides what is behind a message that was received, until that is
+    deleted. So its silence counts only as long as nothing is out: whoever iterates calls `settled`.
+
+    Where messages keep trickling in, silence never comes. What has to be true is less: that everything which was
+    visible at the beginning was received. SentTimestamp cannot tell: a standard dlq keeps that of the first send. So,
+    when no poll was full for long, the queue is asked whether anything is visible (what a FIFO queue holds back is
+    counted as visible, too). If nothing is, all that was there has been received, and what came since proves nothing.
+    The count may be late: so many polls, and as many seconds as SQS takes to count when polls are long, stand for it.
+
+    Attributes:
+        silent: what the queue held when this began was received: all heard silence, or nothing was left visible.
+        trouble: why a receiver gave up; empty while none has.
+    """
+
+    def __init__(  # noqa: PLR0913  # each by its name
+        self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
+        stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self.silent = False
+        self.trouble = ""
+        self._address, self._wait, self._visibility = address, wait, visibility
+        self._end = time.monotonic() + seconds
+        self._stop, self._clock = stop, clock
+        self._over = threading.Event()
+        self._heard: queue.Queue[Poll] = queue.Queue(maxsize=_AHEAD)
+        self._quiet = [0] * receivers
+        self._short = [0] * receivers
+        self._since_full = self._asked_at = time.monotonic()
+        self._left_nothing = False
+        self._arrived = self._handed_over = self._settled = 0
+        self._guard = threading.Condition()
+        self._polling, self._at_work = 0, receivers
+        self._threads = [threading.Thread(target=self._listen, args=(number,)) for number in range(receivers)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            while thread.is_alive():
+                self._take(0)  # it may stand before a full queue
+                thread.join(_PATIENCE / 10)
+
+    def __iter__(self) -> Iterator[Poll]:
+        while self._at_work or not self._heard.empty():
+            if self._stop() or time.monotonic() > self._end or self._leaves_nothing():
+                self._over.set()
+            poll = self._take(_PATIENCE)
+            self._handed_over += len(poll.arrived)
+            yield poll
+        self.silent = not self.trouble and (self._left_nothing or self._all_quiet())
+
+    def settled(self) -> None:
+        """All that was handed over until now is written, and deleted where it had to be."""
+        self._settled = self._handed_over
+
+    def _take(self, patience: float) -> Poll:
+        try:
+            return self._heard.get(timeout=patience)
+        except queue.Empty:
+            return Poll(self._clock(), [])
+
+    def _listen(self, number: int) -> None:
+        try:
+            self._receive(number)
+        finally:
+            with self._guard:
+                self._at_work -= 1
+            self._heard.put(Poll(self._clock(), []))  # whoever waits for more waits no longer
+
+    def _receive(self, number: int) -> None:
+        while self._begins():
+            hidden, asked = self._address.fifo and self._settled < self._arrived, self._clock()
+            try:
+                arrived = receive(self._address, wait=self._wait, visibility=self._visibility)
+            except QueueIsOutOfReach as error:
+                self.trouble = str(error)
+                self._over.set()
+                return
+            with self._guard:
+                self._note(number, len(arrived), hidden=hidden)
+                self._polling -= 1
+                self._guard.notify_all()
+            if arrived:
+                self._heard.put(Poll(asked, arrived))
+
+    def _begins(self) -> bool:
+        """Whether there is another poll to be made, which begins then.
+
+        The last polls of the others may still break a silence; nobody who has left would ever hear it again.
+        """
+        with self._guard:
+            while self._all_quiet() and self._polling and not self._over.is_set():
+                self._guard.wait(_PATIENCE)
+            going_on = not self._over.is_set() and not self._all_quiet()
+            self._polling += going_on
+        return going_on
+
+    def _note(self, number: int, arrived: int, *, hidden: bool) -> None:
+        self._arrived += arrived
+        self._short[number] += 1
+        if arrived:
+            self._quiet = [0] * len(self._quiet)
+        elif not hidden:
+            self._quiet[number] += 1
+        if arrived >= _FULL:
+            self._short, self._since_full = [0] * len(self._short), time.monotonic()
+
+    def _leaves_nothing(self) -> bool:
+        """Whether nothing is visible any more, asked where silence would never come."""
+        if self._left_nothing or not self._is_trickling():
+            return self._left_nothing
+        self._asked_at = time.monotonic()
+        try:
+            self._left_nothing = depth(self._address).visible == 0
+        except QueueIsOutOfReach:
+            return False  # then it is silence or the deadline that ends this
+        return self._left_nothing
+
+    def _is_trickling(self) -> bool:
+        now = time.monotonic()
+        with self._guard:
+            long = min(self._short) >= SHORT_POLLS or now - self._since_full > SHORT_SECONDS
+        return long and now - self._asked_at > _ASK and not self._over.is_set()
+
+    def _all_quiet(self) -> bool:
+        with self._guard:
+            return all(polls >= QUIET_POLLS for polls in self._quiet)

@@ -1,0 +1,72 @@
+"""Examine a dlq before it is watched, or changed: what its queues say, what would be remembered, what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reprocessing.conf import Conf
+from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, queues
+from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, Severity
+from reprocessing.pipeline.dlqs.examine.gathered import Sight, look
+from reprocessing.pipeline.dlqs.examine.proposal import Wanted, mode, policy, propose
+from reprocessing.pipeline.dlqs.examine.targets import TargetCase, known, queue, target
+from reprocessing.store.dlqs.registration import Proposal
+
+__all__ = ["Examination", "Finding", "Severity", "TargetCase", "Wanted", "dlq", "known", "queue", "target"]
+
+_CHECKS = (
+    queues.identity,
+    queues.origins,
+    queues.ways_back,
+    queues.retention,
+    queues.custody,
+    queues.native_moves,
+    queues.encryption,
+    queues.parking,
+    celery_workers.tasks,
+    other_targets.reached,
+    other_targets.circles,
+    other_targets.evidence,
+    other_targets.silent,
+    other_targets.published,
+    other_targets.moved,
+    policies.outcome,
+    policies.acknowledged,
+    policies.awaited,
+    policies.leaning,
+    policies.order,
+    policies.keys,
+    policies.pace,
+    policies.time,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What was found, and what would be written. `passed`: what was looked at and found well, in sentences."""
+
+    sight: Sight
+    proposal: Proposal
+    findings: list[Finding]
+    passed: tuple[str, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether something must be cured first."""
+        return any(one.severity is Severity.REFUSE for one in self.findings)
+
+
+def dlq(wanted: Wanted, conf: Conf) -> Examination:
+    """Examine what a person wants a dlq to be. Nothing is received, sent or written.
+
+    Raises:
+        QueueIsOutOfReach: the dlq, an origin or the parking queue could not be asked.
+        SelectorIsUnclear: a key that is always needed was switched off.
+    """
+    sight = look(wanted.ask)
+    proposal = propose(wanted, sight, custody_limit=conf.custody_limit)
+    case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
+    found = [(check.__doc__ or "", list(check(case))) for check in _CHECKS]
+    found.append((queues.of_the_service.__doc__ or "", list(queues.of_the_service(case, conf.own_queues))))
+    passed = tuple(words.partition("\n")[0] for words, those in found if not those)
+    return Examination(sight, proposal, [one for _, those in found for one in those], tuple(filter(None, passed)))

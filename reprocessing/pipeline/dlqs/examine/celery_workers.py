@@ -1,0 +1,45 @@
+"""What is said of origins that Celery workers consume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reprocessing.models.target import QUEUES, TargetKind
+from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
+
+#: By the fields of a target: what is asked of task messages alone.
+_OF_TASKS = {
+    "strips_eta": "--strip-eta",
+    "strips_expires": "--strip-expires",
+    "resets_retries": "--reset-retries",
+    "renews_id": "--new-id",
+}
+
+
+def tasks(case: Case) -> Iterator[Finding]:
+    """Workers lose nothing that they reject, and only task messages are changed as such."""
+    for arn, target in case.sight.others.items():
+        if target.kind not in QUEUES and case.of_target(arn, "kind") in QUEUES:
+            yield refuse(f"{target} is no queue, so no Celery workers consume it.", "Leave out --celery.")
+    for seen in case.sight.queues.values():
+        name = seen.address.name
+        if case.of_target(seen, "kind") != TargetKind.CELERY:
+            asked = [option for field, option in _OF_TASKS.items() if case.of_target(seen, field)]
+            if asked:
+                yield refuse(
+                    f"{' and '.join(asked)} would change task messages, and letters to {name} are not said to be any.",
+                    "Say --celery, too.",
+                )
+            continue
+        if seen.facts.redrive is None:
+            yield refuse(
+                f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), "
+                "so a letter that they do not know would be lost.",
+                f"Give {name} a redrive policy that names this dlq.",
+            )
+        if seen.facts.fifo:
+            yield warn(
+                f"{name} is a FIFO queue: a Celery worker receives several messages of a group at once, and runs them "
+                "side by side.",
+                "Run one worker with --concurrency 1 and --prefetch-multiplier 1.",
+            )

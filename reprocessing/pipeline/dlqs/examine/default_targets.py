@@ -1,0 +1,195 @@
+"""Where letters of an origin go back to by themselves: the one that failed, and nothing but that one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from reprocessing.domain.message.arn import Arn, Named, name_of, read
+from reprocessing.gateways.aws.clients import configured_region
+from reprocessing.gateways.aws_services.sns_subscribers import subscription
+from reprocessing.gateways.sqs import QueueAddress, locate
+from reprocessing.models import Target
+from reprocessing.models.target import QUEUES, Advance, Proof, TargetKind
+from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
+from reprocessing.store.targets import targets
+
+#: Letters a second to a target, unless a person says otherwise.
+RATE: Final = 10.0
+_KIB, _MIB = 1024, 1024 * 1024
+#: Bytes that a target takes; of a queue SQS says it.
+#: Functions: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html (6 MB in synchronous invocations).
+#: Topics: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html (256 KB, 262,144 bytes).
+#: Buses: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html (less than 256 KB).
+#: Endpoints: more than a message of SQS can hold.
+_LARGEST: Final = {
+    TargetKind.LAMBDA: 6 * _MIB,
+    TargetKind.TOPIC: 256 * _KIB,
+    TargetKind.BUS: 256 * _KIB - 1,
+    TargetKind.HTTP: 10 * _MIB,
+}
+#: Seconds: a function may take fifteen minutes, and usually takes less than a minute.
+_TIMEOUT: Final = {TargetKind.LAMBDA: 60.0}
+_USUAL_TIMEOUT: Final = 30.0
+_KINDS: Final = {Named.FUNCTION: TargetKind.LAMBDA, Named.TOPIC: TargetKind.TOPIC, Named.BUS: TargetKind.BUS}
+_SAY_WHERE: Final = "Say where its letters go: --to TARGET."
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """An origin whose letters cannot go back by themselves: why, and what to do about it."""
+
+    origin: str
+    why: str
+    cure: str = _SAY_WHERE
+
+
+def kind_of(named: Named) -> TargetKind | None:
+    """The kind of target that such a thing makes; None where it makes none, or where SQS has to be asked."""
+    return _KINDS.get(named)
+
+
+def drafted(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
+    """What is remembered of a new target, by the names of its row's fields, where nobody says otherwise.
+
+    Args:
+        kind: not a queue.
+        arn: an endpoint's is its URL.
+        region: that of the ARN; an endpoint has alarms in the service's own.
+        fifo: whether it is a FIFO topic.
+    """
+    return {
+        "kind": kind.value,
+        "url": arn if kind is TargetKind.HTTP else "",
+        "region": region or configured_region() or "",
+        "fifo": fifo,
+        "proof": Proof.ACCEPTED.value,
+        "advance": Advance.ACCEPTED.value,
+        "rate": RATE,
+        "burst": None,
+        "timeout": _TIMEOUT.get(kind, _USUAL_TIMEOUT),
+        "size_limit": _LARGEST[kind],
+    }
+
+
+def back(arn: Arn, *, role: str = "") -> Seen | Target | Nowhere:
+    """Where letters go that this one did not take: a queue, another target, perhaps without a row, or nobody knows.
+
+    Raises:
+        QueueIsOutOfReach: a queue or a subscription could not be asked, under `role`.
+    """
+    match arn.named:
+        case Named.QUEUE:
+            return see(locate(arn.text, role))
+        case Named.FUNCTION:
+            return _target(TargetKind.LAMBDA, arn.text, region=arn.region, role=role)
+        case Named.SUBSCRIPTION:
+            return _subscriber(arn, role)
+        case Named.TOPIC | Named.BUS | Named.RULE | Named.ANOTHER:
+            return _nowhere(arn)
+
+
+def _nowhere(arn: Arn) -> Nowhere:
+    """Why letters cannot go back to what is more than one, or none that can be reached."""
+    name = name_of(arn.text)
+    match arn.named:
+        case Named.TOPIC:
+            cure = "Name the subscription that failed: --origin with its ARN. To publish to all of them: --to TARGET."
+            return Nowhere(arn.text, f"{name} is a topic, and letters die in its subscriptions.", cure)
+        case Named.BUS:
+            cure = "To put letters there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
+            return Nowhere(arn.text, f"{name} is a bus: what is put on it, all of its rules see.", cure)
+        case Named.RULE:
+            cure = "Name the target that failed: the TARGET_ARN that its letters carry."
+            return Nowhere(arn.text, f"{name} is a rule, and letters die in its targets.", cure)
+        case _:
+            return Nowhere(arn.text, f"{arn.text} is {arn.named.value}.")
+
+
+def _subscriber(arn: Arn, role: str) -> Seen | Target | Nowhere:
+    """Whom a subscription delivers to, where that is a queue, a function or an endpoint."""
+    said = subscription(arn.text, role)
+    if said.protocol in {"http", "https"}:
+        return _target(TargetKind.HTTP, said.endpoint)
+    found = read(said.endpoint)
+    if found and (said.protocol, found.named) in {("sqs", Named.QUEUE), ("lambda", Named.FUNCTION)}:
+        return back(found, role=role)
+    why = f"{name_of(arn.text)} delivers by {said.protocol}, and nothing can be sent there from here."
+    return Nowhere(arn.text, why)
+
+
+def _target(kind: TargetKind, arn: str, *, region: str = "", role: str = "") -> Target:
+    row = targets.known([arn]).get(arn)
+    return row or Target(arn=arn, role_arn=role, **drafted(kind, arn, region=region))
+
+
+@dataclass(slots=True)
+class Ways:
+    """Where letters of each origin go; see `Sight` for the fields.
+
+    Attributes:
+        to: where those that are meant go instead of back.
+        takes_back: those that are meant go back, though somebody said otherwise before.
+        meant: origins, by ARN; empty: all of them.
+        role: under which the one that failed is reached, where nothing else is known.
+        known: the origins of before, with their targets.
+    """
+
+    to: Target | None
+    takes_back: bool
+    meant: Sequence[str]
+    role: str
+    known: Mapping[str, Target]
+    ways: dict[str, str] = field(default_factory=dict)
+    nowhere: list[Nowhere] = field(default_factory=list)
+    queues: dict[str, Seen] = field(default_factory=dict)
+    others: dict[str, Target] = field(default_factory=dict)
+
+    def trace(self, queues: Sequence[Seen], failed: Sequence[Arn]) -> None:
+        """Find the way of each origin: queues that messages died in, what else failed, and those of before.
+
+        Raises:
+            QueueIsOutOfReach: a queue or a subscription could not be asked.
+        """
+        for seen in queues:
+            self._lead(seen.facts.arn, partial(_itself, seen))
+        for arn in failed:
+            self._lead(arn.text, partial(back, arn, role=self.role))
+        for origin in self.known.keys() - self.ways.keys() - {one.origin for one in self.nowhere}:
+            self._lead(origin, partial(self._before, origin))
+
+    def _lead(self, origin: str, by_itself: Callable[[], Seen | Target | Nowhere]) -> None:
+        meant = not self.meant or origin in self.meant
+        before = self.known.get(origin)
+        if meant and self.to is not None:
+            found: Seen | Target | Nowhere = self._reached(self.to)
+        elif before is None or before.arn == origin or (meant and self.takes_back):
+            found = by_itself()
+        else:
+            found = self._reached(before)
+        match found:
+            case Seen():
+                self.ways[origin] = found.facts.arn
+                self.queues[found.facts.arn] = found
+            case Target():
+                self.ways[origin] = found.arn
+                self.others[found.arn] = found
+            case Nowhere():
+                self.nowhere.append(found)
+
+    def _reached(self, target: Target) -> Seen | Target:
+        if target.kind not in QUEUES:
+            return target
+        known = self.queues.get(target.arn)
+        return known or see(QueueAddress(target.url, target.region, target.role_arn))
+
+    def _before(self, origin: str) -> Seen | Target | Nowhere:
+        """A queue that nobody named this time is not asked again: it may be gone."""
+        arn, target = read(origin), self.known[origin]
+        return target if target.arn == origin or arn is None else back(arn, role=self.role)
+
+
+def _itself(seen: Seen) -> Seen:
+    return seen

@@ -1,0 +1,268 @@
+"""Examine a target before letters go to it: what it is, what would be remembered of it, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from reprocessing.conf import Conf
+from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
+from reprocessing.domain.message import arn as arns
+from reprocessing.domain.message.arn import Named, name_of
+from reprocessing.domain.safety import url_policy
+from reprocessing.domain.safety.url_policy import Denied
+from reprocessing.gateways.aws_services.sns_subscribers import refired
+from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
+from reprocessing.models import DeadLetterQueue, Reporter, Target
+from reprocessing.models.target import QUEUES, SLOW, Advance, Proof, TargetKind
+from reprocessing.pipeline.dlqs.examine.default_targets import RATE, drafted, kind_of
+from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, warn
+from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
+
+_PLURAL = {
+    TargetKind.SQS: "queues",
+    TargetKind.CELERY: "queues",
+    TargetKind.HTTP: "endpoints",
+    TargetKind.LAMBDA: "functions",
+    TargetKind.TOPIC: "topics",
+    TargetKind.BUS: "buses",
+}
+_PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
+#: Options by the fields they fill, and the kinds of targets that they are for.
+_FOR = {
+    "timeout": ("--timeout", SLOW),
+    "answers": ("--answers", (TargetKind.HTTP,)),
+    "content_type": ("--content-type", (TargetKind.HTTP,)),
+    "secret": ("--secret", (TargetKind.HTTP,)),
+    "refires": ("--refire", _PUBLISHED),
+    "region": ("--region", (*SLOW, *_PUBLISHED)),
+    "role_arn": ("--role", tuple(kind for kind in TargetKind if kind is not TargetKind.HTTP)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetCase:
+    """A target as it is to be, and what is wrong with that.
+
+    Attributes:
+        row: as it was added before; None: it is new.
+        fields: what is to be written, by the names of the row's fields (see models.targets.differences).
+    """
+
+    arn: str
+    kind: TargetKind
+    row: Target | None
+    fields: Mapping[str, Any]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether something must be cured first."""
+        return any(one.severity is Severity.REFUSE for one in self.findings)
+
+    def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
+        """What a field of the row will hold."""
+        return self.fields.get(field, getattr(self.row or Target(), field))
+
+
+def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
+    """Examine what a person says of a target. Nothing is sent or written.
+
+    Args:
+        text: a URL, an ARN, or the name of a known one.
+        said: values by the names of the row's fields, and of its brakes; what is not here was not said.
+        conf: which hosts may be reached, and which secrets there are.
+
+    Raises:
+        TargetIsUnclear: no letters can be sent there, or it could be several.
+        QueueIsOutOfReach: it is a queue, and could not be asked.
+    """
+    row = known(text)
+    if row is not None:
+        case = TargetCase(arn=row.arn, kind=TargetKind(row.kind), row=row, fields=said)
+    else:
+        kind, arn, fields = _new(text, said)
+        case = TargetCase(arn=arn, kind=kind, row=None, fields={**fields, **said})
+    found = [*_fitting(case, said), *_endpoint(case, conf), *_proof(case), *_published(case), *_watched(case)]
+    return TargetCase(arn=case.arn, kind=case.kind, row=row, fields=case.fields, findings=tuple(found))
+
+
+def known(text: str) -> Target | None:
+    """The target that is meant by its ARN, its URL or its name.
+
+    Raises:
+        TargetIsUnclear: it could be several.
+    """
+    arn = arns.read(text)
+    exact = Target.objects.filter(Q(arn=arn.text if arn else text) | Q(url=text)).exclude(arn="").first()
+    if exact is not None or arn is not None or "://" in text:
+        return exact
+    found = [one for one in Target.objects.filter(arn__endswith=text).order_by("arn") if str(one) == text]
+    if len(found) > 1:
+        raise TargetIsUnclear(f"Several targets are named {text}. Give the ARN: {', '.join(one.arn for one in found)}.")
+    return found[0] if found else None
+
+
+def queue(text: str) -> Target:
+    """The queue at a URL, or of an ARN, as a target without a row.
+
+    Raises:
+        TargetIsUnclear: it is neither.
+        QueueIsOutOfReach: it could not be asked.
+    """
+    arn = arns.read(text)
+    if arn is None and "://" not in text:
+        raise _unknown(text)
+    if arn is not None and arn.named is not Named.QUEUE:
+        raise TargetIsUnclear(
+            f"{text} is {arn.named.value} that is not known yet. Add it first: manage.py add_target {text} --confirm"
+        )
+    _, found, fields = _queue(see(locate(arn.text) if arn else QueueAddress.of(text)))
+    return Target(arn=found, **fields)
+
+
+def _unknown(text: str) -> TargetIsUnclear:
+    names = ", ".join(sorted(str(one) for one in Target.objects.all())) or "none"
+    return TargetIsUnclear(
+        f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
+        f"topic or a bus; or one that is known: {names}."
+    )
+
+
+def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str, Any]]:
+    arn, role = arns.read(text), str(said.get("role_arn", ""))
+    if arn is None and "://" in text:
+        if is_of_sqs(text):
+            return _queue(see(QueueAddress.of(text, role)))
+        return TargetKind.HTTP, text, drafted(TargetKind.HTTP, text)
+    if arn is None:
+        raise _unknown(text)
+    if arn.named is Named.QUEUE:
+        return _queue(see(locate(arn.text, role)))
+    kind = kind_of(arn.named)
+    if kind is None:
+        cure = "Targets are queues, functions, topics, buses and HTTP endpoints."
+        if arn.named is Named.SUBSCRIPTION:
+            cure = "Name it as the origin of its dlq: manage.py add_dlq NAME --origin ARN --confirm"
+        raise TargetIsUnclear(f"{text} is {arn.named.value}, and no target by itself. {cure}")
+    return kind, arn.text, drafted(kind, arn.text, region=arn.region, fifo=arn.fifo)
+
+
+def _queue(seen: Seen) -> tuple[TargetKind, str, dict[str, Any]]:
+    facts = seen.facts
+    fields = {
+        "kind": TargetKind.SQS.value, "url": seen.address.url, "region": seen.address.region, "fifo": facts.fifo,
+        "proof": Proof.ACCEPTED.value, "advance": Advance.ACCEPTED.value, "rate": RATE, "burst": None,
+        "visibility": int(facts.visibility.total_seconds()), "size_limit": facts.largest,
+        "window": seen.window.total_seconds(),
+    }  # fmt: skip
+    return TargetKind.SQS, facts.arn, fields
+
+
+def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
+    """What was said means something for such a target."""
+    for field, (option, kinds) in _FOR.items():
+        if field in said and case.kind not in kinds:
+            fitting = " and ".join(dict.fromkeys(_PLURAL[kind] for kind in kinds))
+            what = f"{option} means nothing for {_PLURAL[case.kind]}: it is for {fitting}."
+            yield refuse(what, f"Leave out {option}.")
+    named = arns.read(case.arn)
+    if named is not None and "region" in said and said["region"] != named.region:
+        yield refuse(f"{case.arn} is in {named.region or 'no region'}, not in {said['region']}.", "Leave out --region.")
+    if case.value("rate") is None:
+        yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets letters.", "Say --rate R.")
+
+
+def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
+    """An endpoint is one that may be reached, over TLS, and its secret is there."""
+    if case.kind is not TargetKind.HTTP:
+        return
+    found = url_policy.read(case.arn, conf.outbound_hosts)
+    if isinstance(found, Denied):
+        yield refuse(
+            f"Letters may not be sent there: {found.why}.",
+            found.cure or "Correct the URL: https://HOST/PATH.",
+        )
+        return
+    plain = f"{found.scheme}://{found.authority}{found.path}"
+    if case.row is None and plain != case.arn:
+        yield refuse(
+            "Written otherwise it would be another target, with a rate and a breaker of its own.", f"Write {plain}"
+        )
+    if found.scheme == "http":
+        yield warn(
+            "Letters go there in plain text, and nothing proves who answers: none goes unless its address lies in a "
+            "network that REDRIVE_OUTBOUND_HOSTS lists.",
+            "Give it an https:// address.",
+        )
+    secret = case.value("secret")
+    if secret and secret not in conf.secrets:
+        there_are = f"There are: {', '.join(sorted(conf.secrets))}." if conf.secrets else "There is none yet."
+        yield refuse(
+            f'No secret is named "{secret}". {there_are}',
+            f"Put {secret}=whsec_… into REDRIVE_SECRETS of the workers and of this process, or say --secret off.",
+        )
+    elif not secret:
+        yield note("Nothing signs what is sent there: an endpoint cannot tell it from a forgery.", "Say --secret NAME.")
+
+
+def _proof(case: TargetCase) -> Iterator[Finding]:
+    """What it takes to call a letter delivered can come about."""
+    proof = case.value("proof")
+    if proof == Proof.ABSENCE and (case.row is None or case.row.watched_by is None):
+        yield refuse(
+            "The outcome absence cannot be seen here: "
+            + ("no watched dlq lies behind it." if case.kind in QUEUES else "nothing comes back from there."),
+            "Say --outcome accepted, or acknowledged where its consumer reports.",
+        )
+    if proof == Proof.ACKNOWLEDGED and not case.value("window"):
+        yield refuse(
+            "Its consumer is to say what became of each letter, and nobody said how long that may take.",
+            "Say --window SECONDS.",
+        )
+    if proof == Proof.ACKNOWLEDGED and not Reporter.objects.filter(targets__arn=case.arn, revoked_at=None).exists():
+        name = name_of(case.arn)
+        yield warn(
+            f"Nobody may report yet what becomes of letters sent to {name}.",
+            f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
+        )
+
+
+def _published(case: TargetCase) -> Iterator[Finding]:
+    """Publishing again was agreed to, by the number of those who would get each letter again."""
+    if case.kind not in _PUBLISHED:
+        return
+    what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
+    agreed, others = case.value("refires"), _others(case)
+    told = others if isinstance(others, str) else f"{others:,} besides the one that failed."
+    if agreed is None or (isinstance(others, int) and agreed < others):
+        yield refuse(
+            f"What is published again goes to all {what}, and not to the one alone that failed: {told}",
+            f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
+            "name that as the origin: manage.py add_dlq NAME --origin ARN --confirm",
+        )
+        return
+    yield warn(f"Each letter goes to {agreed:,} {what} again that had it already.")
+    if isinstance(others, str):
+        yield warn(f"Whether there are no more than that is not known: {others}")
+
+
+def _others(case: TargetCase) -> int | str:
+    """How many would get a letter again, at the most; or why that is not known."""
+    try:
+        return max(refired(case.arn, role=case.value("role_arn")) - 1, 0)
+    except QueueIsOutOfReach as error:
+        return str(error)
+
+
+def _watched(case: TargetCase) -> Iterator[Finding]:
+    """What is sent there is not captured as having failed."""
+    dlq = DeadLetterQueue.objects.filter(arn=case.arn).first()
+    if dlq is not None:
+        yield refuse(
+            f"This queue is watched, as {dlq.name}: what is sent there would be captured as having failed.",
+            "Name a queue that is not watched.",
+        )

@@ -1,0 +1,1 @@
+"""Pipeline of recovery, retention, restore from a backup, doctor."""

@@ -1,0 +1,140 @@
+"""Look at everything that the service leans on, and say what ails it. Nothing is changed, nothing taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from reprocessing.conf import Conf
+from reprocessing.domain.errors import RedriveError
+from reprocessing.domain.maintenance.findings import Remark, ill, unknown, well
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.maintenance.doctor import (
+    beat_and_workers,
+    clocks,
+    consumers,
+    database,
+    dlqs,
+    notifications,
+    own_queues,
+    redis,
+    stalled_lanes,
+)
+from reprocessing.store.maintenance.database_checks import patience
+
+__all__ = ["Look", "Patient", "dlqs_alone", "everything", "service"]
+
+#: Seconds that one statement may take. SQS and CloudWatch have those of `sqs.clients`, Redis has one.
+_PATIENCE: Final = 15.0
+_ALIVE, _CONSUMERS = "beat and workers", "consumers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient:
+    """What is looked at, and by what.
+
+    Attributes:
+        names: dlqs; with none all of them.
+        control: the name of the queue that beat's tick travels in.
+        rates: of the Redis that workers ask.
+        now: this machine's clock.
+    """
+
+    names: tuple[str, ...]
+    control: str
+    conf: Conf
+    rates: Rates
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look found; that all is well is a remark, too."""
+
+    title: str
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    title: str
+    look: Callable[[], Iterable[Remark]]
+    asks_postgres: bool = True
+
+
+def everything(of: Patient, begins: Callable[[str], object]) -> Iterator[Look]:
+    """Every look, one after the other: one that fails says so, and keeps nobody from the next.
+
+    Args:
+        of: what is looked at.
+        begins: is told the title of each look before it begins.
+    """
+    for step in _of_service(of):
+        begins(step.title)
+        yield _look(step)
+    for step in _of_dlqs(of):
+        begins(step.title)
+        yield _look(step)
+
+
+def service(of: Patient) -> Iterator[Look]:
+    """Every look at the service itself, but for beat and workers, which have a watchdog."""
+    yield from (_look(step) for step in _of_service(of) if step.title != _ALIVE)
+
+
+def dlqs_alone(of: Patient) -> Iterator[Look]:
+    """Every look at its DLQs, without their consumers, of whom CloudWatch would have to be asked."""
+    yield from (_look(step) for step in _of_dlqs(of) if step.title != _CONSUMERS)
+
+
+def _of_service(of: Patient) -> Iterator[_Step]:
+    yield _Step("PostgreSQL", database.remarks)
+    yield _Step("Redis", partial(redis.remarks, of.rates), asks_postgres=False)
+    yield _Step("the service's own queues", partial(own_queues.remarks, of.conf.own_queues), asks_postgres=False)
+    yield _Step("clocks", partial(clocks.remarks, of.now, of.conf.own_queues), asks_postgres=False)
+    yield _Step(_ALIVE, partial(beat_and_workers.remarks, of.control, hint_life=of.conf.hint_life.total_seconds()))
+    yield _Step("lanes", partial(stalled_lanes.remarks, of.names))
+    yield _Step("notifications", partial(notifications.remarks, of.conf))
+
+
+def _of_dlqs(of: Patient) -> Iterator[_Step]:
+    try:
+        found = DeadLetterQueue.objects.order_by("name").select_related("interval", "crontab")
+        rows = list(found.filter(name__in=of.names) if of.names else found)
+    except (DatabaseError, InterfaceError):
+        return  # which dlqs there are is not known; that PostgreSQL is ill was said
+    for row in rows:
+        yield _Step(row.name, partial(dlqs.remarks, row, of.conf))
+    if rows:
+        yield _Step(_CONSUMERS, partial(consumers.remarks, rows, of.now()))
+
+
+def _look(step: _Step) -> Look:
+    found: list[Remark] = []
+    try:
+        with patience(_PATIENCE) if step.asks_postgres else nullcontext():
+            found.extend(step.look())
+    except RedriveError as error:
+        found.append(ill(step.title, str(error), "What cannot be reached does nothing.", ""))
+    except (DatabaseError, InterfaceError) as error:
+        found.append(_without_postgres(step.title, error))
+        connection.close()  # the next look gets another one
+    except Exception as error:  # noqa: BLE001  one look's fault must leave the others theirs
+        what = f"The look itself failed: {type(error).__name__}."
+        found.append(ill(step.title, what, "What it would have found is not known.", "Report it, and look by hand."))
+    return Look(step.title, tuple(found) or (well(step.title, "nothing ails it."),))
+
+
+def _without_postgres(title: str, error: Exception) -> Remark:
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    if title == "PostgreSQL":
+        why = "Every letter and every attempt is in it: nothing is captured, sent or settled until it is back."
+        return ill(title, f"It does not answer: {said}.", why, "Check DATABASE_URL, the network, and that it runs.")
+    return unknown(title, f"PostgreSQL did not tell: {said}.", cure="See what is said of PostgreSQL above.")

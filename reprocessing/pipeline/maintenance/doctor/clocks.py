@@ -1,0 +1,53 @@
+"""Clocks: PostgreSQL's, SQS's and this machine's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from django.db import DatabaseError, InterfaceError
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.maintenance.findings import Remark, clock, unknown
+from reprocessing.gateways.sqs import QueueAddress
+from reprocessing.gateways.sqs.permission_probe import clock as of_sqs
+from reprocessing.store.ordering import lanes
+
+_POSTGRES: Final = "PostgreSQL's clock against this machine's"
+_SQS: Final = "SQS's clock against this machine's"
+_SECOND: Final = timedelta(seconds=1)  #: SQS tells no fractions
+
+
+def remarks(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[Remark]:
+    """Whether they agree.
+
+    Args:
+        now: this machine's clock.
+        urls: of queues; SQS is asked through the first that answers.
+    """
+    try:
+        yield _compared(_POSTGRES, lanes.clock, now, timedelta(0))
+    except (DatabaseError, InterfaceError):
+        yield unknown(_POSTGRES, "PostgreSQL did not tell the time.", cure="See what is said of PostgreSQL above.")
+    yield _sqs(now, urls)
+
+
+def _sqs(now: Callable[[], datetime], urls: Sequence[str]) -> Remark:
+    why = "No queue of the service's own was there to ask."
+    for url in urls:
+        try:
+            return _compared(_SQS, partial(of_sqs, QueueAddress.of(url)), now, _SECOND)
+        except QueueIsOutOfReach as error:
+            why = str(error)
+    return unknown(_SQS, why)
+
+
+def _compared(where: str, ask: Callable[[], datetime | None], now: Callable[[], datetime], grain: timedelta) -> Remark:
+    before = now()
+    said = ask()
+    took = now() - before
+    if said is None:
+        return unknown(where, "SQS did not tell the time.")
+    return clock(where, said - before - took / 2, grain + took / 2)

@@ -1,0 +1,55 @@
+"""What a dlq's rows say, checked without asking SQS: its selectors can be read, its endpoints may be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from reprocessing.conf import Conf
+from reprocessing.domain.errors import SelectorIsUnclear
+from reprocessing.domain.maintenance.findings import Remark, ill
+from reprocessing.domain.message.identity import Selector
+from reprocessing.domain.safety import url_policy
+from reprocessing.domain.safety.url_policy import Denied
+from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.models.target import TargetKind
+from reprocessing.store.dlqs.aws_resources import targets_of
+
+#: The fields of a dlq that are selectors, each with its option of add_dlq.
+_SELECTORS: Final = {
+    "ordering_key": "--ordering-key",
+    "sequence": "--sequence",
+    "idempotency_key": "--idempotency-key",
+    "message_type": "--message-type",
+    "tenant": "--tenant",
+}
+
+
+def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
+    """What is to be said of them, of targets that rules name, too."""
+    for field, option in _SELECTORS.items():
+        yield from _selector(row, getattr(row, field), option)
+    for target in targets_of([row]):
+        if target.kind == TargetKind.HTTP:
+            yield from _endpoint(target, conf)
+
+
+def _selector(row: DeadLetterQueue, text: str, option: str) -> Iterator[Remark]:
+    try:
+        if text:
+            Selector.parse(text)
+    except SelectorIsUnclear as error:
+        why = "Letters are placed, or rules asked, by what it says: none of them goes on."
+        cure = f"manage.py add_dlq {row.name} {option} SELECTOR --confirm"
+        yield ill(row.name, f"What {option} sets cannot be read: {error}", why, cure)
+
+
+def _endpoint(target: Target, conf: Conf) -> Iterator[Remark]:
+    found = url_policy.read(target.url, conf.outbound_hosts)
+    if isinstance(found, Denied):
+        cure = found.cure or f"manage.py add_target URL --confirm, and --to URL where {target} was named."
+        yield ill(str(target), f"Nothing may be sent there: {found.why}.", "Its letters wait.", cure)
+    if target.secret and target.secret not in conf.secrets:
+        what = f'The secret "{target.secret}" that signs its letters is not set.'
+        cure = f"Put {target.secret}=whsec_… into REDRIVE_SECRETS of the workers and of this process, and restart them."
+        yield ill(str(target), what, "Its letters wait.", cure)

@@ -1,0 +1,60 @@
+"""The golden rule: what CloudWatch says of those who consume the queues that letters go back to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import assert_never
+
+from reprocessing.domain.aws.consumer_health import Behind, Failing, Keeping, Slow, Untold, Vital, vitals
+from reprocessing.domain.errors import CloudWatchIsOutOfReach
+from reprocessing.domain.maintenance.findings import Remark, ill, unknown, warn, well
+from reprocessing.domain.runs.forecast import in_words
+from reprocessing.gateways.aws_services.cloudwatch_get import series
+from reprocessing.gateways.sqs import QueueAddress
+from reprocessing.models import DeadLetterQueue, Target
+from reprocessing.models.target import QUEUES
+
+
+def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[Remark]:
+    """What their metrics say; where nobody may ask, that it is not known."""
+    found = (
+        Target.objects.filter(origins__dlq__in=rows, origins__removed_at=None, kind__in=QUEUES)
+        .distinct()
+        .order_by("arn")
+    )
+    places: dict[tuple[str, str], list[QueueAddress]] = {}
+    for one in found:
+        places.setdefault((one.region, one.role_arn), []).append(QueueAddress(one.url, one.region, one.role_arn))
+    for (region, role), queues in places.items():
+        names = ", ".join(one.name for one in queues[:5]) + (" …" if len(queues) > 5 else "")  # noqa: PLR2004
+        try:
+            told = series(region, queues, role=role, now=now)
+        except CloudWatchIsOutOfReach as error:
+            yield unknown(names, f"How their consumers do is not known: {error}")
+            continue
+        for queue in queues:
+            yield from (_said(queue.name, one) for one in vitals(told[queue.url]))
+
+
+def _said(name: str, one: Vital) -> Remark:
+    match one:
+        case Keeping():
+            return well(name, "its consumers keep up.")
+        case Untold(why):
+            return unknown(name, f"How its consumers do is not known: {why}.")
+        case Behind(before, now):
+            what = f"Its oldest message is {in_words(now)} old, and was {in_words(before)} old within the hour."
+            cure = "Give it more consumers, or redrive more slowly: manage.py add_dlq DLQ --rate R --confirm"
+            return warn(name, what, "Its consumers fall behind, and what is redriven waits with the rest.", cure)
+        case Slow(before, now):
+            what = f"{now:,.0f} messages of it are in flight, and were {before:,.0f} within the hour."
+            why = "Its consumers work, and take too long, or crash: what they do not delete comes back and dies again."
+            return warn(name, what, why, "Look for crashes and slow calls in the consumer's log before redriving.")
+        case Failing(sent, received, deleted):
+            what = f"Within the hour {sent:,.0f} were sent, {received:,.0f} received, {deleted:,.0f} deleted."
+            why = "Its consumers fail: what is redriven now dies again."
+            cure = "Mend the consumer first; until then manage.py stop_redrive DLQ --reason WHY --confirm"
+            return ill(name, what, why, cure)
+        case _:
+            assert_never(one)

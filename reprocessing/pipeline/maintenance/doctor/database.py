@@ -1,0 +1,94 @@
+"""PostgreSQL: its version, its migrations, and the clock that everything here goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from reprocessing.domain.maintenance.findings import Remark, ill, note, warn, well
+from reprocessing.store.maintenance import database_checks, restore_hold, schema
+from reprocessing.store.safety import stops
+
+_NAME: Final = "PostgreSQL"
+#: Django 5.2's oldest, as the server counts. Django: Databases, PostgreSQL notes.
+_OLDEST: Final = 14
+_NAMED: Final = 5  #: migrations or parts of the schema, before the rest is counted
+_OWN: Final = timedelta(seconds=1)  #: two readings of one clock are not further apart
+
+
+def remarks() -> Iterator[Remark]:
+    """What is to be said of it.
+
+    Raises:
+        django.db.Error: it does not answer.
+    """
+    if unusable := halfway() or _unmigrated() or _dismantled():
+        yield unusable
+        return  # what follows asks for what migrations make
+    found = database_checks.server()
+    version = found.version // 10_000
+    if version < _OLDEST:
+        why = "This version of Django does not support it."
+        yield ill(_NAME, f"It is version {version}.", why, f"Move to version {_OLDEST} or later.")
+    else:
+        yield well(_NAME, f"version {version}, all migrations applied.")
+    if abs(found.ours - found.now) > _OWN:
+        by = (found.ours - found.now).total_seconds()
+        why = (
+            "Leases, deadlines and times of expiry go by redrive_now(): with another clock they come too early or late."
+        )
+        cure = "Somebody replaced that function. Put back what the migrations made: SELECT clock_timestamp()."
+        yield ill(_NAME, f"redrive_now() is {by:+,.1f} s from the server's clock.", why, cure)
+    yield from _stops()
+    if not database_checks.has_dlqs():
+        yield note("every dlq", "None has been added yet.", "manage.py add_dlq NAME --url URL --confirm")
+
+
+def halfway() -> Remark | None:
+    """That another version has to finish its migrations, where that is so.
+
+    Raises:
+        django.db.Error: it does not answer.
+    """
+    if not (missing := database_checks.halfway()):
+        return None
+    what = f"It stopped halfway through migrations that are fewer by now: it lacks {_named(missing)}."
+    cure = (
+        "Migrate it with the version of this service that has these as files, and then with this one. "
+        "One that is new, and holds nothing, is to be dropped and made anew."
+    )
+    return ill(_NAME, what, "Django would pass over these, and call it whole.", cure)
+
+
+def _unmigrated() -> Remark | None:
+    if not (missing := database_checks.pending()):
+        return None
+    why = "Commands and workers of this version fail, or act on tables of another."
+    return ill(_NAME, f"Migrations are not applied: {_named(missing)}.", why, "manage.py migrate")
+
+
+def _dismantled() -> Remark | None:
+    if not (missing := schema.missing()):
+        return None
+    what = f"Migrations are recorded as applied, and what they made is not there: {_named(missing)}."
+    why = "Somebody dropped or switched it off by hand: statements fail, or what guards letters does not."
+    cure = (
+        "Stop the workers. A table with its rows comes back from a backup alone (docs/runbook.md). The SQL that made "
+        "anything else: manage.py sqlmigrate reprocessing 0001"
+    )
+    return ill(_NAME, what, why, cure)
+
+
+def _named(migrations: Sequence[str]) -> str:
+    more = len(migrations) - _NAMED
+    return ", ".join(migrations[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _stops() -> Iterator[Remark]:
+    if held := restore_hold.standing():
+        what = f'Everything is held by {held.by} since a restore: "{held.reason}".'
+        yield warn("every dlq", what, "Nothing is sent before somebody has decided.", "manage.py after_restore report")
+    elif halt := stops.stopped(None):
+        what = f'Everything is stopped by {halt.by} since {halt.since:%Y-%m-%d %H:%M} UTC: "{halt.reason}".'
+        yield warn("every dlq", what, "Nothing is sent.", "manage.py resume_redrive --all --reason WHY --confirm")

@@ -1,0 +1,202 @@
+"""One dlq, as it was added: its queues, its rights, its schedule, what it has left. `examine` judges the queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from reprocessing.conf import Conf
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.maintenance.findings import Grade, Remark, ill, unknown, warn, well
+from reprocessing.gateways.sqs import QueueAddress, describe
+from reprocessing.gateways.sqs.permission_probe import SENDING, TAKING
+from reprocessing.models import DeadLetterQueue
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.target import QUEUES
+from reprocessing.pipeline.dlqs import examine
+from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, Wanted
+from reprocessing.pipeline.dlqs.examine.queues import AWS_MOVES
+from reprocessing.pipeline.maintenance.doctor import configuration, poll_history
+from reprocessing.pipeline.maintenance.doctor.sqs_permissions import lacking
+from reprocessing.store.differences import Difference
+from reprocessing.store.dlqs import registration
+from reprocessing.store.routing import rules
+from reprocessing.store.targets import targets
+
+_GRADES: Final = {Severity.REFUSE: Grade.ILL, Severity.WARN: Grade.WARN, Severity.NOTE: Grade.NOTE}
+#: What another value of a field that SQS decides comes to; what is not here is remembered, and harms nobody much.
+_WHY: Final = {
+    "window": "A letter that fails again may come back later than that: by then it is presumed delivered, wrongly.",
+    "watched_by": "Letters that fail again come back elsewhere, so their absence from the old dlq proves nothing.",
+    "fifo": "Order and deduplication are other than what letters are sent with.",
+    "arn": "It is another queue by now.",
+    "retention": "When SQS drops a copy is reckoned with the old one.",
+    "visibility": "How long a fresh lane rests is reckoned with the old one.",
+}
+_NAMES: Final = {
+    "window": "window (in seconds) of",
+    "watched_by": "watched dlq behind",
+    "size_limit": "largest message of",
+}
+_ILL: Final = frozenset({"window", "watched_by", "fifo", "arn"})
+_NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
+
+
+def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
+    """Everything that is to be said of it."""
+    found = [
+        *poll_history.remarks(row, conf),
+        *configuration.remarks(row, conf),
+        *_regions(row),
+        *_rights(row),
+        *_besides(row),
+        *_examined(row, conf),
+    ]
+    yield from found
+    if all(one.grade is Grade.NOTE for one in found):
+        yield well(row.name, "its queues, rights, policies and schedule are as they have to be.")
+
+
+def _queues(row: DeadLetterQueue) -> dict[str, QueueAddress]:
+    """The queues that its letters go to, by ARN, as workers address them."""
+    found = row.origins.filter(target__kind__in=QUEUES).select_related("target").order_by("arn")
+    return {one.target.arn: QueueAddress(one.target.url, one.target.region, one.target.role_arn) for one in found}
+
+
+def _address(row: DeadLetterQueue) -> QueueAddress:
+    return QueueAddress(row.url, row.region, row.role_arn)
+
+
+def _regions(row: DeadLetterQueue) -> Iterator[Remark]:
+    """Calls are signed for the region that the queue is in."""
+    for address in (_address(row), *_queues(row).values()):
+        try:
+            region = describe(address).arn.split(":")[3]
+        except QueueIsOutOfReach:
+            continue  # that is said where it is looked at
+        if region != address.region:
+            why = "Calls are signed for the wrong region: AWS refuses them, or they reach another queue."
+            again = f"manage.py add_dlq {row.name} --confirm"
+            cure = f"Set AWS_DEFAULT_REGION to {region} where its URL names none, then {again}"
+            yield ill(address.name, f"It is in {region}, and is remembered in {address.region}.", why, cure)
+
+
+def _rights(row: DeadLetterQueue) -> Iterator[Remark]:
+    """What workers may do with the dlq, and with the queues that letters go to."""
+    if row.mode == Mode.OBSERVE:
+        return
+    for address, rights in ((_address(row), TAKING), *((one, SENDING) for one in _queues(row).values())):
+        try:
+            yield from lacking(address, rights)
+        except QueueIsOutOfReach as error:
+            yield ill(address.name, str(error), "What cannot be reached is neither emptied nor filled.", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A queue that no letter of the dlq goes to by itself: what follows where it takes nothing, and the cure."""
+
+    address: QueueAddress
+    why: str
+    cure: str
+
+
+def _besides(row: DeadLetterQueue) -> Iterator[Remark]:
+    """Whether the parking queue, and the queues that rules send letters to, are there and may be sent to."""
+    if row.mode == Mode.OBSERVE:
+        return
+    for one in (*_parking(row), *_ruled(row)):
+        try:
+            yield from _sent_to(one)
+        except QueueIsOutOfReach as error:
+            yield ill(one.address.name, str(error), one.why, one.cure)
+
+
+def _sent_to(one: _Beside) -> Iterator[Remark]:
+    yield from lacking(one.address, SENDING)
+    try:
+        describe(one.address)
+    except QueueIsOutOfReach as error:
+        if "AccessDenied" not in str(error):
+            raise
+        yield unknown(one.address.name, str(error), "Whether it is there is not known.")  # it is sent to without
+
+
+def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
+    if row.parking_url:
+        why = "What is parked, and what has left the parking lot, is not told there: it waits. The lot itself is whole."
+        cure = f'Name another one, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
+        yield _Beside(QueueAddress.of(row.parking_url), why, cure)
+
+
+def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
+    """Each queue once, by the first of its rules; without those that `_queues` tells of."""
+    told = set(_queues(row))
+    for rule in rules.leading(row.pk):
+        if (to := rule.target) is not None and to.kind in QUEUES and to.arn not in told:
+            told.add(to.arn)
+            why = f"The rule {rule.name} sends letters there, and they cannot go."
+            another = f"manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm"
+            cure = f"Give the rule another queue ({another}), or disable it."
+            yield _Beside(QueueAddress(to.url, to.region, to.role_arn), why, cure)
+
+
+def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
+    """What add_dlq would say of it now. Origins that are gone are left out, so that the rest is looked at."""
+    named = []
+    for origin in row.origins.select_related("target").order_by("arn"):
+        if origin.target.kind in QUEUES and origin.target.arn == origin.arn:
+            address = QueueAddress(origin.target.url, origin.target.region, origin.target.role_arn)
+            try:
+                describe(address)
+            except QueueIsOutOfReach as error:
+                why = "Letters that died in it go back to it, and cannot."
+                cure = f"Say where they go instead: manage.py add_dlq {row.name} --to URL --confirm"
+                yield ill(address.name, str(error), why, cure)
+            else:
+                named.append(address.url)
+    try:
+        found = examine.dlq(Wanted(name=row.name, origins=tuple(named)), conf)
+    except QueueIsOutOfReach as error:
+        yield ill(
+            row.name,
+            str(error),
+            "Nothing of it can be looked at or captured.",
+            "Then run manage.py redrive_doctor again.",
+        )
+        return
+    told = AWS_MOVES if row.native_at else None  # with the dlq's turns
+    yield from (_found(row.name, one) for one in found.findings if told is None or not one.what.startswith(told))
+    yield from _outdated(row, found)
+
+
+def _found(name: str, one: Finding) -> Remark:
+    cure = one.cure
+    if one.severity is not Severity.NOTE and "--" in cure and "manage.py" not in cure:
+        cure += f" (options of manage.py add_dlq {name} --confirm)"
+    return Remark(_GRADES[one.severity], name, one.what, "", cure)
+
+
+def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[Remark]:
+    strangers = [(arn, fields) for arn, fields in found.proposal.targets.items() if arn not in found.sight.targets]
+    of_strangers = [one for arn, fields in strangers for one in targets.differences(arn, fields, None)]
+    for one in registration.differences(found.proposal):
+        if one.field in _NOT_ASKED or one in of_strangers:  # of what is not remembered, nothing is remembered wrongly
+            continue
+        yield _differs(row.name, one)
+
+
+def _differs(name: str, one: Difference) -> Remark:
+    cure = f"manage.py add_dlq {name} shows what it would remember now; with --confirm it does."
+    if one.field == registration.ORIGIN:
+        what = f"Messages of {one.after} die into it, and it is no origin that is known."
+        return warn(name, what, "Where its letters go is decided only when they are captured.", cure)
+    which = f"{_NAMES.get(one.field, f'{one.field} of')} {one.of}"
+    what = f"The {which} is remembered as {_said(one.before)}, and is {_said(one.after)} by now."
+    why = _WHY.get(one.field, "What is remembered of it is old.")
+    return ill(name, what, why, cure) if one.field in _ILL else warn(name, what, why, cure)
+
+
+def _said(value: object) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,29 @@
+"""What SQS says of rights on a queue that were not used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from reprocessing.domain.maintenance.findings import Remark, ill
+from reprocessing.gateways.sqs import QueueAddress
+from reprocessing.gateways.sqs.permission_probe import denied
+
+_WHY: Final = {
+    "sqs:ReceiveMessage": "Nothing can be taken from it.",
+    "sqs:DeleteMessage": "What was taken from it cannot be deleted, and comes back.",
+    "sqs:ChangeMessageVisibility": "What was taken from it cannot be kept out of sight, or given back.",
+    "sqs:SendMessage": "Nothing can be sent to it.",
+}
+
+
+def lacking(address: QueueAddress, rights: Iterable[str]) -> Iterator[Remark]:
+    """What each right is needed for that SQS refuses.
+
+    Raises:
+        QueueIsOutOfReach: SQS did not answer.
+    """
+    for right in denied(address, rights):
+        who = f"the role {address.role}" if address.role else "the role of this process"
+        cure = f"Allow {right} on {address.arn} to {who}."
+        yield ill(address.name, f"SQS refuses {right}: AccessDenied.", _WHY[right], cure)

@@ -1,0 +1,39 @@
+"""Lanes that stand still although nothing is said to hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from reprocessing.domain.maintenance.findings import Remark, ill, well
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.ordering import stalled_lanes
+from reprocessing.store.ordering.stalled_lanes import Stalled
+
+_LONG: Final = 900.0  #: seconds that a lane may be due for while nothing at all goes to its target
+_LOST: Final = 60.0  #: seconds after a lease: dead workers' lanes move on within 15
+
+
+def remarks(names: Sequence[str]) -> Iterator[Remark]:
+    """What stands still, of these dlqs, or of all."""
+    dlqs = list(DeadLetterQueue.objects.filter(name__in=names).values_list("pk", flat=True)) if names else None
+    found = stalled_lanes.lanes(dlqs, long=_LONG, lost=_LOST)
+    yield from map(_said, found)
+    if not found:
+        yield well("lanes", "none stands still without a reason.")
+
+
+def _said(one: Stalled) -> Remark:
+    look = f"manage.py redrive_status {one.dlq}"
+    since = f" since {one.since:%Y-%m-%d %H:%M:%S} UTC" if one.since else ""
+    match one.how:
+        case "overdue":
+            what = f"Lanes that nothing holds are due{since}, and nothing was sent meanwhile. At least: {one.n:,}."
+            cure = f"See that beat and workers consume (above), then {look}. In a hurry: manage.py rerun RUN --confirm"
+        case "abandoned":
+            what = f"Workers that are gone have leased lanes; the leases ended{since}, and nobody took over: {one.n:,}."
+            cure = f"Restart the workers: they take such lanes first. Then {look}"
+        case _:
+            what = f"Lanes are held, and no letter of theirs is parked, or held by a rule: {one.n:,}."
+            cure = f"{look} names them. One moves on with the next letter of its key; report it: it should not be."
+    return ill(one.dlq, what, "Their letters wait for ever.", cure)

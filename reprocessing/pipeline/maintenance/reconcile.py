@@ -1,0 +1,61 @@
+"""Bring what a restored backup says together with what became of it since: a person's word, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from reprocessing.domain.errors import BackupIsUnreconciled
+from reprocessing.domain.maintenance.restore_doubt import Finding
+from reprocessing.models.doubt import Word
+from reprocessing.pipeline.capture import delete_copies
+from reprocessing.store import rows
+from reprocessing.store.maintenance import restore_doubts, restore_hold
+from reprocessing.store.maintenance.restore_doubts import Doubted
+
+#: Letters that are decided about in one transaction.
+GROUP = 500
+#: What may be said of each kind: that what is still in its dlq was delivered would lose it.
+MAY_BE: Mapping[str, tuple[Word, ...]] = {
+    "finished": (Word.DELIVERED, Word.PARKED, Word.REPLAY),
+    "unfinished": (Word.REPLAY, Word.PARKED),
+    "unknown": (Word.REPLAY, Word.PARKED),
+}
+
+
+def letters(dlq: int | None = None) -> Iterator[list[Doubted]]:
+    """The undecided letters, some at a time."""
+    above = 0
+    while found := restore_doubts.page(dlq=dlq, above=above, limit=GROUP):
+        yield found
+        above = found[-1].letter_id
+
+
+def decide(
+    words: Mapping[str, Word], *, dlq: int | None, by: str, reason: str, heard: Callable[[int], None] = lambda _: None
+) -> int:
+    """Decide about the letters of these kinds; how many. Each group is a transaction: what was decided stays.
+
+    Args:
+        words: what is said of each kind.
+        dlq: of this dlq alone; None: of all.
+        by: who decides.
+        reason: why.
+        heard: told after each group how many are decided.
+
+    Raises:
+        BackupIsUnreconciled: nothing is held, so nothing is in doubt.
+    """
+    if restore_hold.standing() is None:
+        raise BackupIsUnreconciled("Nothing is held after a restore, so nothing is to be decided.")
+    restore_hold.doubt_arrived()
+    done = 0
+    for group in letters(dlq):
+        for kind, word in words.items():
+            these = [one for one in group if Finding(one.finding).kind == kind]
+            if these:
+                decided, deletable = rows.whole(partial(restore_doubts.decide, these, word, by=by, reason=reason))
+                delete_copies.everywhere(deletable)
+                done += decided
+        heard(done)
+    return done

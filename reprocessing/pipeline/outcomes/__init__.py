@@ -1,0 +1,1 @@
+"""Pipeline of what became of sent messages: evidence, consumer reports."""

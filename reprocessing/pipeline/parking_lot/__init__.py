@@ -1,0 +1,1 @@
+"""Pipeline of parked messages, filters, edits, bulk actions, failure groups, export."""

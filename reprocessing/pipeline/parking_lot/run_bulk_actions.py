@@ -1,0 +1,63 @@
+"""Work on operations: one act of a person on every letter that a filter means, batch by batch.
+
+A batch is one transaction: what is done to its letters, what is recorded of each, and how far the operation is. So
+whoever is killed between two batches, or within one, leaves nothing done twice and nothing left out.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from functools import partial
+from typing import Any, assert_never
+
+from reprocessing.models import Operation
+from reprocessing.models.operation import OperationAct
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.parking_lot.bulk_actions import Held
+
+
+def operation(one: int, *, seconds: float) -> bool:
+    """Work on an operation for so long, from where it was left; whether there is more to do, and nobody at it."""
+    held = bulk_actions.take(one)
+    ends = time.monotonic() + seconds
+    while held is not None:
+        held = rows.whole(partial(_batch, held))
+        if held is not None and time.monotonic() >= ends:
+            bulk_actions.give_back(held)
+            return True
+    return False
+
+
+def _batch(held: Held) -> Held | None:
+    """One batch; None: there is none after it, or it is somebody else's."""
+    mine = bulk_actions.step(held)
+    if mine is None:
+        return None
+    found = bulk_actions.letters(mine)
+    reviewed = _act(mine, found) if found else Reviewed((), {})
+    kept = len(Operation.objects.values_list("refusals", flat=True).get(pk=mine.id))
+    bulk_actions.count(mine, found, done=len(reviewed.done), refused=reviewed.refused, kept=kept)
+    return bulk_actions.take(mine.id)
+
+
+def _act(held: Held, letters: list[int]) -> Reviewed:
+    said: dict[str, Any] = {"by": held.by, "reason": held.reason, "operation": held.id}
+    match OperationAct(held.act):
+        case OperationAct.RELEASE:
+            due = held.arguments.get("due")
+            when = datetime.fromisoformat(due) if due else None
+            return act_on_parked.release(letters, due=when, target=held.arguments.get("target"), **said)
+        case OperationAct.DISCARD:
+            return act_on_parked.discard(letters, **said)
+        case OperationAct.RESTORE:
+            return act_on_parked.restore(letters, **said)
+        case OperationAct.ASSIGN:
+            return act_on_parked.assign(letters, to=held.arguments["to"], seen_at=held.asked_at, **said)
+        case OperationAct.NOTE:
+            return act_on_parked.note(letters, **said)
+        case _ as never:
+            assert_never(never)

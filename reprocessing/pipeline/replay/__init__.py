@@ -1,0 +1,1 @@
+"""Pipeline of sending: gate, intent, send, settlement, backoff, claims."""

@@ -1,0 +1,1 @@
+"""Pipeline of rules, conditions, rate classes."""

@@ -1,0 +1,142 @@
+"""Ask the rules about a letter: which decides, which could not be asked, or that none matches."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from reprocessing.domain.message.envelope import unpack
+from reprocessing.domain.message.identity import LetterFacts, Selector, Source
+from reprocessing.domain.routing.conditions import Field, Kind
+from reprocessing.domain.routing.first_match import Erred, Matched, Routed, Routes, Rule, Unmatched, compiled
+from reprocessing.domain.routing.message_fields import BODY_LIMIT, Facts
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.routing import rules
+from reprocessing.store.routing.routing_decisions import Asked
+from reprocessing.store.routing.rules import Bound, InForce
+
+#: Seconds between two words about one rule.
+WORD_EVERY = 60.0
+
+# Stands for a body that rules do not read: it is not loaded, and as long as the shortest of those.
+_TOO_LARGE = bytes(BODY_LIMIT + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dlq:
+    """The rules of one dlq, prepared, and where its letters carry what they ask for."""
+
+    name: str
+    type: Selector | None
+    tenant: Selector | None
+    routes: Routes
+    reads_bodies: bool
+
+    def facts(self, letter: Asked) -> Facts:
+        body = bytes(letter.body) if letter.size <= BODY_LIMIT else _TOO_LARGE
+        known = LetterFacts(letter.message_id, body, unpack(bytes(letter.attributes)), letter.system)
+        return Facts(known, self.name, letter.origin, self.type, self.tenant)
+
+
+class Book:
+    """The rules that hold under one version of the rulebook, prepared for many letters of any dlq."""
+
+    def __init__(self, version: int, bound: Iterable[Bound]) -> None:
+        self.version = version
+        self.rules = tuple(sorted(bound, key=lambda one: (one.rule.position, one.rule.id)))
+        self._broken = {one.rule.id: one.broken for one in self.rules if one.broken}
+        self._dlqs: dict[int, _Dlq] = {}
+        self._places = {one.rule.id: place for place, one in enumerate(self.rules)}
+        self._asked = 0
+        self._decided: Counter[int] = Counter()
+        self._erred: Counter[int] = Counter()
+        self._told: dict[int, float] = {}
+
+    @classmethod
+    def load(cls, known: Book | None = None, version: int | None = None) -> Book:
+        """The rules that hold now: the book that is known, as long as its version is the current one.
+
+        A process prepares the same rules once, and counts in one place what they err on. `version` is the current one,
+        where the caller has just seen it.
+        """
+        if known is not None and known.version == (rules.version() if version is None else version):
+            return known
+        found = rules.in_force()
+        latest = _LATEST.get(found)
+        if latest is None:
+            latest = cls(found.version, found.rules)
+            _LATEST.clear()
+            _LATEST[found] = latest
+        return latest
+
+    def reads_bodies(self, dlqs: Collection[int]) -> bool:
+        """Whether a rule for letters of these dlqs reads their bodies."""
+        return any(self._of(dlq).reads_bodies for dlq in dlqs)
+
+    def ask(self, letter: Asked) -> Routed:
+        """What the rules say of a letter. Never raises for what is in a letter; texts name no value of it."""
+        dlq = self._of(letter.dlq_id)
+        if not dlq.routes.rules:
+            return Unmatched()
+        routed = dlq.routes.route(dlq.facts(letter))
+        match routed:
+            case Matched(rule) if rule.id in self._broken:
+                routed = Erred(rule, self._broken[rule.id])
+            case Erred(_, why) if letter.size > BODY_LIMIT:
+                routed = replace(routed, why=why.replace(f"{len(_TOO_LARGE)} bytes", f"{letter.size} bytes"))
+            case _:
+                pass
+        self._count(routed)
+        return routed
+
+    def trouble(self) -> list[tuple[Rule, int, int]]:
+        """Rules that err on too many letters and of which nothing was said lately: each, on how many, of how many.
+
+        Other threads may ask meanwhile: what they count is counted from copies.
+        """
+        now = time.monotonic()
+        found: list[tuple[Rule, int, int]] = []
+        for rule_id, erred in self._erred.copy().items():
+            place = self._places[rule_id]
+            asked = self._asked - sum(n for decided, n in self._decided.copy().items() if self._places[decided] < place)
+            if erred >= rules.ILL * asked and now - self._told.get(rule_id, -WORD_EVERY) >= WORD_EVERY:
+                self._told[rule_id] = now
+                found.append((self.rules[place].rule, erred, asked))
+        return found
+
+    def _count(self, routed: Routed) -> None:
+        self._asked += 1
+        if not isinstance(routed, Unmatched):
+            self._decided[routed.rule.id] += 1
+        if isinstance(routed, Erred):
+            self._erred[routed.rule.id] += 1
+
+    def _of(self, dlq_id: int) -> _Dlq:
+        if (found := self._dlqs.get(dlq_id)) is None:
+            found = self._dlqs[dlq_id] = self._prepared(dlq_id)
+        return found
+
+    def _prepared(self, dlq_id: int) -> _Dlq:
+        row = DeadLetterQueue.objects.get(pk=dlq_id)
+        its = [one.rule for one in self.rules if one.dlq_id in {None, dlq_id}]
+        kind, tenant = _selector(row.message_type), _selector(row.tenant)
+        return _Dlq(row.name, kind, tenant, compiled(its), _reads_bodies(its, kind, tenant))
+
+
+_LATEST: dict[InForce, Book] = {}
+
+
+def _selector(text: str) -> Selector | None:
+    return Selector.parse(text) if text else None
+
+
+def _reads_bodies(some: Sequence[Rule], kind: Selector | None, tenant: Selector | None) -> bool:
+    fields = {condition.field for rule in some for condition in rule.conditions}
+    selected = {Field(Kind.TYPE): kind, Field(Kind.TENANT): tenant}
+    return any(
+        one.kind in (Kind.BODY, Kind.TASK)
+        or ((selector := selected.get(one)) is not None and selector.source in (Source.BODY, Source.CONTENT_HASH))
+        for one in fields
+    )

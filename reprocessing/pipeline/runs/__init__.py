@@ -1,0 +1,1 @@
+"""Pipeline of selection, plans, forecast, progress of runs."""

@@ -1,0 +1,294 @@
+"""Drain a dlq in this very process: capture, plan, replay, and wait for outcomes. Needs neither worker nor beat."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.db.models import Q
+
+from reprocessing.conf import Conf
+from reprocessing.domain.aws.metric_names import CAPTURE_ERRORS, CAPTURES
+from reprocessing.domain.errors import AwsMovesTheMessages, QueueIsOutOfReach, RunIsAnother, RunStandsOtherwise
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.gateways.sqs import QueueAddress, depth
+from reprocessing.models import Attempt, DeadLetterQueue, Run, Target
+from reprocessing.models.attempt import OUTCOME_IS_OPEN
+from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline.aws import count_turn
+from reprocessing.pipeline.capture import capture
+from reprocessing.pipeline.capture.capture import Captured
+from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.outcomes import resolve_outcomes
+from reprocessing.pipeline.parking_lot import group_failures
+from reprocessing.pipeline.replay import late_answers, replay_slice
+from reprocessing.pipeline.routing.evaluate_rules import Book
+from reprocessing.pipeline.runs import feed_run, plan
+from reprocessing.pipeline.safety import run_health_checks
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.runs import plans, progress, run_transitions
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.runs.progress import Tally
+from reprocessing.store.safety.paused_runs import THE_SERVICE
+
+logger = logging.getLogger(__name__)
+
+#: Seconds of a long poll while somebody watches; one of any length asks all of SQS's servers.
+LONG_POLL = 2
+#: Seconds that a drain waits at its end for requests that slow targets have not answered; later they are unknown.
+PATIENCE = 10.0
+#: Batches of letters that a drain sorts by their causes at its end.
+SORTED = 20
+#: Seconds between two looks when nothing was due.
+IDLE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a drain works with."""
+
+    conf: Conf
+    rates: Rates
+    dice: Callable[[], float]
+    owner: str
+    stop: Callable[[], bool]
+
+
+def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float) -> Captured:
+    """Capture the dlq until it has run dry, and give what was captured its places.
+
+    Raises:
+        QueueIsOutOfReach: the dlq could not be read.
+    """
+    conf = _brisk(hands.conf)
+    with count_turn.turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+        found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
+        captured = capture.letters(
+            dlq, conf=conf, dice=hands.dice, seconds=seconds, stop=hands.stop, heard=heard,
+            receivers=feed_run.receivers(found.visible, conf), alone=lambda: feed_run.is_ours_alone(dlq, conf),
+        )  # fmt: skip
+        counted.failed, counted.idle = bool(captured.trouble), captured.busy
+    if captured.trouble and not captured.received:
+        raise QueueIsOutOfReach(captured.trouble)
+    plan.places(dlq)
+    return captured
+
+
+def prepare(dlq: DeadLetterQueue, asked: Asked) -> Run:
+    """The run that is asked for, its letters selected: planned now, or found as it was left. They stay captured.
+
+    Raises:
+        RunIsAnother: the name is taken by a run with another selection.
+    """
+    run = plans.plan(dlq, asked)
+    _compare(run, dlq, asked.selection)
+    why = asked.reason or f"{asked.selection} of {dlq.name}"
+    plans.select(run.pk, by=asked.by, reason=why, through=asked.through)
+    run.refresh_from_db()
+    return run
+
+
+def begin(
+    dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL, in_waves: bool | None = None
+) -> Run:
+    """The run of this name, enlisted and running: planned and started now, or found as it was left.
+
+    Raises:
+        RunIsAnother: the name is taken by a run with another selection.
+        RunStandsOtherwise: it is paused, or was aborted.
+    """
+    return again(prepare(dlq, Asked(name, asked_by, selection, in_waves=in_waves)), by=asked_by)
+
+
+def known(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
+    """The run of this name, if there is one. `selection` None: whatever it was asked for.
+
+    Raises:
+        RunIsAnother: the name is taken by a run with another selection.
+    """
+    run = Run.objects.filter(name=name).select_related("dlq").first()
+    if run is not None:
+        _compare(run, dlq, selection)
+    return run
+
+
+def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
+    """The run, running: what is done of it stays done.
+
+    Raises:
+        RunStandsOtherwise: it is paused, or was aborted.
+        AwsMovesTheMessages: out of its dlq.
+    """
+    match run.state:
+        case RunState.PLANNED:
+            plan.places(run.dlq)
+            plans.select(run.pk, by=by, reason=reason)  # one whose selection was never committed
+            run.refresh_from_db()
+            run_transitions.start(run, by=by, reason=reason)
+        case RunState.FINISHED:
+            run_transitions.go_on(run.pk, by=by, reason=reason)
+    run.refresh_from_db()
+    if run.state in {RunState.PAUSED, RunState.ABORTED}:
+        raise RunStandsOtherwise(standing_still(run))
+    if moved := aws_redrives.of(run.dlq_id):
+        raise AwsMovesTheMessages(f"{run.dlq.name}: {aws_redrives.in_words(moved)}")
+    return run
+
+
+def standing_still(run: Run) -> str:
+    """Who paused or aborted a run, why, and how to go on."""
+    by_itself = run.stopped_by == THE_SERVICE
+    said = f"{run.name}: {run.why}" if by_itself else f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
+    if run.state == RunState.PAUSED:
+        return f"{said} To go on: manage.py resume_run {run.name} --reason WHY --confirm"
+    return f"{said} What it left goes along with the next run: manage.py drain_dlq {run.dlq.name}, a dry run."
+
+
+def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> None:
+    asked = f"{ALL if selection is None else selection} of {dlq.name}"
+    is_drain = run.kind == RunKind.DRAIN and not run.is_of_released
+    same = is_drain and selection in {None, Selection.read(run.selection)}
+    if run.dlq_id != dlq.pk or not same:
+        raise RunIsAnother(
+            f"The run {run.name} was asked for {_told(run)}; now it is asked for {asked}. "
+            "A run is repeated as it was (by starting it again), or another one is begun under another id."
+        )
+
+
+def _told(run: Run) -> str:
+    if run.kind == RunKind.STANDING:
+        return f"whatever {run.dlq.name} holds, by beat"
+    what = "released letters" if run.is_of_released else Selection.read(run.selection)
+    return f"{what} of {run.dlq.name}"
+
+
+def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequence[int] = ()) -> Tally:
+    """Replay a run until each of its letters has come to an end, or `hands.stop` says so; what they have come to.
+
+    A run that is paused, by a person or by itself, or aborted is left as it stands.
+
+    A letter that waits behind a parked one is waited for only until nothing else is under way: a person decides there.
+    The dlq's other running runs are replayed along, since their letters may stand before this run's; those of
+    `along` to their end, too.
+
+    Args:
+        run: it is running.
+        hands: what to work with.
+        told: the run's tally, again and again.
+        along: running runs of the same dlq.
+    """
+    beside: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
+    for one in beside:
+        one.start()
+    try:
+        while not hands.stop():
+            turn = replay_slice.Slice(
+                owner=hands.owner, conf=hands.conf, rates=hands.rates, dice=hands.dice,
+                runs=progress.running(run.dlq_id), stop=hands.stop,
+            )  # fmt: skip
+            report = turn.run(seconds=hands.conf.slice.total_seconds())
+            tally = progress.tally(run.pk)
+            told(tally)
+            if progress.state(run.pk) in {RunState.PAUSED, RunState.ABORTED}:
+                break
+            running = set(progress.running(run.dlq_id)).intersection(along)
+            if not tally.under_way and not any(progress.tally(other).under_way for other in running):
+                break
+            if not report.taken and not report.left:
+                time.sleep(IDLE)
+    finally:
+        for one in beside:
+            one.end()
+        late_answers.wait(PATIENCE)
+    recover.sweep(run.dlq, conf=hands.conf)
+    group_failures.letters(batches=SORTED)
+    progress.finish_runs()
+    return progress.tally(run.pk)
+
+
+class _Beside(threading.Thread):
+    """Beside the replay: something that is looked at again and again until it is over."""
+
+    def __init__(self, run: Run, hands: Hands) -> None:
+        super().__init__(name=f"{type(self).__name__} of {run.name}")
+        self._hands = replace(hands, conf=_brisk(hands.conf), stop=self._is_over)
+        self._asked = hands.stop
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        try:
+            while not self._is_over():
+                try:
+                    self._look()
+                except DatabaseError as error:
+                    self._rest_after(error)
+                self._over.wait(IDLE)
+        finally:
+            connection.close()
+
+    def end(self) -> None:
+        self._over.set()
+        self.join()
+
+    def _is_over(self) -> bool:
+        return self._over.is_set() or self._asked()
+
+    def _look(self) -> None:
+        raise NotImplementedError
+
+    def _rest_after(self, error: Exception) -> None:
+        logger.warning("%s", error)
+        connection.close_if_unusable_or_obsolete()
+        self._over.wait(1.0)
+
+
+class _Checks(_Beside):
+    """Looks at health, rules, breakers, waves, instalments; by itself, since a capture may outlast a verdict."""
+
+    def __init__(self, run: Run, hands: Hands) -> None:
+        super().__init__(run, hands)
+        self._book: Book | None = None
+        self._dlq = run.dlq_id
+
+    def _look(self) -> None:
+        self._book = recover.fleet(self._book)
+        for run in progress.running(self._dlq):
+            plan.go_on(only=run, stop=self._is_over)
+        # Others' targets are others' to look at: this process may not be allowed to, and would call them unknown.
+        run_health_checks.targets(conf=self._hands.conf, dlq=self._dlq)
+
+
+class _Watch(_Beside):
+    """Captures that meet returns and prove absences, promotion, and the sweep of copies."""
+
+    def __init__(self, run: Run, hands: Hands) -> None:
+        super().__init__(run, hands)
+        self._dlq = run.dlq_id
+
+    def _look(self) -> None:
+        for dlq in DeadLetterQueue.objects.filter(pk__in=self._watched(), stopped_at=None).exclude(mode="observe"):
+            self._turn(dlq)
+        resolve_outcomes.letters(conf=self._hands.conf, dice=self._hands.dice)
+
+    def _watched(self) -> set[int]:
+        """Where what is sent may come back to: a rule, or a person, sends letters elsewhere than to their origins."""
+        under_way = Attempt.objects.filter(OUTCOME_IS_OPEN, run__dlq=self._dlq).values("target")
+        found = Target.objects.filter(Q(origins__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
+        return {self._dlq, *found.values_list("watched_by", flat=True)}
+
+    def _turn(self, dlq: DeadLetterQueue) -> None:
+        try:
+            feed_run.letters(dlq, conf=self._hands.conf, dice=self._hands.dice, seconds=30, stop=self._hands.stop)
+            recover.sweep(dlq, conf=self._hands.conf)
+        except QueueIsOutOfReach as error:
+            self._rest_after(error)
+
+
+def _brisk(conf: Conf) -> Conf:
+    return replace(conf, long_poll=min(conf.long_poll, LONG_POLL))

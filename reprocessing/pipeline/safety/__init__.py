@@ -1,0 +1,1 @@
+"""Pipeline of rate, ramp-up, circuit breaker, waves, health checks, stops."""

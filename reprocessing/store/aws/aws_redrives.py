@@ -1,0 +1,221 @@
+"""AWS's own redrive out of a dlq: since when, who asked for it, and what keeps it and ours apart.
+
+The dlq's row says whose its messages are. It is set before AWS is asked, and cleared by what AWS says became of it, so
+that whoever dies in between leaves a claim that the next look at AWS resolves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, LiteralString
+
+from reprocessing.domain.errors import AwsMovesTheMessages
+from reprocessing.store import rows
+from reprocessing.store.capture import moved_by_aws
+from reprocessing.store.safety.paused_runs import THE_SERVICE
+
+#: Who is named where AWS was asked by somebody whom this service does not know.
+SOMEBODY: Final = "somebody outside"
+#: What a dlq's trouble begins with that AWS's own redrive made: no look at the dlq's depth ends it.
+TROUBLE: Final[LiteralString] = "AWS's own redrive "
+#: How long AWS works on one at the most (AWS: Amazon SQS dead-letter queue redrive, quotas: 36 hours), and an hour.
+LONGEST: Final = timedelta(hours=37)
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A dlq that is AWS's to empty.
+
+    Attributes:
+        at: since when, by the database's clock; `age`, in seconds, the same.
+        to: the destination's ARN; empty: each message goes back to where it died.
+        handle: what AWS knows the task by; empty: AWS has not said yet, or was not asked yet.
+        after: when the newest task of before had begun, by AWS's clock.
+    """
+
+    dlq_id: int
+    at: datetime
+    age: float
+    by: str
+    reason: str
+    to: str
+    handle: str
+    after: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    after: datetime | None
+
+
+_NATIVE: Final[LiteralString] = """
+SELECT id AS dlq_id, native_at AS at, extract(epoch FROM redrive_now() - native_at)::float8 AS age, native_by AS by,
+       native_reason AS reason, native_to AS to, native_handle AS handle, native_after AS after
+  FROM redrive_dlq WHERE native_at IS NOT NULL AND (%(dlq)b::bigint IS NULL OR id = %(dlq)b::bigint)
+"""
+
+# Nothing but a claim, which locks the row as a whole, waits for this, and this waits for nothing else.
+_KEEP_OUT: Final[LiteralString] = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR KEY SHARE"
+
+_TOLD = """
+UPDATE redrive_dlq SET native_handle = %(handle)b::text
+ WHERE id = %(dlq)b AND native_at = %(at)b AND native_handle = ''
+"""
+
+# A capture that is under way goes on: this is looked at again.
+_NOTICED = """
+UPDATE redrive_dlq
+   SET native_at = redrive_now(), native_by = %(by)b::text, native_reason = 'It was begun outside of this service.',
+       native_to = %(to)b::text, native_handle = %(handle)b::text, native_after = %(after)b::timestamptz,
+       leased_until = NULL, fence = nextval('redrive_fence')
+ WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(leased_until <= redrive_now(), true)
+"""
+
+_ENDED = """
+WITH ended AS (
+    UPDATE redrive_dlq d
+       SET native_at = NULL, native_by = '', native_reason = '', native_to = '', native_handle = '',
+           native_after = greatest(d.native_after, %(through)b::timestamptz),
+           trouble = CASE WHEN %(trouble)b::text <> '' OR starts_with(d.trouble, %(ours)b::text)
+                          THEN %(trouble)b::text ELSE d.trouble END
+      FROM (SELECT id, native_at, native_by, native_reason, native_to FROM redrive_dlq
+             WHERE id = %(dlq)b AND native_at = %(at)b FOR UPDATE) was
+     WHERE d.id = was.id
+    RETURNING d.id, was.native_at, was.native_by, was.native_reason
+)
+INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
+SELECT 'changed', id, %(by)b::text, %(said)b::text,
+       jsonb_build_object('native_redrive', true, 'since', native_at, 'by', native_by, 'reason', native_reason),
+       jsonb_build_object('native_redrive', false) FROM ended
+"""
+
+# Behind whoever enlists letters of it: these are on their way by then, or let go.
+_OURS = """
+SELECT native_after AS after FROM redrive_dlq
+ WHERE id = %(dlq)b AND native_at IS NULL AND coalesce(native_after < %(through)b::timestamptz, true) FOR UPDATE
+"""
+
+_SEEN = "UPDATE redrive_dlq SET native_after = %(through)b::timestamptz WHERE id = %(dlq)b"
+
+_CANCELLED = """
+INSERT INTO redrive_review (act, dlq_id, by, reason, before, after)
+VALUES ('aborted', %(dlq)b, %(by)b::text, %(reason)b::text, '{"native_redrive": true}',
+        '{"native_redrive": "to be cancelled"}')
+"""
+
+_STANDS = """
+UPDATE redrive_dlq SET trouble = %(trouble)b::text
+ WHERE id = %(dlq)b AND native_at = %(at)b
+   AND (starts_with(trouble, %(ours)b::text) OR %(trouble)b::text <> '') AND trouble <> %(trouble)b::text
+"""
+
+_ASKED = """
+UPDATE redrive_dlq SET native_asked_at = redrive_now()
+ WHERE id = %(dlq)b
+   AND coalesce(native_asked_at <= redrive_now() - make_interval(secs => %(every)b::float8), true)
+"""
+
+
+def of(dlq: int) -> Native | None:
+    """AWS's redrive of this dlq; None: the dlq is ours."""
+    found = rows.fetch(Native, _NATIVE, {"dlq": dlq})
+    return found[0] if found else None
+
+
+def under_way() -> list[Native]:
+    """Every dlq that is AWS's to empty."""
+    return rows.fetch(Native, _NATIVE, {"dlq": None})
+
+
+def keep_out(dlq: int) -> None:
+    """In a transaction of the caller's, which puts letters of this dlq on their way: keep AWS out until its end.
+
+    Raises:
+        AwsMovesTheMessages: AWS has the dlq already.
+    """
+    rows.execute(_KEEP_OUT, {"dlq": dlq})
+    if found := of(dlq):  # a later statement: what was waited for is committed by now
+        raise AwsMovesTheMessages(in_words(found))
+
+
+def in_words(one: Native) -> str:
+    """Since when and why nothing of a dlq is captured or sent."""
+    return (
+        f"AWS moves its messages by itself since {one.at:%Y-%m-%d %H:%M:%S} UTC, as {one.by} asked "
+        f'("{one.reason}"): nothing of it is captured or sent until that ends. '
+        "manage.py native_redrive list NAME shows how far it is."
+    )
+
+
+def told(one: Native, handle: str) -> None:
+    """AWS has said what it knows the task by."""
+    rows.execute(_TOLD, {"dlq": one.dlq_id, "at": one.at, "handle": handle})
+
+
+def noticed(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
+    """AWS is at work on a dlq that was thought ours; False while a capture has it, or it is AWS's already."""
+    values = {"dlq": dlq, "by": SOMEBODY, "to": to, "handle": handle, "after": after}
+    return rows.execute(_NOTICED, values) == 1
+
+
+def ended(
+    one: Native, said: str, *, through: datetime | None = None, moved: bool = False, failed: bool = False
+) -> bool:
+    """The dlq is ours again; False when somebody else has said so.
+
+    Args:
+        one: AWS's redrive that has ended.
+        said: what became of it; a failure is trouble.
+        through: when the newest task that AWS lists had begun, by AWS's clock; None: it lists none, or none is new.
+        moved: letters whose copies are in sight by now may be moved, and are let go.
+        failed: it did.
+    """
+    trouble = f"{TROUBLE}failed. {said} What it did not move is in the dlq still." if failed else ""
+    values = {"dlq": one.dlq_id, "at": one.at, "by": THE_SERVICE, "said": said, "trouble": trouble, "ours": TROUBLE}
+
+    def work() -> bool:
+        done = rows.execute(_ENDED, values | {"through": through}) == 1
+        if done and moved:
+            moved_by_aws.let_go(one.dlq_id)
+        return done
+
+    return rows.whole(work)
+
+
+def missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
+    """Tasks out of a dlq that was thought ours have ended: letters that may be moved are let go, once; how many.
+
+    Args:
+        dlq: its id.
+        through: when the newest of these tasks had begun, by AWS's clock.
+        moved: when the newest had begun that moved anything; None: none did.
+    """
+
+    def work() -> int:
+        found = rows.fetch(_Known, _OURS, {"dlq": dlq, "through": through})
+        if not found:
+            return 0
+        known = found[0].after
+        rows.execute(_SEEN, {"dlq": dlq, "through": through})
+        if moved is None or (known is not None and moved <= known):
+            return 0
+        return moved_by_aws.let_go(dlq, until=moved + LONGEST)
+
+    return rows.whole(work)
+
+
+def stands(one: Native, why: str) -> None:
+    """What became of it cannot be known, which is trouble; nothing: it can be, and that trouble is over."""
+    trouble = f"{TROUBLE}cannot be looked at, so that nobody takes the dlq back: {why}" if why else ""
+    rows.execute(_STANDS, {"dlq": one.dlq_id, "at": one.at, "trouble": trouble, "ours": TROUBLE})
+
+
+def note_cancel(dlq: int, *, by: str, reason: str) -> None:
+    """Write down who has AWS stop, and why, before AWS is told."""
+    rows.execute(_CANCELLED, {"dlq": dlq, "by": by, "reason": reason})
+
+
+def is_time_to_ask(dlq: int, *, every: float) -> bool:
+    """Whether AWS was asked more than so many seconds ago; whoever gets a yes is the one to ask."""
+    return rows.execute(_ASKED, {"dlq": dlq, "every": every}) == 1

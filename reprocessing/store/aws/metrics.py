@@ -1,0 +1,152 @@
+"""The statements of the metrics that are kept: added to at the end of each turn, read in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+
+#: The name under which `tallies.fold` sums up what letters came to; its parts are in `domain.metric.CAME_TO`.
+CAME_TO: Final = "redrive_came_to"
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """One part of a metric at a place: a dlq's or a target's id, 0 where it has none."""
+
+    name: str
+    place: int
+    part: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Seconds since a task of one of the service's own queues was consumed."""
+
+    queue: str
+    age: float
+
+
+Key = tuple[str, int, str]
+
+# In one order: two turns that end at once wait for each other once, at the most.
+_ADD = """
+INSERT INTO redrive_metric AS m (name, place, part, value)
+SELECT * FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[], %(values)b::float8[])
+ ORDER BY 1, 2, 3
+ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
+"""
+
+# What letters came to and nobody has folded yet is in the differences: one statement sees it in one place or the other.
+_SUMS = """
+SELECT name, place, part, sum(value) AS value FROM (
+    SELECT name, place, part, value FROM redrive_metric
+    UNION ALL SELECT 'redrive_came_to', dlq_id, what, n FROM redrive_flow_delta) t
+ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+
+# Told at most once: a process that dies after this, and before CloudWatch has heard it, leaves a gap there, no double.
+_OWED: LiteralString = """
+WITH due AS (
+    SELECT id, value, told FROM redrive_metric
+     WHERE value > told AND name = ANY(%(names)b::text[]) ORDER BY name, place, part FOR UPDATE
+), told AS (
+    UPDATE redrive_metric m SET told = d.value FROM due d WHERE m.id = d.id
+    RETURNING m.name, m.place, m.part, d.value - d.told AS value
+)
+SELECT name, place, part, value FROM told ORDER BY 1, 2, 3
+"""
+
+_TAKE_BACK = """
+UPDATE redrive_metric m SET told = m.told - u.value
+  FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[], %(values)b::float8[])
+       AS u(name, place, part, value)
+ WHERE (m.name, m.place, m.part) = (u.name, u.place, u.part)
+"""
+
+# The row of a turn that is taken now and then holds when it was taken last, in seconds since 1970.
+_IS_DUE = """
+INSERT INTO redrive_metric AS m (name, place, part, value)
+VALUES (%(what)b::text, 0, 'turn', extract(epoch FROM redrive_now()))
+ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
+ WHERE m.value <= excluded.value - %(every)b::float8
+"""
+
+_IS_OVER = "UPDATE redrive_metric SET value = 0 WHERE name = %(what)b::text AND place = 0 AND part = 'turn'"
+
+# When CloudWatch has last taken anything, in seconds since 1970.
+_NOTE_ASKED = """
+INSERT INTO redrive_metric AS m (name, place, part, value)
+VALUES ('publish', 0, 'asked', extract(epoch FROM %(at)b::timestamptz))
+ON CONFLICT (name, place, part) DO UPDATE SET value = excluded.value
+"""
+
+_ASKED_SINCE = """
+SELECT EXISTS (
+    SELECT FROM redrive_metric
+     WHERE (name, place, part) = ('publish', 0, 'asked') AND value >= extract(epoch FROM %(at)b::timestamptz)
+) AS so
+"""
+
+_BEATS = """
+SELECT queue, extract(epoch FROM clock_timestamp() - beaten_at)::float8 AS age FROM reprocessing_pulse ORDER BY queue
+"""
+
+
+def add(some: Mapping[Key, float]) -> None:
+    """Add to the sums: by name, place and part. One statement, in a transaction of its own."""
+    if some:
+        rows.execute(_ADD, _columns([Sum(*key, value) for key, value in some.items()]))
+
+
+def sums() -> list[Sum]:
+    """Every sum as it is now."""
+    return rows.fetch(Sum, _SUMS, {})
+
+
+def owed(names: list[str]) -> list[Sum]:
+    """What these metrics have grown by since this was last asked; it counts as told from now on."""
+    return rows.fetch(Sum, _OWED, {"names": names})
+
+
+def take_back(some: list[Sum]) -> None:
+    """These were owed, and could not be told."""
+    rows.execute(_TAKE_BACK, _columns(some))
+
+
+def is_due(what: str, *, every: float) -> bool:
+    """Whether it was not done for so many seconds; who is told yes is to do it."""
+    return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
+
+
+def is_over(what: str) -> None:
+    """It was done: from now on it is due."""
+    rows.execute(_IS_OVER, {"what": what})
+
+
+def note_asked(at: datetime) -> None:
+    """CloudWatch was asked to take something at this moment, whether it did or not."""
+    rows.execute(_NOTE_ASKED, {"at": at})
+
+
+def asked_since(at: datetime) -> bool:
+    """Whether CloudWatch was asked to take anything at this moment or since."""
+    return rows.value(bool, _ASKED_SINCE, {"at": at})
+
+
+def beats() -> list[Beat]:
+    """When tasks were last consumed, by queue; none of a queue of which none ever was."""
+    return rows.fetch(Beat, _BEATS, {})
+
+
+def _columns(some: list[Sum]) -> dict[str, list[object]]:
+    return {
+        "names": [one.name for one in some],
+        "places": [one.place for one in some],
+        "parts": [one.part for one in some],
+        "values": [float(one.value) for one in some],
+    }

@@ -1,0 +1,1 @@
+"""Store of receiving from a DLQ, copies held in SQS, returns."""

@@ -1,0 +1,68 @@
+"""What of AWS the configured dlqs use: their queues, their targets, what asks whether those are well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.db.models import Q
+
+from reprocessing.domain.aws.iam_policy import ALL, Purpose, Use
+from reprocessing.domain.message.arn import Named, read
+from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.health import CheckKind, HealthCheck
+from reprocessing.models.rule import Rule
+from reprocessing.models.target import QUEUES, Target, TargetKind
+
+#: What a target that is no queue is used for.
+_PURPOSES = {
+    TargetKind.LAMBDA: (Purpose.INVOKE,),
+    TargetKind.TOPIC: (Purpose.LISTENERS, Purpose.PUBLISH),
+    TargetKind.BUS: (Purpose.RULES, Purpose.PUT),
+    TargetKind.HTTP: (),
+}
+
+
+def uses(dlqs: Sequence[DeadLetterQueue]) -> Iterator[Use]:
+    """What these dlqs use, perhaps some of it twice; of their parking queues `parking_queues` tells."""
+    for dlq in dlqs:
+        yield from of_dlq(dlq.arn, dlq.role_arn)
+    for origin in Origin.objects.filter(dlq__in=dlqs).select_related("dlq"):
+        arn = read(origin.arn)
+        if arn and arn.named is Named.SUBSCRIPTION:
+            yield Use(Purpose.SUBSCRIBER, arn.text, origin.dlq.role_arn)
+        if arn and arn.named is Named.QUEUE:
+            yield Use(Purpose.LOOK, arn.text, origin.dlq.role_arn)
+    targets = targets_of(dlqs)
+    for target in targets:
+        if target.kind in QUEUES:
+            yield from of_queue(target.arn, target.role_arn)
+        else:
+            yield from (Use(one, target.arn, target.role_arn) for one in _PURPOSES[TargetKind(target.kind)])
+    yield from _checks(targets)
+
+
+def of_dlq(arn: str, role: str = "") -> Iterator[Use]:
+    """What a dlq takes."""
+    yield from (Use(one, arn, role) for one in (Purpose.WATCH, Purpose.TAKE))
+
+
+def of_queue(arn: str, role: str = "") -> Iterator[Use]:
+    """What a queue takes that letters go to."""
+    yield from (Use(one, arn, role) for one in (Purpose.LOOK, Purpose.SEND))
+
+
+def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
+    """Where letters of these dlqs go, by an origin or by a rule."""
+    ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
+    return list(
+        Target.objects.filter(Q(origins__dlq__in=dlqs, origins__removed_at=None) | Q(pk__in=ruled))
+        .distinct()
+        .order_by("arn")
+    )
+
+
+def _checks(targets: Iterable[Target]) -> Iterator[Use]:
+    """Alarms and ages are asked by the service itself, whatever the role of their target."""
+    purposes = {CheckKind.ALARM: Purpose.ALARMS, CheckKind.AGE: Purpose.AGES}
+    for one in HealthCheck.objects.filter(target__in=targets, kind__in=purposes).select_related("target"):
+        yield Use(purposes[CheckKind(one.kind)], ALL, within=one.target.region)

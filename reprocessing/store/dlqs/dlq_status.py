@@ -1,0 +1,302 @@
+"""Where every dlq stands: counts and facts in a handful of statements, however many letters there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.domain.lifecycle import LanePhase
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.store import rows
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A dlq itself.
+
+    Attributes:
+        depth_at: when SQS was last asked for the two counts.
+        drained_through: the start of the last clean capture that ran dry; None: there was none yet.
+        captured_until: until when a capture that is under way owns it.
+        unclean_until: until when a capture that died may have left messages out of sight.
+        native: since when AWS moves its messages, and who asked for it; empty: it does not.
+        trouble: why its last capture failed, or what ails AWS's own redrive of it: it failed, or stands.
+        retention: seconds for which the dlq keeps a message: since it was sent first; in a FIFO one since it died.
+        held: copies out of sight in the dlq; `to_delete`: those whose letters are finished.
+        every, crontab: the schedule, seconds or the five fields.
+    """
+
+    id: int
+    name: str
+    mode: str
+    stopped_at: datetime | None
+    stopped_by: str
+    stop_reason: str
+    depth_visible: int | None
+    depth_in_flight: int | None
+    depth_at: datetime | None
+    next_poll_at: datetime | None
+    drained_through: datetime | None
+    captured_until: datetime | None
+    unclean_until: datetime | None
+    native: str
+    trouble: str
+    fifo: bool
+    retention: int
+    held: int
+    to_delete: int
+    every: str | None
+    crontab: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Oldest:
+    """When the oldest letters of one dlq were sent first: of those in one state that is not finished, or parked."""
+
+    dlq_id: int
+    state: str
+    died_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Lanes of one dlq in one phase, for one reason.
+
+    Attributes:
+        why: what holds them; where nothing does, what the last worker was told who looked at them.
+        is_barred: nobody may lease them, due or not, for that reason.
+        due: their time has come.
+        due_at: when the first of them may be leased, or until when it is.
+    """
+
+    dlq_id: int
+    phase: str
+    why: str
+    is_barred: bool
+    due: bool
+    n: int
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """A run that has not ended, and how far it is.
+
+    `unfinished` is counted no further than was asked for, and then `touched` is 0 in a wave without a size.
+    `why`: who stopped it and why. `wave`: the number of the wave it is in, None without any; that lets `wave_size`
+    letters go (None: all), of which `touched` have been sent.
+    """
+
+    id: int
+    dlq_id: int
+    name: str
+    kind: str
+    state: str
+    asked_by: str
+    started_at: datetime | None
+    unfinished: int
+    why: str
+    wave: int | None
+    wave_size: int | None
+    touched: int
+
+
+_PHASES: Final = {
+    LanePhase.LEASED: "a worker is at them",
+    LanePhase.AWAITING: "the outcome of their head is not known yet",
+    LanePhase.HELD: "a parked letter holds them until a person decides",
+}
+
+# Copies are counted only for who asks for them.
+_WATCHES = """
+SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
+       d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.native_at IS NULL THEN '' ELSE
+           'AWS moves its messages by itself since ' || to_char(d.native_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
+           || ' UTC, as ' || d.native_by || ' asked ("' || d.native_reason
+           || '"): nothing of it is captured or sent until that ends.' END AS native,
+       concat_ws(' ', nullif(d.trouble, ''), CASE WHEN d.native_at < redrive_now() - %(longest)b::interval THEN
+           %(ours)b::text || 'has not ended in 36 hours, the most that AWS takes: cancel it.'
+           END) AS trouble,
+       CASE WHEN d.unclean_until > redrive_now() THEN d.unclean_until END AS unclean_until,
+       CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
+       d.fifo, d.retention, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,
+       i.every || ' ' || i.period AS every,
+       concat_ws(' ', t.minute, t.hour, t.day_of_month, t.month_of_year, t.day_of_week) AS crontab
+  FROM redrive_dlq d
+  LEFT JOIN django_celery_beat_intervalschedule i ON i.id = d.interval_id
+  LEFT JOIN django_celery_beat_crontabschedule t ON t.id = d.crontab_id
+  LEFT JOIN (SELECT dlq_id, count(*) FILTER (WHERE state = 'held') AS held,
+                    count(*) FILTER (WHERE state = 'delete') AS to_delete
+               FROM redrive_custody WHERE state IN ('held', 'delete') AND %(copies)b::bool GROUP BY dlq_id) c
+         ON c.dlq_id = d.id
+ WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
+ ORDER BY d.name
+"""
+
+# The first entry of each state in an index, however many letters there are.
+_OLDEST = """
+SELECT d.id AS dlq_id, s.state, l.died_at
+  FROM redrive_dlq d CROSS JOIN unnest(ARRAY['captured', 'waiting', 'sending', 'awaiting', 'parked']) AS s(state)
+ CROSS JOIN LATERAL (
+       SELECT died_at FROM redrive_letter l
+        WHERE l.dlq_id = d.id AND l.state = s.state AND (l.finished_at IS NULL OR l.state = 'parked')
+        ORDER BY died_at LIMIT 1) l
+ WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
+"""
+
+_LANES: Final[LiteralString] = f"""
+SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_at <= redrive_now(), false) AS due,
+       count(*) AS n, min(n.due_at) AS due_at
+  FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) n {BESIDE}
+ CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
+ CROSS JOIN LATERAL (
+    SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle
+                WHEN n.phase = 'ready' AND (n.why LIKE 'the breaker is %%' OR n.why LIKE 'its target is not well%%')
+                THEN '' ELSE n.why END AS why) w
+ GROUP BY n.dlq_id, n.phase, w.why, is_barred, due ORDER BY n.dlq_id, n.phase, n DESC, w.why
+"""  # noqa: S608  # the inserted texts are constants
+
+_LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
+_LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
+
+# When a dlq drops the first copy of a letter that is unfinished: in the order of expiry, to the first that is held. The
+# order in which a held copy is looked for is that of an index: without it, a planner may read all copies for one.
+_EXPIRIES = """
+SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
+ CROSS JOIN LATERAL (
+       SELECT l.expires_at AS at FROM redrive_letter l
+        WHERE l.dlq_id = d.id AND l.finished_at IS NULL AND l.expires_at IS NOT NULL
+          AND EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id AND c.state || '' = 'held')
+        ORDER BY l.expires_at LIMIT 1) first
+ WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
+   AND (SELECT c.dlq_id FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
+         ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
+"""
+
+# Where nothing captures by itself, SQS counts copies that are ours: those that came to sight again, and those received
+# since it was asked, or so shortly before that its counts may lag behind. Many of those are deleted by now.
+_IN_SIGHT = """
+SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
+  FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
+          FROM redrive_dlq) d
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS n FROM redrive_custody c WHERE c.dlq_id = d.id AND c.state = 'held'
+          AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))
+       UNION ALL
+       SELECT count(*) FROM redrive_custody c
+        WHERE c.dlq_id = d.id AND (c.state = 'delete' OR (c.state = 'gone' AND c.gone_at > d.depth_at))
+          AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))) ours
+ WHERE d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
+"""
+
+_WORKING = """
+SELECT r.id, r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
+       (SELECT count(*) FROM (
+            SELECT FROM redrive_letter l
+             WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
+             LIMIT %(most)b::bigint) u) AS unfinished,
+       r.why, w.no AS wave, w.size AS wave_size,
+       CASE WHEN w.size IS NULL AND %(most)b::bigint IS NOT NULL THEN 0
+            ELSE (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) END AS touched
+  FROM redrive_run r LEFT JOIN redrive_wave w ON w.run_id = r.id AND w.settled_at IS NULL
+ WHERE r.state NOT IN ('finished', 'aborted') AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
+ ORDER BY r.dlq_id, r.id
+"""
+
+
+_STATES = """
+SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_id > %(above)b::text
+ ORDER BY message_id LIMIT %(page)b
+"""
+
+
+def watches(dlq: int | None = None, *, copies: bool = True) -> list[Watch]:
+    """This dlq, or every one, by name; without `copies` theirs are not counted, and 0."""
+    values = {"dlq": dlq, "copies": copies, "longest": aws_redrives.LONGEST, "ours": aws_redrives.TROUBLE}
+    return rows.fetch(Watch, _WATCHES, values)
+
+
+def uncaptured(watch: Watch, in_sight: int) -> int:
+    """Messages that SQS shows to everybody and nobody has captured, in a dlq that nothing captures by itself.
+
+    Counted before the last capture that ran dry began, they are captured by now; while one is under way nobody can
+    say. `in_sight`: copies of captured ones among them.
+    """
+    asked, drained = watch.depth_at, watch.drained_through
+    if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
+        return 0
+    return max(0, (watch.depth_visible or 0) - in_sight)
+
+
+def oldest(dlq: int | None = None) -> list[Oldest]:
+    """The oldest letters of this dlq, or of every one, in each state."""
+    return rows.fetch(Oldest, _OLDEST, {"dlq": dlq})
+
+
+def lanes(dlq: int | None = None) -> list[Lanes]:
+    """The lanes of this dlq, or of every one, that have something to replay, counted."""
+    return rows.fetch(Lanes, _LANES_OF_DLQ, {"dlq": dlq})
+
+
+def lanes_of(run: int, *, most: int) -> list[Lanes]:
+    """The lanes whose heads are a run's, counted: `most` of them, whichever."""
+    return rows.fetch(Lanes, _LANES_OF_RUN, {"run": run, "most": most})
+
+
+def in_words(one: Lanes) -> str:
+    """Why these lanes wait."""
+    if one.is_barred or (one.phase == LanePhase.HELD and one.why.startswith("rule ")):
+        return one.why
+    if one.phase == LanePhase.READY and not one.why:
+        return "due: any worker may take them" if one.due else "their head rests until it is due"
+    return _PHASES.get(LanePhase(one.phase), one.why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expiry:
+    dlq_id: int
+    at: datetime
+
+
+def expiries(dlq: int | None = None) -> dict[int, datetime]:
+    """When this dlq, or each, drops the first copy of an unfinished letter; nothing of those that hold none."""
+    return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
+
+
+@dataclass(frozen=True, slots=True)
+class _InSight:
+    dlq_id: int
+    n: int
+
+
+def in_sight(*, visibility: float, count_lag: float) -> dict[int, int]:
+    """Of each dlq that is not automatic, captured copies among what SQS said was visible when it was asked.
+
+    In seconds: for how long a capture hides what it receives, and by how much SQS's counts may lag behind.
+    """
+    values = {"visibility": visibility, "count_lag": count_lag}
+    return {row.dlq_id: row.n for row in rows.fetch(_InSight, _IN_SIGHT, values)}
+
+
+def working(dlq: int | None = None, *, most: int | None = None) -> list[Working]:
+    """The runs of this dlq, or of every one, that have not ended; their letters counted up to `most`."""
+    return rows.fetch(Working, _WORKING, {"dlq": dlq, "most": most})
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    message_id: str
+    state: str
+
+
+def states(dlq: int, *, page: int = 5_000) -> Iterator[dict[str, str]]:
+    """The state of every letter of a dlq, by the message id under which it died; so many at a time."""
+    above: str | None = ""
+    while above is not None:
+        found = rows.fetch(_State, _STATES, {"dlq": dlq, "above": above, "page": page})
+        yield {row.message_id: row.state for row in found}
+        above = found[-1].message_id if len(found) == page else None

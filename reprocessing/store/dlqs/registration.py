@@ -1,0 +1,201 @@
+"""How a dlq is added and changed: its row, its origins, their targets, and the review, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django_celery_beat.models import CrontabSchedule, IntervalSchedule
+from psycopg.errors import UniqueViolation
+
+from reprocessing.domain.errors import DlqIsTaken
+from reprocessing.domain.message.arn import name_of
+from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.review import Act, Review
+from reprocessing.store.differences import Difference, Fields, differing
+from reprocessing.store.parking_lot import decisions
+from reprocessing.store.routing import rules
+from reprocessing.store.runs import enlistment
+from reprocessing.store.targets import targets
+
+_CRONTAB = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What is to be remembered of a dlq, its origins and their targets.
+
+    Attributes:
+        dlq: values by the names of its row's fields; those of an existing row that are not here stay. `interval` is
+            in seconds, `crontab` five fields in one text.
+        ways: for each origin, by its ARN, the target that its letters go to: itself, where it is a queue, and nobody
+            said otherwise.
+        targets: values of each of those, by its ARN; see `targets.differences`.
+        default_origin: the ARN of the one for letters that do not say where they died.
+    """
+
+    name: str
+    dlq: Fields
+    ways: Mapping[str, str] = field(default_factory=dict)
+    targets: Mapping[str, Fields] = field(default_factory=dict)
+    default_origin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What was done. `new`: there was no dlq of this name; no differences: nothing was to be done."""
+
+    new: bool
+    differences: list[Difference]
+
+
+def differences(proposal: Proposal) -> list[Difference]:
+    """What a proposal would change; of a dlq that is not there, everything that it says."""
+    dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab").first()
+    known = targets.known(proposal.targets)
+    goes_to = dict(dlq.origins.values_list("arn", "target__arn")) if dlq else {}
+    found = differing(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
+    for arn, target in proposal.ways.items():
+        if arn not in goes_to:
+            found.append(Difference(proposal.name, ORIGIN, None, arn))
+        if goes_to.get(arn, arn) != target:
+            found.append(Difference(proposal.name, f"{TO} {name_of(arn)}", goes_to.get(arn), target))
+    for arn, values in proposal.targets.items():
+        found += targets.differences(arn, values, known.get(arn))
+    default = dlq.default_origin.arn if dlq and dlq.default_origin else None
+    if proposal.default_origin not in {None, default}:
+        found.append(Difference(proposal.name, DEFAULT, default, proposal.default_origin))
+    return found
+
+
+#: In a difference: what is named, and, before the name of an origin, where its letters go.
+ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
+#: What a letter's place is read by: captured letters are placed again when one of these changes.
+KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
+#: Of targets: what speaks against some letters depends on these.
+FITTING = ("kind", "strips_expires")
+#: What rules ask letters for: they decide otherwise when one of these changes.
+ASKED = ("message_type", "tenant")
+
+
+def register(proposal: Proposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
+    """Add the dlq, or change what the proposal says otherwise; and write down who did it.
+
+    Args:
+        proposal: what is to be remembered.
+        by: who says so.
+        reason: why.
+        seen: what would change, as a person saw it; anything else is not written. None: whatever would.
+
+    Raises:
+        DlqIsTaken: somebody else added it, or another name for its queue, at the same moment; or changed it meanwhile.
+    """
+    try:
+        registered = _register(proposal, by, reason, seen)
+    except IntegrityError as error:
+        if not isinstance(error.__cause__, UniqueViolation):
+            raise
+        raise DlqIsTaken(
+            f"{proposal.name} was not written: somebody has just added it, or its queue under another name. "
+            "Run manage.py redrive_status, then this again."
+        ) from error
+    if any(one.field == "parked_head" for one in registered.differences):
+        decisions.let_go(DeadLetterQueue.objects.get(name=proposal.name).pk)
+    return registered
+
+
+def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Difference] | None) -> Registered:
+    with transaction.atomic():
+        if asked := any(name in ASKED for name in proposal.dlq):
+            rules.lock()
+        dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
+        changes = differences(proposal)
+        if seen is not None and changes != list(seen):
+            raise DlqIsTaken(f"{proposal.name} was not written: somebody else has changed it since you looked.")
+        if not changes:
+            return Registered(new=False, differences=[])
+        new = dlq is None
+        places_changed = any(
+            one.field in {*KEYS, *FITTING, ORIGIN, DEFAULT} or one.field.startswith(TO) for one in changes
+        )
+        dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
+        _write_origins(dlq, proposal)
+        if places_changed and not new:
+            enlistment.replan(dlq.pk)
+        if asked and not new and any(one.field in ASKED for one in changes):
+            rules.bump()
+        Review.objects.create(
+            act=Act.ADDED if new else Act.CHANGED,
+            dlq=dlq,
+            by=by,
+            reason=reason,
+            before={} if new else {f"{one.of}.{one.field}": one.before for one in changes},
+            after={f"{one.of}.{one.field}": one.after for one in changes},
+        )
+        return Registered(new=new, differences=changes)
+
+
+def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:
+    for name, value in values.items():
+        setattr(dlq, name, value if name not in _SCHEDULES else _SCHEDULES[name](value))
+    if any(name in values for name in _SCHEDULES):
+        dlq.next_poll_at = None  # the old schedule's next time is none of the new one's
+    dlq.save()
+    return dlq
+
+
+def _write_origins(dlq: DeadLetterQueue, proposal: Proposal) -> None:
+    rows = {arn: targets.write(arn, values) for arn, values in proposal.targets.items()}
+    rows |= targets.known(set(proposal.ways.values()) - rows.keys())
+    for arn, target in proposal.ways.items():
+        Origin.every.update_or_create(dlq=dlq, arn=arn, defaults={"target": rows[target], "removed_at": None})
+    if proposal.default_origin:
+        DeadLetterQueue.objects.filter(pk=dlq.pk).update(
+            default_origin=Origin.objects.get(dlq=dlq, arn=proposal.default_origin)
+        )
+
+
+def crontab(text: str) -> CrontabSchedule:
+    """The unsaved row of a crontab's five fields.
+
+    Raises:
+        ValueError: they are not five.
+    """
+    return CrontabSchedule(**dict(zip(_CRONTAB, text.split(), strict=True)), timezone=settings.TIME_ZONE)
+
+
+def seconds(interval: IntervalSchedule) -> float:
+    """How long an interval is, also one that is longer than any calendar."""
+    one = timedelta(**{interval.period: 1})
+    return float(interval.every) * one.total_seconds()
+
+
+def _interval(seconds: int | None) -> IntervalSchedule | None:
+    if seconds is None:
+        return None
+    row, _ = IntervalSchedule.objects.get_or_create(every=seconds, period=IntervalSchedule.SECONDS)
+    return row
+
+
+def _crontab(text: str | None) -> CrontabSchedule | None:
+    if text is None:
+        return None
+    wanted = {part: getattr(crontab(text), part) for part in (*_CRONTAB, "timezone")}
+    row, _ = CrontabSchedule.objects.get_or_create(**wanted)
+    return row
+
+
+_SCHEDULES: Mapping[str, Callable[[Any], Any]] = {"interval": _interval, "crontab": _crontab}
+
+
+def _values_of_dlq(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
+    values = {name: getattr(dlq, name) for name in wanted}
+    if "interval" in values:
+        values["interval"] = dlq.interval and seconds(dlq.interval)
+    if "crontab" in values:
+        values["crontab"] = dlq.crontab and " ".join(str(getattr(dlq.crontab, part)) for part in _CRONTAB)
+    return values

@@ -1,0 +1,139 @@
+"""When beat polls which dlq: its own schedule, kept on the dlq."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.store.ordering import lanes
+
+logger = logging.getLogger(__name__)
+
+#: How often a dlq without a schedule has its turn.
+EVERY = timedelta(seconds=60)
+#: After what time a turn is given once more that was given, and not had: its task is lost, or something failed.
+AGAIN = timedelta(seconds=60)
+#: When one is looked at again whose schedule names no time (the 30th of February, in a billion days).
+NEVER = timedelta(days=1)
+_A_DAY = 86_400.0
+_NO_TIME = "Its schedule names no time at which it could be polled. Give it another interval or crontab."
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn at a dlq, while it is being had.
+
+    Attributes:
+        stamp: when the dlq is due again, as its row says.
+        then: the time that its schedule names; None: its row says that already.
+    """
+
+    dlq_id: int
+    stamp: datetime | None
+    then: datetime | None
+
+
+def due(*, now: datetime, limit: int) -> list[int]:
+    """The dlqs whose turn it is, the longest due first, so that they take turns.
+
+    Each is due again when its schedule says, but after `AGAIN` at the latest: whoever has its turn puts that off.
+    One that had none yet has it now, but for a crontab, which names its first time itself. One whose schedule names
+    no time has no turn, and says so as its trouble.
+    """
+    with transaction.atomic():
+        found = list(
+            DeadLetterQueue.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
+            .select_related("interval", "crontab")
+            .filter(Q(next_poll_at=None) | Q(next_poll_at__lte=now))
+            .filter(Q(leased_until=None) | Q(leased_until__lte=now))
+            .order_by(F("next_poll_at").asc(nulls_first=True), "pk")[:limit]
+        )
+        turns: list[int] = []
+        for dlq in found:
+            then = _next(dlq, now)
+            if then is None:
+                dlq.trouble = _NO_TIME
+            elif dlq.next_poll_at is not None or dlq.crontab is None:
+                turns.append(dlq.pk)
+                then = min(then, now + AGAIN)
+            dlq.next_poll_at = then or now + NEVER
+        DeadLetterQueue.objects.bulk_update(found, ["next_poll_at"])
+        DeadLetterQueue.objects.bulk_update([dlq for dlq in found if dlq.trouble == _NO_TIME], ["trouble"])
+    return turns
+
+
+def take(dlq: DeadLetterQueue, *, now: datetime) -> Turn | None:
+    """Begin the turn that this dlq, read a moment ago, was given; None if it was had already, or somebody is at it."""
+    stamp, then = dlq.next_poll_at, _next(dlq, now)
+    if stamp is None or then is None or then <= now + AGAIN:
+        return Turn(dlq.pk, stamp, None)
+    return Turn(dlq.pk, stamp, then) if stamp <= now + AGAIN else None
+
+
+def keep(turn: Turn, *, until: datetime) -> Turn:
+    """Give the turn to nobody else until then, nor for `AGAIN` after that. Without effect if it is another's."""
+    return turn if turn.then is None else _stamp(turn, min(turn.then, until + AGAIN))
+
+
+def had(turn: Turn) -> None:
+    """The turn was had: the dlq is due when its schedule says. Without effect if it became due otherwise meanwhile."""
+    if turn.then is not None:
+        _stamp(turn, turn.then)
+
+
+def _stamp(turn: Turn, at: datetime) -> Turn:
+    DeadLetterQueue.objects.filter(pk=turn.dlq_id, next_poll_at=turn.stamp).update(next_poll_at=at)
+    return replace(turn, stamp=at)
+
+
+def at_once(dlq: DeadLetterQueue) -> None:
+    """Make the dlq due now."""
+    DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.clock())
+
+
+def turns() -> float:
+    """How often a second a dlq has its turn, all of them together, as their schedules say."""
+    every = EVERY.total_seconds()
+    found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
+    return sum(_turns(dlq, every) for dlq in found)
+
+
+def cadences(dlqs: Collection[int]) -> dict[int, float]:
+    """Seconds from one turn of each of these dlqs to its next, as its schedule says; a crontab's on the average."""
+    every = EVERY.total_seconds()
+    found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
+    turns = {dlq.pk: _turns(dlq, every) for dlq in found.only("interval", "crontab")}
+    return {dlq: 1 / often if often else NEVER.total_seconds() for dlq, often in turns.items()}
+
+
+def _turns(dlq: DeadLetterQueue, every: float) -> float:
+    schedule = dlq.interval or dlq.crontab
+    if schedule is None:
+        return 1 / every
+    try:
+        timing = schedule.schedule
+        if dlq.interval is not None:
+            return 1 / max(1.0, float(timing.run_every.total_seconds()))
+        return len(timing.minute) * len(timing.hour) / _A_DAY
+    except Exception:  # noqa: BLE001  # as in `_next`: such a one has no turn
+        return 0.0
+
+
+def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
+    schedule = dlq.interval or dlq.crontab
+    if schedule is None:
+        return now + EVERY
+    try:
+        timing = schedule.schedule
+        timing.nowfun = lambda: now  # else it counts from this machine's clock, which may differ from the database's
+        remaining: timedelta = timing.remaining_estimate(now)
+        return now + max(remaining, timedelta(0))
+    except Exception:  # noqa: BLE001  # schedules are made of others' code; none may keep the other dlqs from their turn
+        logger.warning("%s: %s", dlq, _NO_TIME)
+        return None

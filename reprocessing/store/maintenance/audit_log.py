@@ -1,0 +1,71 @@
+"""What people did, to be handed on: read in the order in which it was written, a page of memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from reprocessing.store import rows
+
+_CHUNK: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One act. `operation`: what it was a part of; an entry without a letter is the operation itself."""
+
+    id: int
+    at: datetime
+    act: str
+    by: str
+    reason: str
+    operation: int | None
+    dlq: str | None
+    letter: UUID | None
+    message_id: str | None
+    group: int | None
+    run: str | None
+    target: str | None
+    rule: str | None
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which acts: from a moment on, before a moment, of one person, of one operation; None: any."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    by: str | None = None
+    operation: int | None = None
+
+
+_ENTRIES = """
+SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS dlq, l.public_id AS letter,
+       l.message_id, v.group_id AS group, r.name AS run, t.arn AS target, u.name AS rule, v.before, v.after
+  FROM redrive_review v
+  LEFT JOIN redrive_dlq d ON d.id = v.dlq_id LEFT JOIN redrive_letter l ON l.id = v.letter_id
+  LEFT JOIN redrive_run r ON r.id = v.run_id LEFT JOIN redrive_target t ON t.id = v.target_id
+  LEFT JOIN redrive_rule u ON u.id = v.rule_id
+ WHERE v.id > %(above)b
+   AND (%(since)b::timestamptz IS NULL OR v.at >= %(since)b::timestamptz)
+   AND (%(until)b::timestamptz IS NULL OR v.at < %(until)b::timestamptz)
+   AND (%(by)b::text IS NULL OR v.by = %(by)b::text)
+   AND (%(operation)b::bigint IS NULL OR v.operation_id = %(operation)b::bigint)
+ ORDER BY v.id LIMIT %(limit)b
+"""
+
+
+def entries(span: Span) -> Iterator[Entry]:
+    """The acts of a span, the oldest first. What is done while they are read may be among them."""
+    values: dict[str, Any] = {
+        "since": span.since, "until": span.until, "by": span.by, "operation": span.operation, "above": 0,
+        "limit": _CHUNK,
+    }  # fmt: skip
+    while found := rows.fetch(Entry, _ENTRIES, values):
+        yield from found
+        values["above"] = found[-1].id

@@ -1,0 +1,118 @@
+"""The statements of the kept counts: read in one snapshot, and folded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from django.db import transaction
+
+from reprocessing.store import rows
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How many letters of a dlq are in one state; of parked ones, for one reason; presumed ones apart."""
+
+    dlq_id: int
+    state: str
+    reason: str
+    presumed: bool
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class InGroup:
+    """How many letters of a group are in one state."""
+
+    group_id: int
+    state: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """How many letters of a dlq came to something in the hour that began at `hour`."""
+
+    dlq_id: int
+    hour: datetime
+    what: str
+    n: int
+
+
+# One statement sees one moment: what is being folded is in the one table or in the other.
+_KINDS = """
+SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM (
+    SELECT dlq_id, state, reason, presumed, n FROM redrive_tally
+    UNION ALL SELECT dlq_id, state, reason, presumed, n FROM redrive_tally_delta) t
+ WHERE %(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint
+ GROUP BY 1, 2, 3, 4 HAVING sum(n) <> 0 ORDER BY 1, 2, 3, 4
+"""
+
+_IN_GROUPS = """
+SELECT group_id, state, sum(n)::bigint AS n FROM (
+    SELECT group_id, state, n FROM redrive_tally UNION ALL SELECT group_id, state, n FROM redrive_tally_delta) t
+ WHERE group_id = ANY(%(groups)b::bigint[]) GROUP BY 1, 2 HAVING sum(n) <> 0 ORDER BY 1, 2
+"""
+
+_HOURS = """
+SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
+    SELECT dlq_id, hour, what, n FROM redrive_flow UNION ALL SELECT dlq_id, hour, what, n FROM redrive_flow_delta) t
+ WHERE hour > redrive_now() - make_interval(hours => %(hours)b::int)
+   AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+
+# Two who fold at once would wait for each other's rows: the second finds nothing to do.
+_TURN = "SELECT pg_try_advisory_xact_lock(1381126738, 0) AS mine"
+
+_FOLD: Final[tuple[LiteralString, ...]] = (
+    """
+WITH gone AS (DELETE FROM redrive_tally_delta RETURNING *)
+INSERT INTO redrive_tally AS t (dlq_id, group_id, state, reason, presumed, n)
+SELECT dlq_id, group_id, state, reason, presumed, sum(n) FROM gone GROUP BY 1, 2, 3, 4, 5 HAVING sum(n) <> 0
+ON CONFLICT (dlq_id, group_id, state, reason, presumed) DO UPDATE SET n = t.n + excluded.n
+""",
+    """
+WITH gone AS (DELETE FROM redrive_flow_delta RETURNING *), summed AS (
+    INSERT INTO redrive_metric AS m (name, place, part, value)
+    SELECT 'redrive_came_to', dlq_id, what, sum(n) FROM gone GROUP BY 2, 3 ORDER BY 2, 3
+    ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
+)
+INSERT INTO redrive_flow AS f (dlq_id, hour, what, n)
+SELECT dlq_id, hour, what, sum(n) FROM gone GROUP BY 1, 2, 3
+ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
+""",
+    "DELETE FROM redrive_tally WHERE n = 0",
+)
+
+_FORGET = "DELETE FROM redrive_flow WHERE hour < redrive_now() - make_interval(secs => %(history)b::float8)"
+
+
+def kinds(dlq: int | None = None) -> list[Kind]:
+    """How many letters of each kind this dlq has, or every one."""
+    return rows.fetch(Kind, _KINDS, {"dlq": dlq})
+
+
+def in_groups(groups: list[int]) -> list[InGroup]:
+    """How many letters these groups have in each state."""
+    return rows.fetch(InGroup, _IN_GROUPS, {"groups": groups})
+
+
+def hours(most: int, dlq: int | None = None) -> list[Hour]:
+    """What letters came to in the last hours, at most so many: captured, failed, or a finished state."""
+    return rows.fetch(Hour, _HOURS, {"hours": most, "dlq": dlq})
+
+
+def fold() -> None:
+    """Add the differences to the counts. What others commit meanwhile is left to the next fold."""
+    with transaction.atomic():
+        if rows.value(bool, _TURN, {}):
+            for statement in _FOLD:
+                rows.execute(statement, {})
+
+
+def forget(*, history: float) -> int:
+    """Forget the hours that ended so many seconds ago; how many."""
+    return rows.execute(_FORGET, {"history": history})

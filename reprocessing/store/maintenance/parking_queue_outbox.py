@@ -1,0 +1,50 @@
+"""The statements of the outbox towards parking queues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from reprocessing.store import rows
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """One notice to send, with the letter as it was captured; its body where that is what is told."""
+
+    notice_id: int
+    news: str
+    public_id: UUID
+    message_id: str
+    reason: str
+    state: str
+    body: bytes
+    attributes: bytes
+
+
+# By chunks of bounded bytes, as letters that are planned. Of one that left the parking lot no bytes are told.
+_OWED = """
+SELECT o.notice_id, o.news, o.public_id, o.message_id, o.reason, o.state, p.attributes,
+       CASE WHEN o.news = 'parked' THEN p.body ELSE ''::bytea END AS body
+  FROM (SELECT *, sum(size) OVER (ORDER BY notice_id) - size AS before
+          FROM (SELECT n.id AS notice_id, n.news, l.id, l.public_id, l.message_id, l.reason, l.state,
+                       CASE WHEN n.news = 'parked' THEN l.size ELSE 0 END AS size
+                  FROM redrive_notice n JOIN redrive_letter l ON l.id = n.letter_id
+                 WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b ORDER BY n.id LIMIT %(limit)b) first) o
+  JOIN redrive_payload p ON p.letter_id = o.id
+ WHERE o.before < 16777216
+ ORDER BY o.notice_id
+"""
+
+_SENT = "UPDATE redrive_notice SET sent_at = redrive_now() WHERE id = ANY(%(ids)b::bigint[]) AND sent_at IS NULL"
+
+
+def owed(dlq: int, *, limit: int) -> list[Owed]:
+    """The oldest notices that this dlq's parking queue was not sent yet, of about 16 MiB of letters at the most."""
+    return rows.fetch(Owed, _OWED, {"dlq": dlq, "limit": limit})
+
+
+def sent(ids: Sequence[int]) -> None:
+    """Remember that these were sent."""
+    rows.execute(_SENT, {"ids": list(ids)})

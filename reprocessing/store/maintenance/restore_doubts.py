@@ -1,0 +1,189 @@
+"""What can be known of letters that a backup knew as unfinished, and what a person says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, LiteralString
+
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.maintenance.restore_doubt import Finding
+from reprocessing.models.doubt import Word
+from reprocessing.store import rows
+from reprocessing.store.maintenance.restore_hold import HIDDEN_FOR
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import settlement
+from reprocessing.store.replay.settlement import Closing, Deletable
+
+# A copy was held when the hold began, and a clean capture that began after all of them were in sight has drained the
+# dlq without it: it was deleted, as those of finished letters alone are, unless it was about to expire.
+_FOUND: Final[LiteralString] = """
+CASE WHEN x.came_back IS NOT NULL THEN 'came_back'
+     WHEN x.arrived THEN 'arrived'
+     WHEN l.state IN ('sending', 'awaiting') AND (x.receives IS NULL OR c.receives > x.receives) THEN 'sent'
+     WHEN x.receives IS NULL THEN 'no_copy'
+     WHEN c.receives > x.receives THEN 'seen'
+     WHEN d.drained_through >= h.since + %(hidden)b::interval
+     THEN CASE WHEN l.expires_at > d.drained_through + %(margin)b::interval THEN 'gone' ELSE 'dropped' END
+     ELSE 'hidden' END
+"""
+
+_TIMES: Final = {"hidden": HIDDEN_FOR, "margin": timedelta(hours=2)}  # copies are given up an hour before they expire
+
+_OPEN: Final[LiteralString] = """
+  FROM redrive_doubt x JOIN redrive_letter l ON l.id = x.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
+  JOIN redrive_halt h ON h.id = 2
+  LEFT JOIN redrive_custody c ON c.dlq_id = l.dlq_id AND c.message_id = l.message_id
+ WHERE x.word = '' AND l.finished_at IS NULL
+"""
+
+_TALLY = f"""
+SELECT d.name AS dlq, {_FOUND} AS finding, count(*) AS n {_OPEN} GROUP BY 1, 2 ORDER BY 1, 2
+"""  # the inserted texts are constants
+
+_PAGE = f"""
+SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::text AS public_id, l.state, l.sequence,
+       {_FOUND} AS finding {_OPEN}
+   AND x.letter_id > %(above)b AND (%(dlq)b::bigint IS NULL OR l.dlq_id = %(dlq)b::bigint)
+ ORDER BY x.letter_id LIMIT %(limit)b
+"""  # as above
+
+_THESE = f"""
+SELECT l.id AS letter_id, l.lane_id, d.name AS dlq, l.message_id, l.public_id::text AS public_id, l.state, l.sequence,
+       {_FOUND} AS finding {_OPEN} AND x.letter_id = ANY(%(letters)b::bigint[])
+ ORDER BY l.id FOR UPDATE OF l
+"""  # as above
+
+# Nobody knows what became of what was out when the backup was made.
+_CLOSE = """
+UPDATE redrive_attempt a
+   SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
+       detail = coalesce(a.detail, 'PostgreSQL was restored from a backup: what became of it is not known')
+ WHERE a.letter_id = ANY(%(letters)b::bigint[]) AND num_nonnulls(a.closed_at) = 0
+"""
+
+# What was on its last attempt has one more: the word is that it is replayed, as a release says it.
+_AGAIN = """
+UPDATE redrive_letter l
+   SET state = 'waiting', lets_pass = false,
+       forgiven = greatest(l.forgiven, l.attempts - l.spared - d.max_attempts + 1),
+       due_at = CASE WHEN l.state = 'waiting' THEN l.due_at ELSE redrive_now() END
+  FROM redrive_dlq d
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state IN ('waiting', 'sending', 'awaiting') AND d.id = l.dlq_id
+"""
+
+_DELIVERED = """
+WITH moved AS (
+    UPDATE redrive_letter l
+       SET state = 'delivered', presumed = true, finished_at = redrive_now(), due_at = NULL, lets_pass = false,
+           objection = '', detail = %(detail)b::text
+     WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.body_hash
+), claims AS (
+    INSERT INTO redrive_claim AS c (target_id, key_space, key_hash, letter_id, state, body_hash)
+    SELECT DISTINCT ON (target_id, dlq_id, idempotency_key) target_id, dlq_id::text,
+           sha256(convert_to(idempotency_key, 'UTF8')), id, 'delivered', body_hash
+      FROM moved WHERE idempotency_key IS NOT NULL AND idempotency_key <> message_id AND target_id IS NOT NULL
+     ORDER BY target_id, dlq_id, idempotency_key, id
+    ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
+       SET state = 'delivered', letter_id = excluded.letter_id, body_hash = excluded.body_hash, until = NULL
+     WHERE c.state IN ('free', 'held')
+)
+UPDATE redrive_custody c SET state = 'delete'
+  FROM moved m
+ WHERE c.dlq_id = m.dlq_id AND c.message_id = m.message_id AND c.state NOT IN ('delete', 'gone')
+RETURNING c.dlq_id, c.message_id, c.handle
+"""
+
+_RECORD = """
+WITH said AS (
+    UPDATE redrive_doubt x SET word = %(word)b::text, decided_at = redrive_now()
+      FROM unnest(%(letters)b::bigint[], %(findings)b::text[], %(states)b::text[]) AS s(letter_id, finding, state)
+     WHERE x.letter_id = s.letter_id AND x.word = ''
+    RETURNING x.letter_id, s.finding, s.state
+)
+INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after)
+SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
+       jsonb_build_object('state', s.state, 'after_a_restore', s.finding),
+       jsonb_build_object('state', l.state, 'after_a_restore', %(word)b::text)
+  FROM said s JOIN redrive_letter l ON l.id = s.letter_id ORDER BY l.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """A letter that nobody has decided about, and what is found of it."""
+
+    letter_id: int
+    lane_id: int | None
+    dlq: str
+    message_id: str
+    public_id: str
+    state: str
+    sequence: str | None
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many letters of one dlq of which the same is found."""
+
+    dlq: str
+    finding: Finding
+    n: int
+
+    @property
+    def kind(self) -> str:
+        """Which word of a person is meant for them."""
+        return Finding(self.finding).kind
+
+
+def tally() -> list[Count]:
+    """What is found of the letters that nobody has decided about, counted."""
+    return [Count(one.dlq, Finding(one.finding), one.n) for one in rows.fetch(Count, _TALLY, _TIMES)]
+
+
+def page(*, dlq: int | None, above: int, limit: int) -> list[Doubted]:
+    """Those after a letter's id, in the order of their ids."""
+    return rows.fetch(Doubted, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
+
+
+def decide(letters: Sequence[Doubted], word: Word, *, by: str, reason: str) -> tuple[int, list[Deletable]]:
+    """A person's word about letters, in a transaction of the caller's: how many, and copies that may now be deleted.
+
+    One of which something else is found by now, or that is finished, is left alone. Lanes pass what is delivered, and
+    what may have been sent, as if that had been settled.
+    """
+    lane_ids = sorted({one.lane_id for one in letters if one.lane_id is not None})
+    lanes.lock(lane_ids, [None] * len(lane_ids))
+    seen = {one.letter_id: one.finding for one in letters}
+    asked = {**_TIMES, "letters": sorted(seen)}
+    these = [one for one in rows.fetch(Doubted, _THESE, asked) if seen[one.letter_id] == one.finding]
+    if not these:
+        return 0, []
+    ids = [one.letter_id for one in these]
+    rows.execute(_CLOSE, {"letters": ids})
+    deletable = _move(ids, word, f'{by} said so after a restore: "{reason}"')
+    values = {"word": word.value, "letters": ids, "by": by, "reason": reason}
+    found = {"findings": [one.finding for one in these], "states": [one.state for one in these]}
+    rows.execute(_RECORD, values | found)
+    passed = dict.fromkeys(lane_ids, "")
+    for one in these:
+        if one.lane_id in passed and (word is Word.DELIVERED or one.state in {"sending", "awaiting"}):
+            passed[one.lane_id] = max(passed[one.lane_id], one.sequence or "", key=str.encode)
+    lanes.advance(lane_ids, [None] * len(lane_ids), passed=[passed[one] or None for one in lane_ids])
+    return len(these), deletable
+
+
+def _move(ids: list[int], word: Word, detail: str) -> list[Deletable]:
+    match word:
+        case Word.DELIVERED:
+            return rows.fetch(Deletable, _DELIVERED, {"letters": ids, "detail": detail})
+        case Word.REPLAY:
+            rows.execute(_AGAIN, {"letters": ids})
+            return []
+        case Word.PARKED:
+            closings = [Closing(one, LetterState.PARKED, ParkedReason.IN_DOUBT, detail) for one in ids]
+            unfinished = (LetterState.CAPTURED, LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
+            return settlement.close(closings, out_of=unfinished)

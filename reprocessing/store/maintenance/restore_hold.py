@@ -1,0 +1,229 @@
+"""The hold after a restore: nothing is sent before a person has said what became of what the backup knew as unfinished.
+
+What was sent, finished, returned or captured after the backup is forgotten. So everything is stopped, in a row of its
+own that no `resume` lifts, and each letter that was unfinished is doubted until somebody decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from reprocessing.domain.errors import BackupIsUnreconciled
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.subjects import RESTORE
+from reprocessing.store import rows
+from reprocessing.store.notifications.outbox import announce, conclude
+
+#: SQS hides a message for twelve hours at most: what was hidden before the hold is in sight by then.
+HIDDEN_FOR: Final = timedelta(hours=12)
+_INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Since when, by whom, why, and the time of the backup. `new`: it came with this call."""
+
+    since: datetime
+    by: str
+    reason: str
+    restored_to: datetime
+    new: bool
+
+    @property
+    def in_sight_at(self) -> datetime:
+        """From then on, whatever was hidden before the hold is in sight."""
+        return self.since + HIDDEN_FOR
+
+
+_STANDING = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2"
+
+_BEGIN = """
+WITH held AS (
+    INSERT INTO redrive_halt (id, since, by, reason, restored_to)
+    VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
+    ON CONFLICT (id) DO NOTHING
+    RETURNING since, by, reason, restored_to
+), noted AS (
+    INSERT INTO redrive_review (act, by, reason, before, after)
+    SELECT 'stopped', by, reason, '{"held": false}', jsonb_build_object('held', true, 'restored_to', restored_to)
+      FROM held
+)
+SELECT since, by, reason, restored_to, true AS new FROM held
+"""
+
+# The hold of an earlier restore, which the backup knew, says nothing of this one.
+_BEGIN_ANEW = """
+WITH held AS (
+    INSERT INTO redrive_halt AS h (id, since, by, reason, restored_to)
+    VALUES (2, redrive_now(), %(by)b::text, %(reason)b::text, %(restored_to)b::timestamptz)
+    ON CONFLICT (id) DO UPDATE
+       SET since = excluded.since, by = excluded.by, reason = excluded.reason, restored_to = excluded.restored_to
+    RETURNING since, by, reason, restored_to
+), noted AS (
+    INSERT INTO redrive_review (act, by, reason, before, after)
+    SELECT 'stopped', held.by, held.reason,
+           CASE WHEN was.id IS NULL THEN '{"held": false}'
+                ELSE jsonb_build_object('held', true, 'since', was.since, 'by', was.by, 'reason', was.reason,
+                                        'restored_to', was.restored_to) END,
+           jsonb_build_object('held', true, 'restored_to', held.restored_to)
+      FROM held LEFT JOIN redrive_halt was ON was.id = 2
+)
+SELECT since, by, reason, restored_to, true AS new FROM held
+"""
+
+# What an earlier restore left undecided is in doubt again.
+_FORGET = "DELETE FROM redrive_doubt"
+
+_DOUBT = """
+INSERT INTO redrive_doubt (letter_id, receives)
+SELECT l.id, c.receives
+  FROM redrive_letter l
+  LEFT JOIN redrive_custody c ON c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.attempt_id IS NULL
+        AND c.state = 'held'
+ WHERE l.finished_at IS NULL
+"""
+
+# Captured since, from a message that was there before: it may have been captured, and sent, between backup and restore.
+_DOUBT_ARRIVED = """
+INSERT INTO redrive_doubt (letter_id, arrived)
+SELECT l.id, true FROM redrive_letter l JOIN redrive_halt h ON h.id = 2
+ WHERE l.finished_at IS NULL AND l.captured_at >= h.since AND l.died_at < h.since
+ON CONFLICT (letter_id) DO NOTHING
+"""
+
+_SENT_SINCE = """
+SELECT count(*) AS n FROM redrive_attempt WHERE opened_at > %(restored_to)b::timestamptz
+"""
+
+_UNFINISHED = "SELECT count(*) AS n FROM redrive_letter WHERE finished_at IS NULL"
+
+_OPEN = """
+SELECT count(*) AS n FROM redrive_doubt x JOIN redrive_letter l ON l.id = x.letter_id
+ WHERE x.word = '' AND l.finished_at IS NULL
+"""
+
+# Those of whom it is not known that all they held has come to sight.
+_UNDRAINED = """
+SELECT d.name FROM redrive_dlq d JOIN redrive_halt h ON h.id = 2
+ WHERE d.mode <> 'observe' AND coalesce(d.drained_through < h.since + %(hidden)b::interval, true)
+ ORDER BY d.name
+"""
+
+_END = """
+WITH was AS (
+    DELETE FROM redrive_halt WHERE id = 2 RETURNING since, by, reason, restored_to
+), noted AS (
+    INSERT INTO redrive_review (act, by, reason, before, after)
+    SELECT 'resumed', %(by)b::text, %(reason)b::text,
+           jsonb_build_object('held', true, 'since', since, 'by', by, 'reason', reason, 'restored_to', restored_to),
+           '{"held": false}'
+      FROM was
+)
+SELECT since, by, reason, restored_to, true AS new FROM was
+"""
+
+# Nobody whose letter waits on a lane need wait for a hint's end.
+_HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
+
+_LOCK = "SELECT since, by, reason, restored_to, false AS new FROM redrive_halt WHERE id = 2 FOR UPDATE"
+
+
+def standing() -> Hold | None:
+    """The hold, while there is one."""
+    found = rows.fetch(Hold, _STANDING, {})
+    return found[0] if found else None
+
+
+def begin(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> Hold:
+    """Stop every send, and doubt every unfinished letter; the hold that stands by then, of whoever began it first.
+
+    `anew`: PostgreSQL was restored once more; a hold that stands is this one from now on, and its words are forgotten.
+    """
+    values = {"restored_to": restored_to, "by": by, "reason": reason}
+
+    def work() -> Hold:
+        found = rows.fetch(Hold, _BEGIN_ANEW if anew else _BEGIN, values)
+        if not found:  # a later statement: who was waited for has committed
+            return rows.fetch(Hold, _STANDING, {})[0]
+        rows.execute(_FORGET, {})
+        _announce(found[0], doubted=rows.execute(_DOUBT, {}))
+        return found[0]
+
+    return rows.whole(work)
+
+
+def _announce(hold: Hold, *, doubted: int) -> None:
+    """Announce the restore. What the backup knew of an earlier one is over: that was told before the backup."""
+    conclude([_INCIDENT])
+    backup_time = f"{hold.restored_to:%Y-%m-%d %H:%M:%S} UTC"
+    announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
+
+
+def doubt_arrived() -> int:
+    """Doubt what was captured since the hold from messages that were there before; how many are new."""
+    return rows.execute(_DOUBT_ARRIVED, {})
+
+
+def unfinished() -> int:
+    """Letters that a hold would doubt."""
+    return rows.value(int, _UNFINISHED, {})
+
+
+def sent_since(restored_to: datetime) -> int:
+    """Attempts that are younger than the backup: the service ran on the restored database, or the time is wrong."""
+    return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
+
+
+def undecided() -> int:
+    """Doubted letters that are unfinished, and of which nobody has said anything."""
+    return rows.value(int, _OPEN, {})
+
+
+def undrained() -> list[str]:
+    """The dlqs of which it is not known that all they held when the hold began has come to sight."""
+    return rows.column(str, _UNDRAINED, {"hidden": HIDDEN_FOR})
+
+
+def refuse_release(*, early: bool) -> None:
+    """Refuse what `end` would refuse.
+
+    Raises:
+        BackupIsUnreconciled: letters are undecided, or dlqs undrained.
+    """
+    doubt_arrived()
+    if left := undecided():
+        verb = "letter is" if left == 1 else "letters are"
+        raise BackupIsUnreconciled(
+            f"Nothing was done: {left:,} {verb} undecided. manage.py after_restore report tells which."
+        )
+    if not early and (names := undrained()):
+        raise BackupIsUnreconciled(
+            f"Nothing was done: not all that was hidden has come to sight in {', '.join(names)}. What comes later is "
+            "taken for new, though it may have been sent since the backup. Wait for a capture that begins twelve hours "
+            "after the hold, or say --early, and such letters may be sent twice."
+        )
+
+
+def end(*, by: str, reason: str, early: bool) -> Hold | None:
+    """Let everything go on; None when there is no hold.
+
+    `early`: though copies may yet come to sight whose letters the backup does not know.
+
+    Raises:
+        BackupIsUnreconciled: letters are undecided, or dlqs undrained; nothing was done.
+    """
+    return rows.whole(partial(_end, by, reason, early))
+
+
+def _end(by: str, reason: str, early: bool) -> Hold | None:  # noqa: FBT001  # as `end` has it
+    if not rows.fetch(Hold, _LOCK, {}):
+        return None
+    refuse_release(early=early)
+    found = rows.fetch(Hold, _END, {"by": by, "reason": reason})
+    rows.execute(_FORGET, {})
+    rows.execute(_HINTS, {})
+    conclude([_INCIDENT])
+    return found[0] if found else None

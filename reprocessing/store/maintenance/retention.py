@@ -1,0 +1,149 @@
+"""The statements that forget: each child before what it belongs to, in one transaction."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from django.db import transaction
+
+from reprocessing.store import rows
+from reprocessing.store.replay.settlement_effects import COPY_UNTIL
+
+# Not before a copy could no longer turn up: the dlq's retention and a day after the last of them was gone. One that
+# nobody could delete is gone by itself then, counted from when it came to sight again. Nor while an attempt of it is
+# open, which may hold a lane: that, and all behind it, would wait for its end for ever; nor while its key is held.
+_CHOOSE = f"""
+SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
+ WHERE l.state IN ('delivered', 'duplicate', 'discarded')
+   AND l.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
+   AND NOT EXISTS (SELECT FROM redrive_custody c WHERE c.letter_id = l.id
+                    AND coalesce(c.gone_at, c.visible_until)
+                        > redrive_now() - make_interval(secs => d.retention) - interval '1 day')
+   AND NOT EXISTS (SELECT FROM redrive_letter t WHERE t.duplicate_of_id = l.id)
+   AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
+   AND {COPY_UNTIL} IS NULL
+ ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
+"""  # noqa: S608  # the inserted text is a constant
+
+#: Reviews are written once; until the end of the transaction they may be forgotten with what they are about.
+FORGETS: Final[LiteralString] = "SET LOCAL redrive.forgets = 'on'"
+
+_FORGET: Final[tuple[LiteralString, ...]] = (
+    "DELETE FROM redrive_claim WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_custody WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_doubt WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_notice WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_review WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_attempt WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[])",
+)
+
+# A lane of one letter goes with it; a key's lane stays, for what it has passed still decides about stale letters.
+_LANES = """
+DELETE FROM redrive_lane n
+ WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.single AND n.phase = 'idle'
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id)
+"""
+
+# A standing run begins anew every now and then: its settled waves go when their attempts have gone.
+_WAVES = """
+DELETE FROM redrive_wave w
+ WHERE w.settled_at < redrive_now() - make_interval(secs => %(history)b::float8)
+   AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id)
+"""
+
+# What was said of a letter is kept for as long as it; of what is no letter (yet), for as long as history.
+_REPORTS = """
+DELETE FROM redrive_report WHERE id IN (
+    SELECT r.id FROM redrive_report r
+     WHERE r.received_at < redrive_now() - make_interval(secs => %(history)b::float8)
+       AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.public_id = r.public_id)
+       AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.sent_message_id = r.message_id)
+       AND NOT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
+                        WHERE l.message_id = r.message_id)
+     ORDER BY r.received_at LIMIT %(limit)b)
+"""
+
+# Locked first, looked at then: whoever sorts a letter into a group holds it. What people ignore stays ignored.
+_EMPTY_GROUPS = """
+SELECT id FROM redrive_group
+ WHERE last_at < redrive_now() - make_interval(secs => %(history)b::float8) AND status <> 'ignored'
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.group_id = redrive_group.id)
+ ORDER BY last_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
+"""
+
+_STILL_EMPTY = """
+SELECT id FROM unnest(%(ids)b::bigint[]) AS g(id)
+ WHERE NOT EXISTS (SELECT FROM redrive_letter l WHERE l.group_id = g.id)
+"""
+
+_GROUPS: Final[tuple[LiteralString, ...]] = (
+    "DELETE FROM redrive_review WHERE group_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_group WHERE id = ANY(%(ids)b::bigint[])",
+)
+
+
+# Its letters' reviews name it for as long as they are remembered; one that runs has more to write.
+_OPERATIONS = """
+SELECT o.id FROM redrive_operation o
+ WHERE o.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
+   AND NOT EXISTS (SELECT FROM redrive_review r WHERE r.operation_id = o.id AND r.letter_id IS NOT NULL)
+ ORDER BY o.finished_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
+"""
+
+_OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
+    "DELETE FROM redrive_review WHERE operation_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_operation WHERE id = ANY(%(ids)b::bigint[])",
+)
+
+
+def forget(*, history: float, limit: int) -> int:
+    """Forget up to `limit` letters that have been finished for `history` seconds; how many."""
+    with transaction.atomic():
+        ids = rows.column(int, _CHOOSE, {"history": history, "limit": limit})
+        if ids:
+            lanes = rows.column(
+                int,
+                "SELECT DISTINCT lane_id FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[]) AND lane_id IS NOT NULL",
+                {"ids": ids},
+            )
+            rows.execute(FORGETS, {})
+            for statement in _FORGET:
+                rows.execute(statement, {"ids": ids})
+            rows.execute(_LANES, {"lanes": lanes})
+    return len(ids)
+
+
+def forget_waves(*, history: float) -> int:
+    """Forget waves that were settled so many seconds ago and whose attempts are forgotten; how many."""
+    return rows.execute(_WAVES, {"history": history})
+
+
+def forget_reports(*, history: float, limit: int) -> int:
+    """Forget up to `limit` reports older than `history` seconds that no letter is left of; how many."""
+    return rows.execute(_REPORTS, {"history": history, "limit": limit})
+
+
+def forget_operations(*, history: float, limit: int) -> int:
+    """Forget up to `limit` operations that ended so many seconds ago and of whose letters none is left; how many."""
+    with transaction.atomic():
+        ids = rows.column(int, _OPERATIONS, {"history": history, "limit": limit})
+        if ids:
+            rows.execute(FORGETS, {})
+            for statement in _OF_OPERATIONS:
+                rows.execute(statement, {"ids": ids})
+    return len(ids)
+
+
+def forget_groups(*, history: float, limit: int) -> int:
+    """Forget up to `limit` groups whose last letter died so many seconds ago and of which none is left; how many."""
+    with transaction.atomic():
+        chosen = rows.column(int, _EMPTY_GROUPS, {"history": history, "limit": limit})
+        ids = rows.column(int, _STILL_EMPTY, {"ids": chosen})
+        if ids:
+            rows.execute(FORGETS, {})
+            for statement in _GROUPS:
+                rows.execute(statement, {"ids": ids})
+    return len(ids)

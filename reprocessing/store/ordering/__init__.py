@@ -1,0 +1,1 @@
+"""Store of ordering keys, sequences, lanes, heads and leases."""

@@ -1,0 +1,86 @@
+"""A letter among those of its lane: who is first, who is before it, who waits behind it; not all of a long one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE
+
+#: Letters that are counted at most, behind one and parked beside it; one more is "more".
+MOST: Final = 1_000
+
+# In the words of the index that lanes are read by, and in its order: else the planner reads the whole table for the
+# last letters of a long lane.
+_OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT lets_pass"
+
+_AMONG = f"""
+SELECT n.id AS lane_id, n.phase, n.due_at, n.due_at <= redrive_now() AS is_due, n.why, n.single, n.stopped_at,
+       n.stopped_by, n.stop_reason, {OBSTACLE} AS obstacle, d.parked_head = 'hold' AS holds,
+       h.id AS head_id, h.message_id AS head, h.state AS head_state, h.route AS head_route, u.name AS head_rule,
+       p.id AS before_id, p.message_id AS before, f.id AS after_id, f.message_id AS after,
+       (SELECT count(*) FROM (
+            SELECT FROM redrive_letter WHERE {_OPEN} AND (sequence, message_id) > (l.sequence, l.message_id)
+             ORDER BY sequence, message_id LIMIT %(most)b::int + 1) few) AS behind,
+       (SELECT count(*) FROM (
+            SELECT FROM redrive_letter WHERE lane_id = l.lane_id AND state = 'parked' AND id <> l.id
+             LIMIT %(most)b::int + 1) few) AS parked
+  FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id {BESIDE}
+  LEFT JOIN LATERAL (
+        SELECT id, message_id, state, route, rule_id FROM redrive_letter WHERE {_OPEN}
+         ORDER BY sequence, message_id LIMIT 1) h ON true
+  LEFT JOIN redrive_rule u ON u.id = h.rule_id
+  LEFT JOIN LATERAL (
+        SELECT id, message_id FROM redrive_letter
+         WHERE {_OPEN} AND (sequence, message_id) < (l.sequence, l.message_id)
+         ORDER BY sequence DESC, message_id DESC LIMIT 1) p ON true
+  LEFT JOIN LATERAL (
+        SELECT id, message_id FROM redrive_letter
+         WHERE {_OPEN} AND (sequence, message_id) > (l.sequence, l.message_id)
+         ORDER BY sequence, message_id LIMIT 1) f ON true
+ WHERE l.id = %(letter)b
+"""  # noqa: S608  # the inserted texts are constants
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """A letter's lane, as it stands around the letter.
+
+    Attributes:
+        obstacle: why nobody may lease it, due or not; empty: nothing is in its way.
+        holds: a parked letter holds the lane.
+        head_id: the first letter that is not finished; None: there is none.
+        before_id: the unfinished letter next before this one; `after_id` the one next behind it.
+        behind: unfinished letters behind this one, `parked` the other parked ones; both `MOST` + 1 for more.
+    """
+
+    lane_id: int
+    phase: str
+    due_at: datetime | None
+    is_due: bool | None
+    why: str
+    single: bool
+    stopped_at: datetime | None
+    stopped_by: str
+    stop_reason: str
+    obstacle: str
+    holds: bool
+    head_id: int | None
+    head: str | None
+    head_state: str | None
+    head_route: str | None
+    head_rule: str | None
+    before_id: int | None
+    before: str | None
+    after_id: int | None
+    after: str | None
+    behind: int
+    parked: int
+
+
+def of(letter: int) -> Neighbours | None:
+    """Those of one letter; None: it has no lane yet."""
+    found = rows.fetch(Neighbours, _AMONG, {"letter": letter, "most": MOST})
+    return found[0] if found else None

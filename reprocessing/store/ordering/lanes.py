@@ -1,0 +1,347 @@
+"""The statements that move lanes: lease, next, renew, hint. Only the owner moves a leased lane."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+from reprocessing.store.aws.looks_at_moves import MOVES_UNKNOWN, WAITS_FOR_AWS
+from reprocessing.store.replay.settlement_effects import LAPSED
+from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A lane that is ours until its lease runs out. `inherited`: its owner before us died over it."""
+
+    lane_id: int
+    fence: int
+    inherited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a lane stands after its NEXT, and the facts about its head that the gate decides by.
+
+    `letter_id` None: no head. `claim_state` None: nobody has claimed the head's key. `claim_rests`: seconds for which a
+    copy of the letter that claimed it, and is finished, may be in the target; None: no such copy. `rule_id`,
+    `route_version`: which rule decided about the head, and when; `breaker_id`: whose outcomes it will count among.
+    `gone`: AWS may have moved its message, and who looked since has not seen it, or nobody has looked; None: it did
+    not. `tries`: attempts that were made since a person released the head, counted or not.
+    """
+
+    lane_id: int
+    fence: int
+    phase: str
+    letter_id: int | None
+    dlq_id: int | None
+    target_id: int | None
+    attempts: int | None
+    max_attempts: int | None
+    never_sent: bool | None
+    stale: bool | None
+    stale_policy: str | None
+    released: bool | None
+    receives: int | None
+    receive_ceiling: int | None
+    claim_state: str | None
+    claim_letter: int | None
+    claim_same_body: bool | None
+    claim_rests: float | None = None
+    gone: bool | None = None
+    breaker_id: int | None = None
+    rate_class_id: int | None = None
+    rule_id: int | None = None
+    route_version: int | None = None
+    tries: int | None = None
+
+
+# A run's lanes are replayed while it runs, its dlq is neither stopped nor observed, and nothing is halted.
+ACTIVE_RUNS = """
+SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.native_at IS NULL
+ WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe' AND NOT EXISTS (SELECT FROM redrive_halt)
+"""
+
+# Of these, they wait for no answer of AWS: whoever is told of others is told in vain.
+ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
+
+# They are leased as soon as it is known whether AWS moved the dlq's messages.
+_KNOWN_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {MOVES_UNKNOWN}"
+
+# Dead owners' lanes first, then those that have been due for longest: read in the order of their indexes, and no more
+# of them than is wanted. The clock is asked once, so that it is a bound of the index: else all that is due later would
+# be read, too. Whether an orphan's run is active is asked of each, so that no planner begins with the run.
+# What waits behind a shut breaker, or for a wave, is not read: of each run whose wave is not full the breakers that its
+# ready lanes go by are found one after another in an index, and lanes are read of those that let something go, and of
+# lanes whose head's breaker nobody has looked up. They are ordered by the breaker, too, as the index is. Of a run whose
+# wave is full, lanes are read that the wave itself waits for.
+_DUE: Final[LiteralString] = f"""
+WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL}), going AS MATERIALIZED (
+    SELECT id AS run_id FROM active WHERE id NOT IN (SELECT run_id FROM waved)
+), met AS (
+    SELECT run_id, 0::bigint AS breaker_id FROM going
+     UNION ALL
+    SELECT met.run_id, (
+        SELECT n.breaker_id FROM redrive_lane n
+         WHERE n.phase = 'ready' AND n.run_id = met.run_id AND n.breaker_id > met.breaker_id
+         ORDER BY n.run_id, n.breaker_id LIMIT 1)
+      FROM met WHERE met.breaker_id IS NOT NULL
+), open AS MATERIALIZED (
+    SELECT run_id, breaker_id FROM met WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
+)
+SELECT id, phase FROM (
+    SELECT * FROM (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE phase = 'leased' AND coalesce(run_id IN (SELECT id FROM active), false)
+           AND due_at <= (SELECT redrive_now()) AND {{wanted}}
+         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) orphaned
+    UNION ALL
+    SELECT d.* FROM open b CROSS JOIN LATERAL (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE phase = 'ready' AND run_id = b.run_id AND breaker_id = b.breaker_id AND due_at <= (SELECT redrive_now())
+           AND {{wanted}}
+         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d
+    UNION ALL
+    SELECT d.* FROM going r CROSS JOIN LATERAL (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE phase = 'ready' AND run_id = r.run_id AND breaker_id IS NULL AND due_at <= (SELECT redrive_now())
+           AND {{wanted}}
+         ORDER BY breaker_id, due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) d
+    UNION ALL
+    SELECT * FROM (
+        SELECT id, phase, due_at FROM redrive_lane
+         WHERE id = ANY (ARRAY ({UNTOLD})) AND phase || '' = 'ready' AND due_at <= (SELECT redrive_now())
+           AND run_id IN (SELECT run_id FROM waved) AND run_id IN (SELECT id FROM active)
+           AND (breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND {{wanted}}
+         ORDER BY due_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED) untold) due
+ ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b
+"""  # noqa: S608  # the inserted texts are constants
+
+_LEASE_DUE: Final[LiteralString] = """
+UPDATE redrive_lane n
+   SET phase = 'leased', due_at = redrive_now() + make_interval(secs => %(lease)b::float8),
+       fence = nextval('redrive_fence'), owner = %(owner)b, hinted_until = NULL, why = ''
+  FROM ({due}) due
+ WHERE n.id = due.id
+RETURNING n.id AS lane_id, n.fence, due.phase = 'leased' AS inherited
+"""
+
+_LEASE = _LEASE_DUE.format(
+    due=_DUE.format(
+        runs=_KNOWN_RUNS,
+        but=" AND breaker_id <> ALL(%(but)b::bigint[])",
+        wanted="(%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))"
+        " AND (breaker_id IS NULL OR breaker_id <> ALL(%(but)b::bigint[])) AND stopped_at IS NULL",
+    )
+)
+
+_LEASE_THESE = _LEASE_DUE.format(
+    due=f"""
+SELECT id, phase FROM redrive_lane
+ WHERE id = ANY(%(only)b::bigint[]) AND run_id IN ({_KNOWN_RUNS}) AND due_at <= redrive_now()
+   AND (%(runs)b::bigint[] IS NULL OR run_id = ANY(%(runs)b::bigint[]))
+   AND stopped_at IS NULL AND (phase = 'leased' OR {MAY_GO})
+ ORDER BY phase = 'leased' DESC, due_at, id LIMIT %(limit)b FOR UPDATE SKIP LOCKED"""  # noqa: S608  # as above
+)
+
+_LOCK = """
+SELECT n.id AS lane_id FROM redrive_lane n
+  JOIN unnest(%(lanes)b::bigint[], %(fences)b::bigint[]) AS m(lane_id, fence) ON m.lane_id = n.id
+ WHERE m.fence IS NULL OR (n.fence = m.fence AND n.phase = 'leased')
+ ORDER BY n.id FOR UPDATE OF n
+"""
+
+# The head decides the lane; what may not go now is not kept, unless rules are still to be asked about it. While any
+# letter of it is with the target, or may be, and holds it, it awaits that one's outcome: a head may have come back, or
+# been released, in the meantime. With `fence` NULL the caller is no owner, and a leased lane is left to whoever is.
+# What holds a lane is looked up for each: asked whether it exists, the planner would read all that holds any lane, with
+# the dead entries of all letters since the last VACUUM.
+_NEXT = f"""
+WITH mine AS (
+    SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
+), head AS (
+    SELECT m.lane_id, m.fence AS my_fence, m.passed, h.*, d.max_attempts, d.stale AS stale_policy, d.receive_ceiling,
+           CASE WHEN {LAPSED} THEN 'free' ELSE c.state END AS claim_state, c.letter_id AS claim_letter,
+           c.body_hash = h.body_hash AS claim_same_body,
+           CASE WHEN c.until > redrive_now() AND c.letter_id <> h.id THEN (
+                SELECT extract(epoch FROM c.until - redrive_now())::float8 FROM redrive_letter w
+                 WHERE w.id = c.letter_id AND w.finished_at IS NOT NULL) END AS claim_rests,
+           CASE WHEN h.objection = 'moved_by_aws' THEN coalesce(d.drained_through >= d.let_go_at, false) END AS gone,
+           (d.parked_head = 'hold' AND (
+                SELECT p.lane_id FROM redrive_letter p
+                 WHERE p.lane_id = m.lane_id AND p.state = 'parked' LIMIT 1) IS NOT NULL)
+           OR coalesce(h.route IN ('hold', 'erred') AND h.route_version = coalesce(book.version, 0), false) AS held,
+           b.id AS breaker_id, h.route_version >= coalesce(book.version, 0) AS routed, o.stopped_at,
+           h.state = 'awaiting' OR (
+                SELECT a.deadline FROM redrive_attempt a
+                 WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits
+      FROM mine m
+      JOIN redrive_lane o ON o.id = m.lane_id
+      JOIN redrive_dlq d ON d.id = o.dlq_id
+      LEFT JOIN redrive_rulebook book ON book.id = 1
+      LEFT JOIN LATERAL (
+            SELECT l.id, l.state, l.due_at, l.run_id, l.sequence, l.dlq_id, l.target_id,
+                   l.attempts - l.forgiven - l.spared AS attempts, l.attempts - l.forgiven AS tries, l.body_hash,
+                   l.attempts + l.not_sent = l.earlier AS never_sent, l.released_by IS NOT NULL AS released,
+                   l.idempotency_key, l.message_id, l.rate_class_id, l.rule_id, l.route, l.route_version, l.objection
+              FROM redrive_letter l
+             WHERE l.lane_id = m.lane_id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
+             ORDER BY l.sequence, l.message_id LIMIT 1) h ON true
+      LEFT JOIN redrive_breaker b ON b.target_id = h.target_id AND b.rate_class_id IS NOT DISTINCT FROM h.rate_class_id
+      LEFT JOIN redrive_claim c ON h.idempotency_key IS NOT NULL AND c.target_id = h.target_id
+            AND c.key_space = h.dlq_id::text AND c.key_hash = sha256(convert_to(h.idempotency_key, 'UTF8'))
+), judged AS (
+    SELECT *, %(keep)b::bool AND my_fence IS NOT NULL AND coalesce(due_at <= redrive_now(), true)
+              AND run_id IN ({ACTIVE_RUNS}) AND stopped_at IS NULL
+              AND (SELECT {MAY_GO} FROM (
+                    SELECT head.run_id, CASE WHEN head.routed THEN head.breaker_id END AS breaker_id,
+                           CASE WHEN NOT head.never_sent THEN head.lane_id END AS id) asked) AS kept
+      FROM head
+), moved AS (
+    UPDATE redrive_lane n
+       SET passed_sequence = greatest(n.passed_sequence, head.passed), run_id = head.run_id,
+           phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held' WHEN head.awaits THEN 'awaiting'
+                        WHEN head.kept THEN 'leased' ELSE 'ready' END,
+           due_at = CASE WHEN head.id IS NULL OR head.held OR head.awaits THEN NULL
+                         WHEN head.kept THEN redrive_now() + make_interval(secs => %(lease)b::float8)
+                         ELSE coalesce(head.due_at, redrive_now()) END,
+           hinted_until = NULL, breaker_id = CASE WHEN head.routed THEN head.breaker_id END
+      FROM judged head
+     WHERE n.id = head.lane_id
+       AND CASE WHEN head.my_fence IS NULL THEN n.phase <> 'leased'
+                ELSE n.fence = head.my_fence AND n.phase = 'leased' END
+    RETURNING n.id AS lane_id, n.fence, n.phase, n.passed_sequence, head.id AS letter_id
+)
+SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
+       head.max_attempts, head.never_sent, head.sequence < moved.passed_sequence AS stale, head.stale_policy,
+       head.released, cu.receives, head.receive_ceiling, head.claim_state, head.claim_letter, head.claim_same_body,
+       head.claim_rests,
+       head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.route_version, head.tries
+  FROM moved JOIN head USING (lane_id)
+  LEFT JOIN redrive_custody cu ON head.receive_ceiling IS NOT NULL AND cu.dlq_id = head.dlq_id
+        AND cu.message_id = head.message_id
+ ORDER BY moved.lane_id
+"""  # noqa: S608  # the inserted text is the constant above
+
+_RENEW = """
+UPDATE redrive_lane n SET due_at = redrive_now() + make_interval(secs => %(lease)b::float8)
+  FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[]) AS m(lane_id, fence)
+ WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
+RETURNING n.id AS lane_id
+"""
+
+_HAND_BACK = """
+UPDATE redrive_lane n
+   SET phase = 'ready', owner = '', due_at = redrive_now() + make_interval(secs => m.secs), why = m.why,
+       breaker_id = m.breaker_id
+  FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(after)b::float8[], %(whys)b::text[],
+              %(breakers)b::bigint[]) AS m(lane_id, fence, secs, why, breaker_id)
+ WHERE n.id = m.lane_id AND n.fence = m.fence AND n.phase = 'leased'
+"""
+
+_HINT = f"""
+UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)
+  FROM ({
+    _DUE.format(
+        runs=ANSWERED_RUNS, but="", wanted="coalesce(hinted_until <= redrive_now(), true) AND stopped_at IS NULL"
+    )
+}) due
+ WHERE n.id = due.id
+RETURNING n.id AS lane_id
+"""  # noqa: S608  # the inserted text is constant
+
+
+def lease(  # noqa: PLR0913  # each by its name
+    owner: str,
+    *,
+    limit: int,
+    lease: float,
+    only: Sequence[int] | None = None,
+    runs: Sequence[int] | None = None,
+    but: Collection[int] = (),
+) -> list[Leased]:
+    """Lease up to `limit` due lanes of active runs, those of dead owners first; nobody else is waited for.
+
+    None of a dlq whose messages AWS may have moved meanwhile: somebody has to ask first.
+
+    Any, or `only` these; of any, none whose heads go by the breakers of `but`.
+    """
+    values = {
+        "owner": owner, "limit": limit, "lease": lease,
+        "only": list(only or ()), "runs": None if runs is None else list(runs), "but": list(but),
+    }  # fmt: skip
+    return rows.fetch(Leased, _LEASE if only is None else _LEASE_THESE, values)
+
+
+def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
+    """Lock these lanes in the order of their ids; those that are still the caller's (fence None: all there are)."""
+    return set(rows.column(int, _LOCK, {"lanes": list(lanes), "fences": list(fences)}))
+
+
+def advance(
+    lanes: Sequence[int],
+    fences: Sequence[int | None],
+    *,
+    passed: Sequence[str | None] | None = None,
+    keep: bool = False,
+    lease: float = 0.0,
+) -> list[Standing]:
+    """NEXT: each lane's phase and due time from its head, in a statement later than the one that moved its letters.
+
+    Args:
+        lanes: their ids.
+        fences: the owner's; None where the caller owns the lane not, and moves it only when nobody has leased it.
+        passed: sequences that the lanes have passed now.
+        keep: lanes whose head is due stay leased, for `lease` more seconds.
+        lease: seconds.
+    """
+    values = {
+        "lanes": list(lanes),
+        "fences": list(fences),
+        "passed": [None] * len(lanes) if passed is None else list(passed),
+        "keep": keep,
+        "lease": lease,
+    }
+    return rows.fetch(Standing, _NEXT, values)
+
+
+def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
+    """Lengthen leases; the lanes that are still the caller's."""
+    values = {"lanes": list(lanes), "fences": list(fences), "lease": lease}
+    return set(rows.column(int, _RENEW, values))
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """A leased lane given back: due after so many seconds, why, and the breaker that its head is known to go by."""
+
+    lane_id: int
+    fence: int
+    after: float = 0.0
+    why: str = ""
+    breaker_id: int | None = None
+
+
+def hand_back(some: Sequence[HandedBack]) -> None:
+    """Give leased lanes back."""
+    values = {
+        "lanes": [one.lane_id for one in some],
+        "fences": [one.fence for one in some],
+        "after": [one.after for one in some],
+        "whys": [one.why for one in some],
+        "breakers": [one.breaker_id for one in some],
+    }
+    rows.execute(_HAND_BACK, values)
+
+
+def hint(*, limit: int, lifetime: float) -> list[int]:
+    """Due lanes that nobody was told of lately, stamped as told of for `lifetime` seconds."""
+    return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
+
+
+def clock() -> datetime:
+    """The database's now, which leases and deadlines go by."""
+    return rows.value(datetime, "SELECT redrive_now() AS now", {})

@@ -1,0 +1,66 @@
+"""The statements of a lane whose owner died: what it left open is closed, and its letters wait again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reprocessing.store import rows
+from reprocessing.store.replay.settlement_effects import AFTERMATH, COPY_UNTIL, OUTLASTS
+
+# Whoever sent these is gone: what became of them is not known, and they are sent again under the same key and epoch.
+# One that was the last of its letter holds the lane until it can come back no more, where that is waited for.
+_INHERIT_CLOSE = f"""
+UPDATE redrive_attempt a
+   SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
+       holds_lane = w.lasts, detail = 'its worker was lost before the outcome was recorded',
+       deadline = CASE WHEN w.lasts THEN redrive_now() + make_interval(secs => t.window) END
+  FROM redrive_lane n, redrive_letter l, redrive_dlq d, redrive_target t
+ CROSS JOIN LATERAL (SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND {OUTLASTS} AS lasts) w
+ WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.phase = 'leased' AND n.owner = %(owner)b
+   AND a.lane_id = n.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) = 0 AND a.fence < n.fence
+   AND l.id = a.letter_id AND d.id = l.dlq_id AND t.id = a.target_id
+RETURNING a.breaker_id, a.run_id
+"""  # noqa: S608  # the inserted text is a constant
+
+_INHERIT_WAIT = f"""
+WITH found AS (
+    SELECT l.id, l.sequence, l.lane_id, l.attempts - l.forgiven - l.spared >= d.max_attempts AS spent,
+           (SELECT a.deadline FROM redrive_attempt a WHERE a.letter_id = l.id AND a.holds_lane) AS until
+      FROM redrive_letter l JOIN redrive_lane n ON n.id = l.lane_id JOIN redrive_dlq d ON d.id = l.dlq_id
+     WHERE l.lane_id = ANY(%(lanes)b::bigint[]) AND n.owner = %(owner)b AND l.state = 'sending'
+), passed AS (
+    UPDATE redrive_lane n SET passed_sequence = greatest(n.passed_sequence, f.sequence)
+      FROM (SELECT lane_id, max(sequence) AS sequence FROM found GROUP BY lane_id) f WHERE n.id = f.lane_id
+), moved AS (
+    UPDATE redrive_letter l
+       SET state = CASE WHEN f.spent THEN 'parked' ELSE 'waiting' END, due_at = NULL,
+           reason = CASE WHEN f.spent THEN 'attempts_spent' ELSE '' END,
+           objection = CASE WHEN f.spent THEN '' ELSE l.objection END,
+           detail = CASE WHEN f.spent THEN 'the outcome of the last attempt is not known' ELSE '' END,
+           finished_at = CASE WHEN f.spent THEN redrive_now() END
+      FROM found f WHERE l.id = f.id AND l.state = 'sending'
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
+              CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, coalesce(f.until, {COPY_UNTIL}) AS until
+), {AFTERMATH}
+SELECT count(*) FROM moved
+"""  # noqa: S608  # the inserted text is the constant of settlement.py
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An attempt whose owner died over it: the breaker and the run that it belonged to."""
+
+    breaker_id: int | None
+    run_id: int | None
+
+
+def close(owner: str, lanes: Sequence[int]) -> list[Left]:
+    """Attempts of these lanes whose outcome nobody will record close as unknown; their letters wait, or are parked.
+
+    In a transaction of the caller's, the lanes locked. The attempts that were closed.
+    """
+    values = {"lanes": list(lanes), "owner": owner}
+    closed = rows.fetch(Left, _INHERIT_CLOSE, values)
+    rows.execute(_INHERIT_WAIT, values)
+    return closed

@@ -1,0 +1,110 @@
+"""What stands still although nothing holds it: lanes, hints, ticks and turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+from reprocessing.store.ordering.lanes import ANSWERED_RUNS
+from reprocessing.store.safety.send_limits import BESIDE, MAY_GO, OBSTACLE
+
+#: The name of beat's task, as its schedule has it.
+TICK: Final = "reprocessing.tick"
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Lanes of a dlq that stand still for one reason; `since`: the longest, where that is known.
+
+    `how`: overdue, abandoned (leased past the lease), or held (though no letter holds them).
+    """
+
+    dlq: str
+    how: str
+    n: int
+    since: datetime | None
+
+
+# Of each run the lanes that are due for longest, some hundreds, so that a million of them are not read. Lanes that wait
+# for their target's rate are due, too: they stand still only where nothing was sent by their breaker meanwhile.
+_STALLED: Final[LiteralString] = f"""
+WITH asked AS (SELECT id, name FROM redrive_dlq WHERE %(dlqs)b::bigint[] IS NULL OR id = ANY(%(dlqs)b::bigint[])),
+runs AS (SELECT x.id FROM redrive_run x WHERE x.state = 'running' AND x.dlq_id IN (SELECT id FROM asked))
+SELECT d.name AS dlq, 'overdue' AS how, count(*) AS n, min(n.due_at) AS since
+  FROM runs CROSS JOIN LATERAL (
+       SELECT * FROM redrive_lane WHERE run_id = runs.id AND due_at <= redrive_now() - make_interval(secs => %(long)b)
+          AND phase = 'ready' ORDER BY due_at LIMIT %(most)b) n {BESIDE}
+ WHERE {OBSTACLE} = '' AND NOT EXISTS (
+       SELECT FROM (SELECT opened_at FROM redrive_attempt WHERE breaker_id = b.id ORDER BY id DESC LIMIT 1) newest
+        WHERE newest.opened_at > redrive_now() - make_interval(secs => %(long)b))
+ GROUP BY d.name
+UNION ALL
+SELECT a.name, 'abandoned', count(*), min(n.due_at) FROM redrive_lane n JOIN asked a ON a.id = n.dlq_id
+ WHERE n.phase = 'leased' AND n.due_at <= redrive_now() - make_interval(secs => %(lost)b)
+   AND n.run_id IN ({ANSWERED_RUNS})
+ GROUP BY a.name
+UNION ALL
+SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id = n.dlq_id
+ WHERE n.phase = 'held' AND NOT EXISTS (
+       SELECT FROM redrive_letter l WHERE l.lane_id = n.id
+          AND (l.state = 'parked' OR (l.state = 'waiting' AND l.route IN ('hold', 'erred'))))
+ GROUP BY a.name
+ ORDER BY 1, 2
+"""  # noqa: S608  # the inserted texts are constants
+
+
+def lanes(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[Stalled]:
+    """Lanes that stand still, though nothing is said to hold them.
+
+    Args:
+        dlqs: of these alone; None: of all.
+        long: seconds that a lane has been due for, and its breaker let nothing go.
+        lost: seconds that a lease is over.
+        most: overdue lanes of a run that are counted.
+    """
+    values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
+    return rows.fetch(Stalled, _STALLED, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Beat and workers, as far as the tables tell of them.
+
+    Attributes:
+        ticked: seconds since beat last sent its tick, which it dates by its own machine's clock: below 0 where that is
+            ahead; None: it never did.
+        consumed: seconds since a worker last took one; None: none ever did.
+        lifetime: seconds that the hints of lanes wait now; doubled while nobody takes any; None: there were none.
+        hinted: lanes that were hinted at, and that nobody has taken; `worked_on`: those somebody is at.
+        needed: runs that are under way, and dlqs in mode automatic.
+    """
+
+    ticked: float | None
+    consumed: float | None
+    lifetime: float | None
+    hinted: int
+    worked_on: int
+    needed: int
+
+
+_BEAT: Final[LiteralString] = f"""
+SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
+          FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
+       (SELECT extract(epoch FROM clock_timestamp() - beaten_at)::float8
+          FROM reprocessing_pulse WHERE queue = %(control)b) AS consumed,
+       (SELECT lifetime FROM redrive_dispatch WHERE id = 1) AS lifetime,
+       (SELECT count(*) FROM (
+            SELECT FROM redrive_lane WHERE run_id IN ({ANSWERED_RUNS}) AND due_at IS NOT NULL AND stopped_at IS NULL
+               AND phase = 'ready' AND hinted_until IS NOT NULL AND {MAY_GO} LIMIT 1000) h) AS hinted,
+       (SELECT count(*) FROM (
+            SELECT FROM redrive_lane WHERE phase = 'leased' AND due_at > redrive_now() LIMIT 1000) w) AS worked_on,
+       (SELECT count(*) FROM redrive_run WHERE state = 'running')
+       + (SELECT count(*) FROM redrive_dlq WHERE mode = 'automatic') AS needed
+"""  # noqa: S608  # the inserted texts are constants
+
+
+def beat(control: str) -> Beat:
+    """What is known of beat, and of the workers of the queue of this name, and of those that hints are for."""
+    return rows.fetch(Beat, _BEAT, {"tick": TICK, "control": control})[0]

@@ -1,0 +1,1 @@
+"""Store of what became of sent messages: evidence, consumer reports."""

@@ -1,0 +1,202 @@
+"""The statements of acknowledgements: what follows for letters from what their consumers said, or did not say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from reprocessing.models.rule import BACKOFF
+from reprocessing.store import rows
+from reprocessing.store.outcomes.evidence import Ripe
+from reprocessing.store.outcomes.reports import LATELY, SAID
+from reprocessing.store.replay.settlement import Deletable
+from reprocessing.store.replay.settlement_effects import AFTERMATH, COPY_UNTIL, JUDGED, LEFT_BEHIND, PASSED, STAYS
+
+_NAMED = f"""
+SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.forgiven AS attempts, a.run_id, a.breaker_id,
+       l.attempts - l.forgiven - l.spared >= d.max_attempts AND NOT EXISTS (
+            SELECT FROM redrive_run r WHERE r.id = l.run_id AND r.kind = 'standing') AS spent, {BACKOFF}
+  FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_dlq d ON d.id = l.dlq_id
+  LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
+ WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
+"""  # noqa: S608  # the inserted text is a constant
+
+# Of an attempt that was said both of, it failed: nothing is lost by trying again. A return has said so already, and
+# what another attempt has followed moves nothing. History is written once: an attempt that was closed before keeps its
+# outcome, and `ill` says what its consumer said since. What a person did about a letter stays done.
+_BELIEVE = f"""
+WITH asked AS (
+    SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
+), word AS (
+    SELECT a.id, a.letter_id, a.outcome AS was, q.due, q.spent, said.failed
+      FROM asked q JOIN redrive_attempt a ON a.id = q.attempt_id JOIN redrive_letter l ON l.id = a.letter_id
+     CROSS JOIN LATERAL (
+            SELECT bool_or(r.verdict = 'failed') AS failed FROM ({SAID}) r WHERE r.verdict <> 'retrying') said
+     WHERE said.failed IS NOT NULL AND a.returned_at IS NULL
+       AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = a.letter_id AND later.no > a.no
+                          AND later.outcome IS DISTINCT FROM 'not_sent')
+       AND (a.closed_at IS NULL OR a.outcome = 'unknown'
+            OR (a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent') AND a.ill IS NOT TRUE))
+), closed AS (
+    UPDATE redrive_attempt a
+       SET outcome = coalesce(a.outcome, CASE WHEN w.failed THEN 'failed' ELSE 'acknowledged' END),
+           closed_at = coalesce(a.closed_at, redrive_now()), holds_lane = false,
+           ill = CASE WHEN a.outcome = 'unknown' THEN a.ill ELSE w.failed END
+      FROM word w WHERE a.id = w.id
+    RETURNING a.id, a.letter_id, w.was, w.was IS NULL AS was_open, w.failed, w.due, w.spent
+), {JUDGED}, moved AS (
+    UPDATE redrive_letter l
+       SET epoch = l.epoch + c.failed::int, lets_pass = false, presumed = false,
+           objection = CASE WHEN c.failed AND NOT c.ends THEN l.objection ELSE '' END,
+           state = CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'waiting' OR {STAYS} THEN l.state
+                        WHEN c.ends THEN 'parked' ELSE 'waiting' END,
+           due_at = CASE WHEN NOT c.failed OR {STAYS} THEN NULL
+                         WHEN l.state = 'waiting' THEN l.due_at
+                         WHEN NOT c.ends THEN redrive_now() + make_interval(secs => c.due) END,
+           reason = CASE WHEN NOT c.failed OR l.state = 'waiting' THEN '' WHEN {STAYS} THEN l.reason
+                         WHEN c.ends THEN 'attempts_spent' ELSE '' END,
+           detail = CASE WHEN NOT c.failed THEN '' WHEN l.state = 'waiting' OR {STAYS} THEN l.detail
+                         WHEN c.ends THEN 'its consumer says that it failed, in its last attempt' ELSE '' END,
+           finished_at = CASE WHEN l.state = 'delivered' AND NOT c.failed OR {STAYS} AND c.failed THEN l.finished_at
+                              WHEN NOT c.failed OR (c.ends AND l.state <> 'waiting') THEN redrive_now() END
+      FROM judged c
+     WHERE l.id = c.letter_id
+       AND CASE WHEN l.state IN ('sending', 'awaiting', 'delivered') THEN true
+                WHEN c.failed THEN l.state IN ('waiting', 'parked', 'discarded')
+                WHEN l.state = 'parked' THEN (c.was = 'silent' AND l.reason = 'no_answer')
+                                          OR (coalesce(c.was, 'unknown') = 'unknown' AND l.reason = 'attempts_spent')
+                ELSE c.was = 'unknown' AND l.state = 'waiting' AND l.forgiven < l.attempts END
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state,
+              CASE WHEN NOT c.failed THEN 'delivered' WHEN l.state = 'discarded' THEN 'discarded'
+                   ELSE 'free' END AS claim, c.until
+), {LEFT_BEHIND}, {PASSED}, {AFTERMATH}
+SELECT * FROM copies
+"""  # noqa: S608  # as above
+
+# Where a watched dlq lies behind the target, its letters' absence says more than a consumer's silence.
+_OVERDUE = """
+SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
+  FROM redrive_target t LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
+  JOIN redrive_attempt a ON a.target_id = t.id
+ WHERE t.proof = 'acknowledged' AND (w.id IS NULL OR w.mode = 'observe')
+   AND a.closed_at IS NULL AND a.taken_at IS NOT NULL AND a.deadline <= redrive_now()
+ ORDER BY a.lane_id LIMIT %(limit)b
+"""
+
+_SILENT = f"""
+WITH closed AS (
+    UPDATE redrive_attempt a SET outcome = 'silent', closed_at = redrive_now(), holds_lane = false
+     WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
+    RETURNING a.letter_id, a.deadline
+), moved AS (
+    UPDATE redrive_letter l
+       SET state = 'parked', reason = 'no_answer', objection = '', lets_pass = false, finished_at = redrive_now(),
+           due_at = NULL,
+           detail = 'nothing was heard of it until '
+                    || to_char(c.deadline AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC'
+      FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
+              {COPY_UNTIL} AS until
+), {AFTERMATH}
+SELECT * FROM copies
+"""  # noqa: S608  # as above
+
+# The last attempts of parked letters, of unknown end, that can come back no more, where nothing shows whether they did.
+_OUTLASTED = """
+SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
+  FROM redrive_target t LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
+  JOIN redrive_attempt a ON a.target_id = t.id
+ WHERE (w.id IS NULL OR w.mode = 'observe')
+   AND a.closed_at IS NULL AND a.taken_at IS NULL AND a.deadline <= redrive_now()
+ ORDER BY a.lane_id LIMIT %(limit)b
+"""
+
+_GIVE_UP = f"""
+WITH closed AS (
+    UPDATE redrive_attempt a SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false
+     WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at, a.taken_at) = 0
+    RETURNING a.letter_id
+), judged AS (
+    SELECT l.id AS letter_id, {COPY_UNTIL} AS until FROM closed c JOIN redrive_letter l ON l.id = c.letter_id
+), moved AS (
+    SELECT l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim, c.until
+      FROM judged c JOIN redrive_letter l ON l.id = c.letter_id WHERE l.state = 'parked'
+), {LEFT_BEHIND}, {AFTERMATH}
+SELECT * FROM copies
+"""  # noqa: S608  # as above
+
+# Letters whose outcome somebody has to look for: in the evidence, in what their consumers said, or in their silence.
+_AWAITED = """
+SELECT EXISTS (SELECT FROM redrive_target t
+                WHERE (t.watched_by_id IS NOT NULL OR t.proof = 'acknowledged')
+                  AND EXISTS (SELECT FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL
+                                 AND num_nonnulls(a.taken_at, a.deadline) > 0))
+    OR EXISTS (SELECT FROM redrive_report WHERE received_at > redrive_now() - make_interval(secs => %(lately)b::float8))
+    AS found
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An attempt that something was said of, and what its failure would come to.
+
+    Attributes:
+        attempts: since a person released the letter.
+        spent: its failure leaves the letter without an attempt, and nobody asks others of its target first.
+        backoff_base: the letter's own, where a rule gave it one; likewise the other two.
+    """
+
+    attempt_id: int
+    lane_id: int
+    dlq_id: int
+    attempts: int
+    run_id: int | None
+    breaker_id: int | None
+    spent: bool
+    backoff_base: float | None
+    backoff_cap: float | None
+    backoff_jitter: str | None
+
+
+def named(attempts: Collection[int]) -> list[Named]:
+    """These attempts."""
+    return rows.fetch(Named, _NAMED, {"attempts": list(attempts)})
+
+
+def believe(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
+    """Do what follows from all that was said of these attempts; the lanes are locked. A repeat changes nothing.
+
+    Args:
+        attempts: their ids.
+        dues: seconds from now until the letter of each may be tried again, if it failed.
+        spent: whether its dlq allows no other attempt.
+
+    Returns:
+        The copies that may now be deleted from their dlqs.
+    """
+    return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
+
+
+def overdue(*, limit: int) -> list[Ripe]:
+    """Attempts whose consumers were to say something by now, where nothing else can: by lane."""
+    return rows.fetch(Ripe, _OVERDUE, {"limit": limit})
+
+
+def silence(attempts: Sequence[int]) -> list[Deletable]:
+    """Close attempts as silent and park their letters; the lanes are locked."""
+    return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
+
+
+def outlasted(*, limit: int) -> list[Ripe]:
+    """Letters' last attempts, of unknown end, that have had their time, where no dlq is watched: by lane."""
+    return rows.fetch(Ripe, _OUTLASTED, {"limit": limit})
+
+
+def give_up(attempts: Sequence[int]) -> list[Deletable]:
+    """Close attempts as unknown, whose letters are parked: their lanes go on, and their keys are free; locked."""
+    return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
+
+
+def is_awaited() -> bool:
+    """Whether there are letters whose outcome is to be looked for."""
+    return rows.value(bool, _AWAITED, {"lately": LATELY})

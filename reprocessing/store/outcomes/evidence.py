@@ -1,0 +1,170 @@
+"""What presuming a letter delivered rests on: looks at its target, and a clean capture of the dlq behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+
+# At s the target had nothing visible, well after the send; at s + gap or later again; then a capture of the dlq began
+# that was clean and ran dry. What failed was in flight at s, or dead by then. The second look says that it lies there
+# no more, and only a capture that began after that is sure to meet it: its consumer may have paused, and buried it only
+# just. A gap is a window, and no less than what a message in flight takes to be visible, and to be counted as such.
+# What was taken is counted from then on; an attempt of unknown end, which was its letter's last, from when it was lost.
+GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
+# The least time between two looks at an empty target: a count tells of some moment within the last `count_lag`, so the
+# second look tells of later moments than the first, and a message that changed its state once in between is counted by
+# one of them (docs/adr/0029).
+PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
+#: Seconds from one look to the next: beat's.
+LOOKS_EVERY: Final = 2.0
+# The least seconds from a send to its outcome: the target is empty as soon as its counts can be trusted, or a window
+# has to pass.
+SOONEST: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
+# A look is of some moment between its question and its answer: of the first, where it has to be late enough, and of the
+# last, where something has to come after it.
+TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
+# Where no time has to pass between two looks, one is both.
+FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
+_SETTLED: Final[LiteralString] = f"""
+WITH seen AS MATERIALIZED (
+    SELECT t.id AS target_id, d.drained_through,
+           (SELECT s.seen_at FROM redrive_sighting s
+             WHERE s.target_id = t.id AND s.empty AND s.seen_at <= again.seen_at - {GAP}
+               AND {FROM} + {GAP} <= again.seen_at
+             ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
+      FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id
+     CROSS JOIN LATERAL (SELECT s.seen_at FROM redrive_sighting s
+                          WHERE s.target_id = t.id AND s.empty AND s.seen_at <= d.drained_through
+                            AND {TOLD} <= d.drained_through
+                          ORDER BY s.seen_at DESC LIMIT 1) again
+     WHERE d.mode <> 'observe'
+)
+SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
+  FROM redrive_attempt a JOIN seen ON seen.target_id = a.target_id JOIN redrive_target t ON t.id = a.target_id
+ WHERE a.closed_at IS NULL AND a.deadline <= seen.drained_through
+"""  # noqa: S608  # the inserted text is a constant
+
+# Two looks at the target, a pause apart, of which none found anything in it, nor any look between them: no message was
+# visible, in flight or delayed. What it took well before the first one is not in it any more, however long the window;
+# if it failed, it is in the dlq. A consumer that is to acknowledge has its window for that, though.
+_EMPTIED: Final[LiteralString] = f"""
+WITH quiet AS MATERIALIZED (
+    SELECT t.id AS target_id, d.drained_through,
+           (SELECT s.seen_at FROM redrive_sighting s
+             WHERE s.target_id = t.id AND s.quiet_since >= again.quiet_since AND s.seen_at <= again.seen_at - {PAUSE}
+               AND {FROM} + {PAUSE} <= again.seen_at
+             ORDER BY s.seen_at DESC LIMIT 1) AS seen_at
+      FROM redrive_target t JOIN redrive_dlq d ON d.id = t.watched_by_id AND d.mode <> 'observe'
+     CROSS JOIN LATERAL (SELECT s.seen_at, s.quiet_since FROM redrive_sighting s
+                          WHERE s.target_id = t.id AND s.quiet_since + {PAUSE} <= s.seen_at
+                            AND s.seen_at <= d.drained_through AND {TOLD} <= d.drained_through
+                          ORDER BY s.seen_at DESC LIMIT 1) again
+)
+SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
+  FROM redrive_attempt a JOIN quiet ON quiet.target_id = a.target_id JOIN redrive_target t ON t.id = a.target_id
+ WHERE a.closed_at IS NULL AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= quiet.seen_at
+   AND (t.proof <> 'acknowledged' OR a.deadline <= quiet.drained_through)
+"""  # noqa: S608  # as above
+
+_RIPE = f"""
+SELECT * FROM ({_SETTLED}
+   AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
+) by_window UNION SELECT * FROM ({_EMPTIED}) by_emptiness
+ ORDER BY lane_id LIMIT %(limit)b
+"""  # noqa: S608  # as above
+
+_OUTLASTED = f"""
+{_SETTLED}
+   AND a.taken_at IS NULL
+   AND a.deadline + make_interval(secs => %(count_lag)b::float8 - t.window) <= seen.seen_at
+ ORDER BY a.lane_id LIMIT %(limit)b
+"""
+
+_WATCHED = """
+SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id AS dlq_id
+  FROM redrive_target t
+ WHERE t.watched_by_id IS NOT NULL
+   AND EXISTS (SELECT FROM redrive_attempt a
+                WHERE a.target_id = t.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0)
+"""
+
+# Kept as long as a letter may wait for it: the newest of each second is enough. A look that found messages is noted
+# where the one before did not: it ends the time for which the target was seen empty.
+_SIGHT = """
+WITH old AS (
+    DELETE FROM redrive_sighting WHERE id = ANY (ARRAY (
+        SELECT o.id FROM redrive_target t
+         CROSS JOIN LATERAL (
+            SELECT s.id FROM redrive_sighting s
+             WHERE s.target_id = t.id
+               AND s.seen_at < (SELECT redrive_now()) - make_interval(days => 1, secs => t.window)
+             ORDER BY s.target_id, s.seen_at DESC LIMIT 1000) o
+         WHERE t.id = ANY(%(targets)b::bigint[])))
+)
+INSERT INTO redrive_sighting (target_id, seen_at, took, empty, quiet_since)
+SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
+       CASE WHEN q.quiet THEN coalesce(latest.quiet_since, %(at)b::timestamptz) END
+  FROM unnest(%(targets)b::bigint[], %(empty)b::bool[], %(quiet)b::bool[]) AS q(target_id, empty, quiet)
+  LEFT JOIN LATERAL (SELECT s.empty, s.quiet_since FROM redrive_sighting s
+                      WHERE s.target_id = q.target_id ORDER BY s.seen_at DESC LIMIT 1) latest ON true
+ WHERE q.empty OR latest.empty
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ripe:
+    """An open attempt whose letter may now be presumed delivered, with its breaker and its run."""
+
+    attempt_id: int
+    lane_id: int
+    breaker_id: int | None = None
+    run_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A target that has letters whose outcome is open, and the dlq behind it."""
+
+    target_id: int
+    url: str
+    region: str
+    role_arn: str
+    dlq_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at a target found: `empty`: nothing visible or delayed; `quiet`: nothing in flight, either."""
+
+    target_id: int
+    empty: bool
+    quiet: bool
+
+
+def ripe(*, count_lag: float, limit: int) -> list[Ripe]:
+    """Attempts that may be closed as absent, by lane. `count_lag`: seconds by which SQS's counts may lag behind."""
+    return rows.fetch(Ripe, _RIPE, {"count_lag": count_lag, "limit": limit})
+
+
+def outlasted(*, count_lag: float, limit: int) -> list[Ripe]:
+    """Open attempts of unknown end that have not come back: they may be closed, and their lanes go on. As `ripe`."""
+    return rows.fetch(Ripe, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
+
+
+def watched() -> list[Watched]:
+    """Targets that have letters whose outcome waits for evidence."""
+    return rows.fetch(Watched, _WATCHED, {})
+
+
+def sight(looks: Sequence[Look], *, at: object, took: float) -> None:
+    """Remember what looks found at these targets, asked at `at`, answered `took` seconds later; old ones go."""
+    if looks:
+        values = {
+            "targets": [one.target_id for one in looks],
+            "empty": [one.empty for one in looks],
+            "quiet": [one.quiet for one in looks],
+        }
+        rows.execute(_SIGHT, {**values, "at": at, "took": took})

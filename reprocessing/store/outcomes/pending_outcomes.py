@@ -1,0 +1,228 @@
+"""What the sent letters of each target wait for, before they are presumed delivered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, LiteralString
+
+from reprocessing.domain.message.arn import name_of
+from reprocessing.domain.runs.forecast import in_words as lasting
+from reprocessing.store import rows
+from reprocessing.store.dlqs import schedule
+from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
+
+#: After so long without a look at it that found it empty it is said that nobody may consume a target.
+_LONG: Final = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A target of a dlq, and what presuming its sent letters delivered still waits for.
+
+    Attributes:
+        which: the letter that is told of, "oldest" or "newest".
+        watched_next_at: when beat gives the watched dlq its next turn.
+        unsettled: letters that are sent and not settled; of all dlqs that it is the target of, or of one run.
+        taken_at: when the target took that one of them.
+        until: until when that one may come back.
+        gap: the least seconds between two looks at a target that had nothing visible.
+        count_lag: the same of one that had nothing in it at all: seconds by which SQS's counts may lag behind.
+        counted_from: from when on its counts can tell of that letter.
+        seen_at: the first moment from then on at which the target had nothing visible.
+        again_from: when it has to be looked at again: what failed would lie there, or be dead.
+        again_at: the first moment from then on at which it had nothing visible.
+        quiet_from: since when, of those moments, every look has found nothing in it at all; None: the latest did not.
+        needed_from: a clean capture of the watched dlq that runs dry proves it when it began then or later.
+    """
+
+    which: str
+    dlq_id: int
+    origin: str
+    target_id: int
+    target: str
+    kind: str
+    refires: int | None
+    proof: str
+    advance: str
+    rate: float | None
+    burst: float | None
+    window: float
+    watched_by_id: int | None
+    watched_by: str | None
+    watched_mode: str | None
+    watched_next_at: datetime | None
+    drained_through: datetime | None
+    unsettled: int
+    taken_at: datetime | None
+    until: datetime | None
+    gap: float
+    count_lag: float
+    counted_from: datetime | None
+    seen_at: datetime | None
+    again_from: datetime | None
+    again_at: datetime | None
+    quiet_from: datetime | None
+    needed_from: datetime | None
+    now: datetime
+
+
+_COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
+# An unsettled letter of each target, and which of the conditions of `evidence.ripe` it does not meet yet.
+_STATEMENT: Final[LiteralString] = f"""
+WITH open AS (
+    SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until
+      FROM redrive_attempt a WHERE a.closed_at IS NULL AND a.taken_at IS NOT NULL AND {{of}} GROUP BY a.target_id
+)
+SELECT {{which}} AS which, o.dlq_id, o.arn AS origin, t.id AS target_id, t.arn AS target, t.kind, t.refires, t.proof,
+       t.advance, t.rate, t.burst, t.window,
+       w.id AS watched_by_id, w.name AS watched_by, w.mode AS watched_mode, w.next_poll_at AS watched_next_at,
+       w.drained_through, coalesce(open.unsettled, 0) AS unsettled, open.taken_at, open.until,
+       extract(epoch FROM {GAP})::float8 AS gap, %(count_lag)b::float8 AS count_lag, {_COUNTED} AS counted_from,
+       s.seen_at, s.seen_at + {GAP} AS again_from, again.at AS again_at,
+       CASE WHEN newest.quiet_since IS NOT NULL THEN greatest(newest.quiet_since, {_COUNTED}) END AS quiet_from,
+       least(CASE WHEN again.at IS NOT NULL THEN greatest(open.until, again.at) END,
+             CASE WHEN t.proof = 'acknowledged' AND emptied.at IS NOT NULL THEN greatest(open.until, emptied.at)
+                  ELSE emptied.at END) AS needed_from,
+       redrive_now() AS now
+  FROM {{origins}} o
+  JOIN redrive_target t ON t.id = o.target_id
+  LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id
+  LEFT JOIN open ON open.target_id = t.id
+  LEFT JOIN LATERAL (
+        SELECT min(seen_at) AS seen_at FROM redrive_sighting
+         WHERE target_id = t.id AND empty AND seen_at >= {_COUNTED}) s ON true
+  LEFT JOIN LATERAL (
+        SELECT min(g.seen_at) AS at FROM redrive_sighting g
+         WHERE g.target_id = t.id AND g.empty AND g.seen_at >= s.seen_at + {GAP}) again ON true
+  LEFT JOIN LATERAL (
+        SELECT n.quiet_since FROM redrive_sighting n
+         WHERE n.target_id = t.id AND n.seen_at >= {_COUNTED} ORDER BY n.seen_at DESC LIMIT 1) newest ON true
+  LEFT JOIN LATERAL (
+        SELECT again.seen_at + make_interval(secs => again.took) AS at FROM redrive_sighting again
+         WHERE again.target_id = t.id AND again.quiet_since IS NOT NULL AND again.seen_at >= {_COUNTED}
+           AND EXISTS (SELECT FROM redrive_sighting s
+                        WHERE s.target_id = again.target_id AND s.quiet_since = again.quiet_since
+                          AND s.seen_at >= {_COUNTED} AND {FROM} + {PAUSE} <= again.seen_at)
+         ORDER BY again.seen_at LIMIT 1) emptied ON true
+ WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
+ ORDER BY o.dlq_id, o.arn
+"""  # noqa: S608  # the inserted text is a constant
+
+_OLDEST = _STATEMENT.format(bound="min", of="true", which="'oldest'", origins="redrive_origin")
+# A rule may send letters of a run elsewhere than their origin's.
+_NEWEST = _STATEMENT.format(
+    bound="max", of="a.run_id = %(run)b", which="'newest'",
+    origins="(SELECT %(dlq)b::bigint AS dlq_id, '' AS arn, target_id FROM open)",
+)  # fmt: skip
+
+
+def of_targets(dlq: int | None = None, *, count_lag: float) -> list[Expectation]:
+    """The targets of this dlq, or of every one. `count_lag`: seconds by which SQS's counts may lag behind."""
+    return rows.fetch(Expectation, _OLDEST, {"dlq": dlq, "count_lag": count_lag})
+
+
+def of_run(run: int, dlq: int, *, count_lag: float) -> list[Expectation]:
+    """The targets that have unsettled letters of this run, which is of this dlq, and the newest of them."""
+    return rows.fetch(Expectation, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
+
+
+def known_in(found: Collection[Expectation]) -> dict[int, float | None]:
+    """Seconds until these letters are known at the earliest, where none comes back, by target; None: nobody can say."""
+    cadences = schedule.cadences([one.watched_by_id for one in found if one.watched_by_id])
+    return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
+
+
+def _known_in(one: Expectation, every: float) -> float | None:
+    if one.taken_at is None or one.until is None or is_endless(one):
+        return None
+    if one.watched_by is None or one.proof == "acknowledged":
+        return max((one.until - one.now).total_seconds(), 0.0)
+    needed = one.needed_from or _needed(one)
+    if one.drained_through and one.drained_through >= needed:
+        return 0.0
+    turn = one.watched_next_at
+    if turn is None or turn <= one.now or not every:
+        return max((needed - one.now).total_seconds(), 0.0)
+    turns = max(math.ceil((needed - turn).total_seconds() / every), 0)
+    return (turn - one.now).total_seconds() + turns * every
+
+
+def _needed(one: Expectation) -> datetime:
+    """From when on a capture can prove it at the earliest: every look from now on finds nothing in the target."""
+    earliest = max(one.now, one.counted_from or one.now)
+    emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
+    seen = one.seen_at or earliest
+    return min(emptied, max(one.until or one.now, one.again_at or max(one.now, seen + timedelta(seconds=one.gap))))
+
+
+def in_words(one: Expectation) -> str:
+    """What has to happen before the unsettled letter of a target is settled; empty: there is none."""
+    if not one.unsettled or one.taken_at is None or one.until is None:
+        return ""
+    if one.proof == "acknowledged" and one.now < one.until:
+        return f"its consumer's word on its {one.which} letter, until {one.until:%H:%M:%S} UTC"
+    if one.watched_by is None or one.watched_mode == "observe":
+        return _unseen(one)
+    return _lacking(one) or "the next promotion: the evidence is there"
+
+
+def is_endless(one: Expectation) -> bool:
+    """Whether nothing here ends that wait: somebody has to do something."""
+    return is_never_empty(one) or in_words(one).startswith("nothing")
+
+
+def is_never_empty(one: Expectation) -> bool:
+    """Whether that wait is for somebody who empties the target."""
+    return in_words(one).startswith(f"{name_of(one.target)} has not been seen empty")
+
+
+def is_long(one: Expectation) -> bool:
+    """Whether it has lasted so long, since its target could be seen empty, that nobody may consume that."""
+    since = one.again_from or one.taken_at
+    return since is not None and one.now - since >= _LONG
+
+
+def _unseen(one: Expectation) -> str:
+    if one.proof == "acknowledged":
+        return f"nothing: its consumer's time is over, and the next promotion parks its {one.which} letter"
+    watched = f"{one.watched_by} is in mode observe" if one.watched_by else "no watched dlq lies behind it"
+    return f"nothing: {watched}, so it cannot be seen whether its letters come back"
+
+
+def _lacking(one: Expectation) -> str:
+    """What of the evidence of absence is not there yet, in the order in which it comes."""
+    if one.needed_from is not None:
+        if one.drained_through is not None and one.drained_through >= one.needed_from:
+            return ""
+        begins = f"begins after {one.needed_from:%H:%M:%S} UTC"
+        return f"a capture of {one.watched_by} that {begins} and shows that nothing came back; {_next_capture(one)}"
+    if one.counted_from is not None and one.now < one.counted_from:
+        lag = f"SQS's counts may be {one.count_lag:g} s late"
+        return f"a look at {name_of(one.target)}, at {one.counted_from:%H:%M:%S} UTC or later: {lag}"
+    return _not_empty(one)
+
+
+def _not_empty(one: Expectation) -> str:
+    """Why the target does not count as empty."""
+    name, since = name_of(one.target), one.taken_at
+    if one.seen_at is None or one.again_from is None:
+        meant = f": nobody seems to consume {name}" if is_long(one) else ""
+        when = f"at {since:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{name} has not been seen empty since it took its {one.which} letter, {when}{meant}"
+    if one.quiet_from is not None:
+        again = one.quiet_from + timedelta(seconds=one.count_lag)
+        return f"another look at {name}, at {again:%H:%M:%S} UTC or later: the latest found no message in it"
+    if one.now < one.again_from:
+        until = f"{one.again_from:%H:%M:%S} UTC"
+        return (
+            f"{name} to have no message in flight, or {until}: until then its {one.which} message may be one of these"
+        )
+    return f"{name} has not been seen empty again since {one.again_from:%H:%M:%S} UTC: what failed may still lie there"
+
+
+def _next_capture(one: Expectation) -> str:
+    left = (one.watched_next_at - one.now).total_seconds() if one.watched_next_at else 0.0
+    return f"the next is due in {lasting(left)}" if left > 0 else "the next is due now"

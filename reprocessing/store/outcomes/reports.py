@@ -1,0 +1,164 @@
+"""The statements of reports: which messages they are about, whose they may be about, and which of them are new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.domain.outcomes.consumer_report import Said
+from reprocessing.store import rows
+
+#: Seconds for which a report is looked at once more: its attempt may not have been settled when it came.
+LATELY: Final = 60.0
+#: Of those, how many are looked at, the newest first.
+_MOST: Final = 5_000
+
+_TARGETS: Final[LiteralString] = """
+SELECT x.target_id FROM redrive_reporter_target x JOIN redrive_reporter p ON p.id = x.reporter_id
+ WHERE p.revoked_at IS NULL AND p.id = """
+
+# A report without a number is about a letter's only attempt, if it was sent by then.
+_ONLY: Final[LiteralString] = """
+NOT EXISTS (SELECT FROM redrive_attempt b
+             WHERE b.letter_id = l.id AND b.id <> a.id AND b.outcome IS DISTINCT FROM 'not_sent')
+"""
+
+#: Of a report r that names a letter l by its redrive id: whether it is about the attempt a.
+NUMBERED: Final[LiteralString] = f"""
+r.attempt_no = a.no OR (r.attempt_no IS NULL AND r.received_at >= a.opened_at AND {_ONLY})
+"""
+
+#: Of an attempt a of a letter l: what is said of it, by those who may. The id that a queue gave decides where it is
+#: known; marks travel along when a consumer hands a message on.
+SAID: Final[LiteralString] = f"""
+SELECT r.* FROM (
+    SELECT r.* FROM redrive_report r WHERE r.message_id = a.sent_message_id
+    UNION ALL
+    SELECT r.* FROM redrive_report r
+     WHERE r.public_id = l.public_id AND (r.message_id IS NULL OR a.sent_message_id IS NULL)
+       AND ({NUMBERED})
+) r WHERE r.reporter_id IS NULL OR a.target_id IN ({_TARGETS} r.reporter_id)
+"""  # noqa: S608  # the inserted text is a constant
+
+# By the id that the target gave, then by the mark; a letter without an attempt that is named is told of, not moved: a
+# message's first death is known by the id it died with.
+_FIND = f"""
+WITH said AS (
+    SELECT * FROM unnest(%(ns)b::int[], %(messages)b::text[], %(publics)b::uuid[], %(nos)b::int[])
+           AS s(n, message_id, public_id, no)
+), ours AS (
+    {_TARGETS} %(reporter)b::bigint
+), met AS (
+    SELECT s.n, 0 AS rank, a.no, a.id, a.letter_id, a.target_id, a.target_id AS other
+      FROM said s JOIN redrive_attempt a ON a.sent_message_id = s.message_id
+    UNION ALL
+    SELECT s.n, 1, a.no, a.id, a.letter_id, a.target_id, a.target_id
+      FROM said s JOIN redrive_letter l ON l.public_id = s.public_id
+                  JOIN redrive_attempt a ON a.letter_id = l.id
+     WHERE (s.message_id IS NULL OR a.sent_message_id IS NULL) AND (a.no = s.no OR (s.no IS NULL AND {_ONLY}))
+    UNION ALL
+    SELECT s.n, 2, 0, NULL, l.id, l.target_id, o.target_id
+      FROM said s JOIN redrive_letter l ON l.public_id = s.public_id
+      LEFT JOIN redrive_origin o ON o.id = l.origin_id
+     WHERE s.no IS NULL OR s.message_id IS NOT NULL
+    UNION ALL
+    SELECT s.n, 3, 0, NULL, l.id, l.target_id, o.target_id
+      FROM said s CROSS JOIN redrive_dlq d
+      JOIN redrive_letter l ON l.dlq_id = d.id AND l.message_id = s.message_id
+      LEFT JOIN redrive_origin o ON o.id = l.origin_id
+)
+SELECT DISTINCT ON (met.n) met.n, met.id AS attempt_id,
+       %(reporter)b::bigint IS NULL
+       OR EXISTS (SELECT FROM ours WHERE ours.target_id IN (met.target_id, met.other)) AS ours
+  FROM met ORDER BY met.n, met.rank, met.no DESC
+"""  # noqa: S608  # as above
+
+# In the order of their digests, so that two who say the same do not wait for each other.
+_KEEP = """
+INSERT INTO redrive_report (reporter_id, message_id, public_id, attempt_no, verdict, type, message, fingerprint,
+                            happened_at, received_at, digest)
+SELECT %(reporter)b::bigint, message_id, public_id, no, verdict, type, message, fingerprint,
+       coalesce(at, redrive_now()), redrive_now(), digest
+  FROM unnest(%(messages)b::text[], %(publics)b::uuid[], %(nos)b::int[], %(verdicts)b::text[], %(types)b::text[],
+              %(texts)b::text[], %(fingerprints)b::text[], %(ats)b::timestamptz[], %(digests)b::bytea[])
+       AS s(message_id, public_id, no, verdict, type, message, fingerprint, at, digest)
+ ORDER BY digest
+ON CONFLICT (digest) DO NOTHING
+RETURNING digest
+"""
+
+# What was said of attempts while they were on the wire, by the id that nobody knew yet. A failure is looked for among
+# what was settled meanwhile, too; `acknowledgement` knows what has been heard.
+_UNHEARD = f"""
+WITH open AS MATERIALIZED (
+    SELECT a.id, a.no, a.letter_id, a.target_id, a.sent_message_id, a.opened_at
+      FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
+     WHERE a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0 AND t.proof <> 'accepted'
+), meant AS (
+    SELECT a.id, a.target_id, r.reporter_id
+      FROM open a JOIN redrive_report r ON r.message_id = a.sent_message_id
+     WHERE r.verdict <> 'retrying'
+    UNION ALL
+    SELECT a.id, a.target_id, r.reporter_id
+      FROM open a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_report r ON r.public_id = l.public_id
+     WHERE r.verdict <> 'retrying' AND (r.message_id IS NULL OR a.sent_message_id IS NULL) AND ({NUMBERED})
+)
+SELECT id AS attempt_id FROM meant
+ WHERE reporter_id IS NULL OR target_id IN ({_TARGETS} meant.reporter_id)
+UNION
+SELECT a.id
+  FROM (SELECT * FROM redrive_report
+         WHERE received_at > redrive_now() - make_interval(secs => %(lately)b::float8) AND message_id IS NOT NULL
+         ORDER BY received_at DESC LIMIT %(most)b) late
+  JOIN redrive_attempt a ON a.sent_message_id = late.message_id
+  JOIN redrive_letter l ON l.id = a.letter_id
+ WHERE (late.verdict = 'failed' AND a.ill IS NOT TRUE AND a.returned_at IS NULL
+        AND a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'))
+    OR (late.verdict = 'delivered' AND a.returned_at IS NULL
+        AND (a.outcome = 'silent' AND a.ill IS NULL OR a.outcome = 'absent' AND l.presumed
+             OR a.outcome = 'unknown' AND l.state = 'waiting'))
+"""  # noqa: S608  # as above
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the n-th of some reports is about; `attempt_id` None: no attempt of ours. `ours`: they may speak of it."""
+
+    n: int
+    attempt_id: int | None
+    ours: bool
+
+
+def find(said: Sequence[Said], reporter: int | None) -> dict[int, Found]:
+    """What these reports are about, by their places; one that is about nothing that is known is not among them."""
+    values = {
+        "ns": list(range(len(said))),
+        "messages": [one.message_id for one in said],
+        "publics": [one.public_id for one in said],
+        "nos": [one.attempt_no for one in said],
+        "reporter": reporter,
+    }
+    return {one.n: one for one in rows.fetch(Found, _FIND, values)}
+
+
+def keep(said: Sequence[Said], reporter: int | None) -> set[bytes]:
+    """Write reports down; the digests of those that are new."""
+    values = {
+        "reporter": reporter,
+        "messages": [one.message_id for one in said],
+        "publics": [one.public_id for one in said],
+        "nos": [one.attempt_no for one in said],
+        "verdicts": [one.verdict for one in said],
+        "types": [one.type for one in said],
+        "texts": [one.message for one in said],
+        "fingerprints": [one.fingerprint for one in said],
+        "ats": [one.at for one in said],
+        "digests": [one.digest(reporter) for one in said],
+    }
+    return set(rows.column(bytes, _KEEP, values))
+
+
+def unheard() -> list[int]:
+    """Attempts of which something was said before it could be known that they were meant."""
+    return rows.column(int, _UNHEARD, {"lately": LATELY, "most": _MOST})

@@ -1,0 +1,51 @@
+"""The statements that say who sees to parked letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reprocessing.store import rows
+
+_ASSIGN = """
+WITH was AS (
+    SELECT l.id, l.dlq_id, l.assigned_to FROM redrive_letter l
+     WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'parked' ORDER BY l.id FOR UPDATE
+), moved AS (
+    UPDATE redrive_letter l SET assigned_to = %(to)b::text FROM was WHERE l.id = was.id
+)
+INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after, operation_id)
+SELECT 'assigned', was.id, was.dlq_id, %(by)b, %(reason)b, redrive_now(),
+       jsonb_build_object('assigned_to', was.assigned_to), jsonb_build_object('assigned_to', %(to)b::text),
+       %(operation)b::bigint
+  FROM was ORDER BY was.id
+"""
+
+_SINCE = """
+SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assigned_to', '') AS "to"
+  FROM redrive_review r
+ WHERE r.letter_id = ANY(%(letters)b::bigint[]) AND r.at > %(since)b AND r.act = 'assigned'
+   AND r.operation_id IS DISTINCT FROM %(operation)b::bigint
+ ORDER BY r.letter_id, r.at DESC, r.id DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Who said last who sees to a letter; `to` empty: nobody."""
+
+    letter_id: int
+    by: str
+    to: str
+
+
+def since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assigned]:
+    """Those of the letters, one each, of which somebody said it after that moment, otherwise than in this operation."""
+    return rows.fetch(Assigned, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
+
+
+def assign(letters: Sequence[int], *, to: str, by: str, reason: str, operation: int | None) -> None:
+    """Say who sees to parked letters, and record it; empty: nobody."""
+    values = {"letters": list(letters), "to": to, "by": by, "reason": reason, "operation": operation}
+    rows.execute(_ASSIGN, values)

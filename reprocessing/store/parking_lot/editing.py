@@ -1,0 +1,153 @@
+"""The statements of an edit: one letter as it stands, and the revision that it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from reprocessing.models.review import Act
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import decisions
+from reprocessing.store.routing.routing_decisions import BY_HAND
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """A letter as it stands: what would be sent of it, and by what a page tells whether it is still the same.
+
+    Attributes:
+        revision: the number of the revision that would be sent; 0: what was captured.
+        largest: bytes that its target takes with the attributes.
+        ordering_key: of its lane; None: it goes alone, or has no place yet.
+        placed: it has its place, which no edit takes from it.
+        led: it is known where it goes back to.
+    """
+
+    letter_id: int
+    dlq_id: int
+    message_id: str
+    state: str
+    finished_at: datetime | None
+    revision: int
+    size: int
+    body: bytes = field(repr=False)
+    attributes: bytes = field(repr=False)
+    system: dict[str, Any] = field(repr=False)
+    largest: int
+    ordering_key: str | None
+    placed: bool
+    led: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """What an edit came to."""
+
+    no: int
+    size: int
+    body_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What somebody did to a letter; `act` in the words of models.review."""
+
+    act: str
+    by: str
+    reason: str
+    at: datetime
+
+
+_STANDS = """
+SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coalesce(v.no, 0) AS revision, l.size,
+       coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes, p.system,
+       least(coalesce(t.size_limit, 1048576), 1048576) AS largest, l.ordering_key,
+       num_nonnulls(l.lane_id, l.key_hash) > 0 AS placed, l.origin_id IS NOT NULL AS led
+  FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id LEFT JOIN redrive_target t ON t.id = l.target_id
+ WHERE l.id = %(letter)b
+"""
+
+# Other bytes are another message for a FIFO target: with the epoch rises the id by which that swallows repeats. Rules
+# are asked anew, unless a person said where it goes.
+_REVISE = f"""
+WITH made AS (
+    INSERT INTO redrive_revision (letter_id, no, body, attributes, body_hash, former_hash, size, idempotency_key, by,
+                                  reason, at)
+    SELECT l.id, 1 + coalesce((SELECT max(no) FROM redrive_revision WHERE letter_id = l.id), 0), %(body)b,
+           %(attributes)b, sha256(%(body)b), l.body_hash, %(size)b::int, %(key)b::text, %(by)b, %(reason)b,
+           redrive_now()
+      FROM redrive_letter l WHERE l.id = %(letter)b AND l.state = 'parked'
+    RETURNING id, no, letter_id, body_hash, size, idempotency_key
+), moved AS (
+    UPDATE redrive_letter l
+       SET revision_id = m.id, body_hash = m.body_hash, size = m.size, epoch = l.epoch + 1,
+           idempotency_key = coalesce(m.idempotency_key, l.idempotency_key),
+           route_version = CASE WHEN l.route_version < {BY_HAND} THEN 0 ELSE l.route_version END
+      FROM made m WHERE l.id = m.letter_id
+)
+SELECT no, size, body_hash FROM made
+"""  # noqa: S608  # the inserted text is a constant
+
+_RECORD = """
+INSERT INTO redrive_review (act, letter_id, dlq_id, by, reason, at, before, after)
+SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), %(before)b::jsonb, %(after)b::jsonb
+  FROM redrive_letter l WHERE l.id = %(letter)b
+"""
+
+_LAST = """
+SELECT act, by, reason, at FROM redrive_review
+ WHERE letter_id = %(letter)b AND act NOT IN ('revealed', 'exported') ORDER BY at DESC, id DESC LIMIT 1
+"""
+
+
+def stands(letter: int) -> Stand | None:
+    """How a letter stands; None where its bytes are no longer kept."""
+    found = rows.fetch(Stand, _STANDS, {"letter": letter})
+    return found[0] if found else None
+
+
+def lock(letter: int) -> None:
+    """Nobody else moves or edits it until the commit; its lane is locked first, as everybody does."""
+    decisions.lock([letter], need_lane=False)
+
+
+def revise(  # noqa: PLR0913  # each by its name
+    letter: int, *, body: bytes, attributes: bytes, size: int, key: str | None, by: str, reason: str
+) -> Revised:
+    """Give a locked, parked letter its next revision: that is what rules read and targets get from now on.
+
+    Args:
+        letter: its id.
+        body: as it is to be sent.
+        attributes: likewise, packed.
+        size: bytes of both, as SQS counts them.
+        key: its idempotency key from now on; None: it keeps the one it has.
+        by: who edited it.
+        reason: why.
+    """
+    values = {
+        "letter": letter, "body": body, "attributes": attributes, "size": size, "key": key, "by": by, "reason": reason,
+    }  # fmt: skip
+    return rows.fetch(Revised, _REVISE, values)[0]
+
+
+def record(  # noqa: PLR0913  # each by its name
+    letter: int, act: Act, *, by: str, reason: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """Write down what a person did to one letter, in the transaction of the deed."""
+    values = {
+        "letter": letter, "act": act.value, "by": by, "reason": reason, "before": Jsonb(dict(before)),
+        "after": Jsonb(dict(after)),
+    }  # fmt: skip
+    rows.execute(_RECORD, values)
+
+
+def last(letter: int) -> Deed | None:
+    """What was done to a letter last, beside looking at it."""
+    found = rows.fetch(Deed, _LAST, {"letter": letter})
+    return found[0] if found else None

@@ -1,0 +1,107 @@
+"""The statements of an export: what a filter means, one bounded piece after the other, as of when it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+from uuid import UUID
+
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import message_filters
+
+#: Letters, and bytes, that are in memory at a time; of a single larger letter its own.
+PIECE, WEIGHT = 1_000, 16 * 1024 * 1024
+_LARGEST: Final = 1_048_576  # bytes of a message of SQS
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What came later than this is not meant."""
+
+    upto: int
+    asked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A letter, with the bytes that would be sent; None where nobody asked for them.
+
+    `edited`: a person made these of what was captured, which is `original_body` and `original_attributes`.
+    """
+
+    id: int
+    redrive_id: UUID
+    message_id: str
+    dlq: str
+    origin: str | None
+    target: str | None
+    state: str
+    reason: str
+    ordering_key: str | None
+    idempotency_key: str | None
+    attempts: int
+    size: int
+    died_at: datetime
+    captured_at: datetime
+    finished_at: datetime | None
+    expires_at: datetime | None
+    assigned_to: str
+    group: str | None
+    edited: bool
+    body: bytes | None
+    attributes: bytes | None
+    original_body: bytes | None
+    original_attributes: bytes | None
+
+
+_BOUND = "SELECT coalesce(max(id), 0) AS upto, redrive_now() AS asked_at FROM redrive_letter"
+
+_PIECE: Final[LiteralString] = """
+SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS origin, t.arn AS target, l.state,
+       l.reason, l.ordering_key, l.idempotency_key, l.attempts, l.size, l.died_at, l.captured_at, l.finished_at,
+       l.expires_at, l.assigned_to, g.title AS group, l.revision_id IS NOT NULL AS edited,
+       CASE WHEN %(bodies)b::bool THEN coalesce(v.body, p.body) END AS body,
+       CASE WHEN %(bodies)b::bool THEN coalesce(v.attributes, p.attributes) END AS attributes,
+       CASE WHEN v.id IS NOT NULL AND %(originals)b::bool THEN p.body END AS original_body,
+       CASE WHEN v.id IS NOT NULL AND %(originals)b::bool THEN p.attributes END AS original_attributes
+  FROM (SELECT f.*, sum(f.weight) OVER (ORDER BY f.id) - f.weight AS before
+          FROM (SELECT l.*, l.size + CASE WHEN l.revision_id IS NOT NULL AND %(originals)b::bool
+                                          THEN %(largest)b::int ELSE 0 END AS weight
+                  FROM redrive_letter l
+                 WHERE l.id > %(above)b::bigint AND l.id <= %(upto)b::bigint
+                   AND coalesce(l.finished_at <= %(asked_at)b, true) AND {where}
+                 ORDER BY l.id LIMIT %(limit)b) f) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_origin o ON o.id = l.origin_id
+  LEFT JOIN redrive_target t ON t.id = l.target_id LEFT JOIN redrive_group g ON g.id = l.group_id
+  LEFT JOIN redrive_payload p ON p.letter_id = l.id AND %(bodies)b::bool
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id AND %(bodies)b::bool
+ WHERE NOT %(bodies)b::bool OR l.before < %(weight)b::bigint
+ ORDER BY l.id
+"""
+
+
+def bound() -> Bound:
+    """What there is now."""
+    return rows.fetch(Bound, _BOUND, {})[0]
+
+
+def letters(sieve: Sieve, until: Bound, *, bodies: bool, originals: bool = False) -> Iterator[Withdrawn]:
+    """What the filter means, in the order of capture; what is moved elsewhere meanwhile may be in it or not.
+
+    Args:
+        sieve: the filter.
+        until: what there was when it was asked for.
+        bodies: with the bytes that would be sent.
+        originals: and, of those that were edited, with what was captured.
+    """
+    asked = message_filters.values(sieve) | {
+        "upto": until.upto, "asked_at": until.asked_at, "limit": PIECE, "weight": WEIGHT, "bodies": bodies,
+        "originals": bodies and originals, "largest": _LARGEST, "above": 0,
+    }  # fmt: skip
+    statement = _PIECE.format(where=message_filters.where(sieve, whole=True))
+    while found := rows.fetch(Withdrawn, statement, asked):
+        yield from found
+        asked["above"] = found[-1].id

@@ -1,0 +1,144 @@
+"""What is told of groups: a page of them, how many letters of each are where, and how many wait behind those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+from reprocessing.store.maintenance import counters
+
+#: Letters that are counted behind those of a group; and how many of those, the newest, are asked who waits behind them.
+BEHIND: Final = 1_000
+_ASKED: Final = 200
+_REST: Final = ("parked", "captured")
+_UNDER_WAY: Final = ("waiting", "sending", "awaiting")
+
+# What nobody has seen to stands first.
+_PAGE = """
+SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.first_at, g.last_at, g.replayed_at,
+       g.settled_at, g.settled_by
+  FROM redrive_group g JOIN redrive_dlq d ON d.id = g.dlq_id
+ WHERE (%(group)b::bigint IS NULL OR g.id = %(group)b::bigint)
+   AND (%(dlq)b::bigint IS NULL OR g.dlq_id = %(dlq)b::bigint)
+   AND (%(status)b::text IS NULL OR g.status = %(status)b::text)
+   AND (%(after)b::bigint IS NULL OR (g.status = 'open', g.last_at, g.id)
+                                     < (%(open)b::bool, %(last_at)b::timestamptz, %(after)b::bigint))
+ ORDER BY g.status = 'open' DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
+"""
+
+# Letters that come later in the lane of a group's first one there. The columns are those of the index of a lane's order
+# and of a group's letters, and the bounds are such that these are used.
+_FOUND: Final[LiteralString] = """
+SELECT w.id FROM (
+    SELECT DISTINCT ON (c.lane_id) c.lane_id, c.sequence, c.message_id
+      FROM (SELECT lane_id, sequence, message_id, state, single FROM redrive_letter
+             WHERE group_id = g.id ORDER BY id DESC LIMIT %(asked)b) c
+     WHERE c.state IN ('waiting', 'parked') AND c.lane_id IS NOT NULL AND NOT c.single
+     ORDER BY c.lane_id, c.sequence, c.message_id) h
+  JOIN redrive_letter w
+    ON w.lane_id = h.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND w.lets_pass = false
+   AND (w.sequence, w.message_id) > (h.sequence, h.message_id)
+ LIMIT %(most)b + 1
+"""
+
+_BEHIND = f"""
+SELECT g.id AS group_id, b.n
+  FROM unnest(%(groups)b::bigint[]) AS g(id) CROSS JOIN LATERAL (SELECT count(*) AS n FROM ({_FOUND}) found) b
+"""  # noqa: S608  # the inserted text is a constant
+
+_WHO = f"SELECT found.id FROM (SELECT %(group)b::bigint AS id) g CROSS JOIN LATERAL ({_FOUND}) found"  # noqa: S608  # as above
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A group as people see it."""
+
+    id: int
+    dlq_id: int
+    dlq: str
+    cause: str
+    title: str
+    status: str
+    note: str
+    first_at: datetime
+    last_at: datetime
+    replayed_at: datetime | None
+    settled_at: datetime | None
+    settled_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The last group of a page: the next page begins behind it."""
+
+    open: bool
+    last_at: datetime
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Letters of a group by their states: on their way, and finished. `behind`: see `BEHIND`."""
+
+    parked: int = 0
+    captured: int = 0
+    under_way: tuple[tuple[str, int], ...] = ()
+    finished: tuple[tuple[str, int], ...] = ()
+    behind: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    group_id: int
+    n: int
+
+
+def page(*, limit: int, dlq: int | None = None, status: str | None = None, after: Place | None = None) -> list[Told]:
+    """The groups of a dlq, or of all, that have this status, or any: open ones first, by their last death."""
+    values = {
+        "group": None,
+        "dlq": dlq,
+        "status": status,
+        "limit": limit,
+        "after": after.id if after else None,
+        "open": after.open if after else None,
+        "last_at": after.last_at if after else None,
+    }
+    return rows.fetch(Told, _PAGE, values)
+
+
+def one(group: int) -> Told | None:
+    """This group; None where there is none."""
+    values = dict.fromkeys(("dlq", "status", "after", "open", "last_at"))
+    found = rows.fetch(Told, _PAGE, {**values, "group": group, "limit": 1})
+    return found[0] if found else None
+
+
+def numbers(groups: Sequence[int]) -> dict[int, Numbers]:
+    """How many letters of these groups are where, by the kept counts; at most `BEHIND` + 1 behind each are counted."""
+    counted = counters.in_groups(list(groups))
+    values = {"groups": list(groups), "most": BEHIND, "asked": _ASKED}
+    behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
+    return {
+        group: _numbers([(each.state, each.n) for each in counted if each.group_id == group], behind.get(group, 0))
+        for group in groups
+    }
+
+
+def behind(group: int) -> list[int]:
+    """The letters that are counted behind those of a group, by id; `BEHIND` and one at most."""
+    return rows.column(int, _WHO, {"group": group, "most": BEHIND, "asked": _ASKED})
+
+
+def _numbers(counted: Iterable[tuple[str, int]], behind: int) -> Numbers:
+    found = dict(counted)
+    return Numbers(
+        parked=found.get("parked", 0),
+        captured=found.get("captured", 0),
+        under_way=tuple((state, found[state]) for state in _UNDER_WAY if found.get(state)),
+        finished=tuple((one, n) for one, n in sorted(found.items()) if n and one not in (*_REST, *_UNDER_WAY)),
+        behind=behind,
+    )

@@ -1,0 +1,253 @@
+"""The statements of groups: letters are sorted by their causes, and people say what becomes of a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.parking_lot.failure_fingerprint import Cause
+from reprocessing.domain.routing.message_fields import BODY_LIMIT
+from reprocessing.models.group import GroupStatus
+from reprocessing.models.review import Act
+from reprocessing.store import rows
+from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
+from reprocessing.store.safety.paused_runs import THE_SERVICE
+
+#: What a letter's consumers say of a failure: of the message that died, of the letter, and of what was sent for it.
+_REPORT: Final[LiteralString] = """
+SELECT r.type, r.fingerprint
+  FROM (SELECT * FROM redrive_report WHERE message_id = l.message_id
+        UNION ALL SELECT * FROM redrive_report WHERE public_id = l.public_id
+        UNION ALL SELECT q.* FROM redrive_attempt t JOIN redrive_report q ON q.message_id = t.sent_message_id
+                   WHERE t.letter_id = l.id) r
+ WHERE r.verdict <> 'delivered' AND (r.type <> '' OR r.fingerprint <> '')
+   AND (r.reporter_id IS NULL OR EXISTS (
+        SELECT FROM redrive_reporter_target x WHERE x.reporter_id = r.reporter_id
+           AND (x.target_id IN (l.target_id, o.target_id)
+                OR x.target_id IN (SELECT target_id FROM redrive_attempt WHERE letter_id = l.id))))
+ ORDER BY r.received_at DESC, r.id DESC LIMIT 1
+"""
+
+# By chunks of bounded bytes, as plans are; `version` is the row's, which every write of it changes.
+_UNSORTED = f"""
+SELECT l.id, l.dlq_id, l.message_id, l.version, l.died_at, l.size, l.reason, l.detail, d.message_type,
+       CASE WHEN l.weight > 0 THEN p.body END AS body, p.attributes, p.system, a.outcome,
+       a.detail AS answer, r.type, r.fingerprint
+  FROM (SELECT *, sum(weight) OVER (ORDER BY id) - weight AS before
+          FROM (SELECT w.id, w.dlq_id, w.message_id, w.public_id, w.origin_id, w.target_id, w.died_at,
+                       w.size, w.reason, w.detail, w.xmin::text AS version,
+                       CASE WHEN w.size <= %(most)b::int THEN w.size ELSE 0 END AS weight
+                  FROM redrive_letter w
+                 WHERE w.state IN ('captured', 'waiting', 'parked') AND w.planned
+                   AND (w.sorted_at IS NULL OR w.sorted_at < w.finished_at)
+                 ORDER BY w.id LIMIT %(limit)b) first) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id
+  LEFT JOIN redrive_payload p ON p.letter_id = l.id
+  LEFT JOIN redrive_origin o ON o.id = l.origin_id
+  LEFT JOIN LATERAL (
+        SELECT outcome, detail FROM redrive_attempt
+         WHERE letter_id = l.id AND outcome IS DISTINCT FROM 'not_sent' ORDER BY no DESC LIMIT 1) a ON true
+  LEFT JOIN LATERAL ({_REPORT}) r ON true
+ WHERE l.before < 16777216
+ ORDER BY l.id
+"""  # noqa: S608  # the inserted text is a constant
+
+# What somebody holds, or has written since it was read, is sorted another time: nobody waits for the other.
+_LOCK = """
+SELECT l.id FROM unnest(%(letters)b::bigint[], %(versions)b::text[]) AS s(id, version)
+  JOIN redrive_letter l ON l.id = s.id
+ WHERE l.xmin::text = s.version ORDER BY l.id FOR UPDATE OF l SKIP LOCKED
+"""
+
+# In one order, so that two who sort do not wait for each other.
+_PUT = """
+INSERT INTO redrive_group AS g (dlq_id, fingerprint, cause, title, first_at, last_at)
+SELECT dlq_id, fingerprint, min(cause), min(title), min(died_at), max(died_at)
+  FROM unnest(%(dlqs)b::bigint[], %(digests)b::bytea[], %(causes)b::text[], %(titles)b::text[],
+              %(deaths)b::timestamptz[]) AS s(dlq_id, fingerprint, cause, title, died_at)
+ GROUP BY dlq_id, fingerprint ORDER BY dlq_id, fingerprint
+ON CONFLICT (dlq_id, fingerprint) DO UPDATE
+   SET first_at = least(g.first_at, excluded.first_at), last_at = greatest(g.last_at, excluded.last_at)
+RETURNING g.id AS group_id, g.dlq_id, xmax = 0 AS new
+"""
+
+_SORT = """
+UPDATE redrive_letter l SET group_id = g.id, sorted_at = redrive_now()
+  FROM unnest(%(letters)b::bigint[], %(dlqs)b::bigint[], %(digests)b::bytea[]) AS s(id, dlq_id, fingerprint)
+  JOIN redrive_group g ON g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint
+ WHERE l.id = s.id
+"""
+
+# Its rows are locked since _PUT. A letter that failed again after somebody called its cause resolved recurs, too.
+_REOPEN = """
+WITH recurred AS (
+    UPDATE redrive_group g SET status = 'open', settled_at = redrive_now(), settled_by = %(by)b::text
+     WHERE g.status = 'resolved' AND g.id IN (
+            SELECT l.group_id FROM redrive_letter l
+             WHERE l.id = ANY(%(letters)b::bigint[]) AND greatest(l.captured_at, l.finished_at) > g.settled_at)
+    RETURNING g.id, g.dlq_id
+), noted AS (
+    INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
+    SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a letter died of it after it was resolved.', redrive_now(),
+           '{"status": "resolved"}', '{"status": "open"}'
+      FROM recurred
+)
+SELECT id AS group_id, dlq_id, false AS new FROM recurred
+"""
+
+# Whoever releases letters holds them by now; groups are locked in the order of those who sort.
+_REPLAYED = """
+WITH mine AS (
+    SELECT id FROM redrive_group
+     WHERE id IN (SELECT group_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+     ORDER BY dlq_id, fingerprint FOR UPDATE
+)
+UPDATE redrive_group g SET replayed_at = redrive_now() FROM mine WHERE g.id = mine.id
+"""
+
+# The letters that a failure was said of, by any of the names that they have, and those of attempts.
+_DOUBT = """
+WITH said AS (
+    SELECT message_id, public_id FROM redrive_report
+     WHERE digest = ANY(%(digests)b::bytea[]) AND verdict <> 'delivered'
+), meant AS (
+    SELECT l.id FROM said JOIN redrive_letter l ON l.public_id = said.public_id
+    UNION SELECT l.id FROM said CROSS JOIN redrive_dlq d
+            JOIN redrive_letter l ON l.dlq_id = d.id AND l.message_id = said.message_id
+    UNION SELECT a.letter_id FROM said JOIN redrive_attempt a ON a.sent_message_id = said.message_id
+    UNION SELECT letter_id FROM redrive_attempt WHERE id = ANY(%(attempts)b::bigint[])
+), unsure AS (
+    SELECT l.id FROM redrive_letter l
+     WHERE l.id IN (SELECT id FROM meant) AND l.state IN ('captured', 'waiting', 'sending', 'awaiting', 'parked')
+     ORDER BY l.id FOR UPDATE
+)
+UPDATE redrive_letter l SET sorted_at = NULL FROM unsure WHERE l.id = unsure.id
+"""
+
+_SETTLE = """
+WITH settled AS (
+    UPDATE redrive_group g
+       SET status = %(status)b, note = %(note)b, settled_by = CASE WHEN %(moves)b THEN %(by)b ELSE g.settled_by END,
+           settled_at = CASE WHEN %(moves)b THEN redrive_now() ELSE g.settled_at END
+     WHERE g.id = %(group)b AND g.status = %(seen_status)b AND g.note = %(seen_note)b
+    RETURNING g.id, g.dlq_id
+)
+INSERT INTO redrive_review (act, group_id, dlq_id, by, reason, at, before, after)
+SELECT %(act)b, id, dlq_id, %(by)b, %(reason)b, redrive_now(),
+       jsonb_build_object('status', %(seen_status)b::text, 'note', %(seen_note)b::text),
+       jsonb_build_object('status', %(status)b::text, 'note', %(note)b::text)
+  FROM settled
+"""
+
+_WORST = """
+SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
+  FROM (SELECT group_id, sum(n)::bigint AS n
+          FROM (SELECT group_id, state, n FROM redrive_tally
+                UNION ALL SELECT group_id, state, n FROM redrive_tally_delta) both_sides
+         WHERE group_id > 0 AND state IN ('captured', 'parked') GROUP BY group_id HAVING sum(n) > 0) t
+  JOIN redrive_group g ON g.id = t.group_id
+ WHERE g.status = 'open' ORDER BY t.n DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsorted:
+    """A letter whose cause is to be found, and what is known of its death. `body` None: it is too large, or gone."""
+
+    id: int
+    dlq_id: int
+    message_id: str
+    version: str
+    died_at: datetime
+    size: int
+    reason: str
+    detail: str
+    message_type: str
+    body: bytes | None
+    attributes: bytes | None
+    system: dict[str, Any] | None
+    outcome: str | None
+    answer: str | None
+    type: str | None
+    fingerprint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """An open group, and how many of its letters lie at rest."""
+
+    id: int
+    dlq_id: int
+    title: str
+    first_at: datetime
+    last_at: datetime
+    n: int
+
+
+def unsorted(*, limit: int) -> list[Unsorted]:
+    """The first letters, by id, whose cause was never looked for, or not since they were parked or reported."""
+    return rows.fetch(Unsorted, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
+
+
+def put(letters: Sequence[Unsorted], causes: Mapping[int, Cause]) -> int:
+    """Put letters into the groups of their causes, in one transaction of the caller's; how many.
+
+    Left alone is what somebody else holds or has changed since it was read. Groups that were resolved open again for
+    letters that were captured, or parked, after that; who ignores or sees to a cause is not disturbed.
+    """
+    values = {"letters": [one.id for one in letters], "versions": [one.version for one in letters]}
+    mine = set(rows.column(int, _LOCK, values))
+    held = [one for one in letters if one.id in mine]
+    if not held:
+        return 0
+    sorts = {
+        "letters": [one.id for one in held],
+        "dlqs": [one.dlq_id for one in held],
+        "digests": [causes[one.id].digest for one in held],
+    }
+    named = {
+        "causes": [causes[one.id].kind.value for one in held],
+        "titles": [causes[one.id].title for one in held],
+        "deaths": [one.died_at for one in held],
+    }
+    put = rows.fetch(MovedGroup, _PUT, {"dlqs": sorts["dlqs"], "digests": sorts["digests"], **named})
+    rows.execute(_SORT, sorts)
+    reopened = rows.fetch(MovedGroup, _REOPEN, {"letters": sorts["letters"], "by": THE_SERVICE})
+    announce_groups([group for group in put if group.new] + reopened)
+    return len(held)
+
+
+def doubt(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
+    """Have letters sorted anew that these reports, by digest, say to have failed, and the letters of these attempts."""
+    rows.execute(_DOUBT, {"digests": list(digests), "attempts": list(attempts)})
+
+
+def replayed(letters: Collection[int]) -> None:
+    """Note that letters of these letters' groups were released; the letters are locked."""
+    rows.execute(_REPLAYED, {"letters": list(letters)})
+
+
+def settle(  # noqa: PLR0913  # each by its name
+    group: int, *, status: GroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str
+) -> bool:
+    """Say what becomes of a cause, with its review, if status and note are still what was seen; whether they were."""
+    moves = status != seen_status
+    values = {
+        "group": group,
+        "status": status.value,
+        "note": note,
+        "seen_status": seen_status,
+        "seen_note": seen_note,
+        "moves": moves,
+        "act": (Act.CHANGED if moves else Act.NOTED).value,
+        "by": by,
+        "reason": reason,
+    }
+    return rows.execute(_SETTLE, values) == 1
+
+
+def worst(limit: int) -> list[Worst]:
+    """The open groups with the most letters at rest: captured and not asked for, or parked."""
+    return rows.fetch(Worst, _WORST, {"limit": limit})

@@ -1,0 +1,289 @@
+"""The statements of a filter: one WHERE for the list, the count, the preview, the deed and the export.
+
+Which conditions there are is decided here, by what a filter says; its values are parameters, always. States stand in
+the statement itself, so that the partial indexes of the parking lot are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+import psycopg
+from django.db import OperationalError, transaction
+
+from reprocessing.domain.errors import FilterIsUnclear
+from reprocessing.domain.parking_lot.message_filter import LOOKED_THROUGH, Sieve
+from reprocessing.store import rows
+from reprocessing.store.maintenance import counters
+
+#: Letters that are counted, and told of by kinds; of more it is said that they are more.
+COUNTED: Final = 10_000
+#: Milliseconds that one look at a filter may take: a person waits for it, and so do others.
+_PATIENCE: Final = 5_000
+
+_STATES: Final[dict[str, LiteralString]] = {
+    "captured": "'captured'", "waiting": "'waiting'", "sending": "'sending'", "awaiting": "'awaiting'",
+    "delivered": "'delivered'", "parked": "'parked'", "duplicate": "'duplicate'", "discarded": "'discarded'",
+}  # fmt: skip
+
+_CONDITIONS: Final[dict[str, LiteralString]] = {
+    "dlq": "l.dlq_id = %(dlq)b::bigint",
+    "reasons": "l.reason = ANY(%(reasons)b::text[])",
+    # A group is one dlq's, whose parking lot is an index's own: else the newest of all dlqs are looked through for it.
+    "group": """l.group_id = %(group)b::bigint
+        AND l.dlq_id = (SELECT x.dlq_id FROM redrive_group x WHERE x.id = %(group)b::bigint)""",
+    "origin": "l.origin_id = %(origin)b::bigint",
+    "target": "l.target_id = %(target)b::bigint",
+    "key": "l.ordering_key = %(key)b::text",
+    "died_after": "l.died_at >= %(died_after)b",
+    "died_before": "l.died_at < %(died_before)b",
+    "finished_after": "l.finished_at >= %(finished_after)b",
+    "finished_before": "l.finished_at < %(finished_before)b",
+    "assigned": "l.assigned_to = %(assigned)b::text",
+    "rule": "l.rule_id = %(rule)b::bigint",
+    "run": "l.run_id = %(run)b::bigint",
+    # Each part is an index's own question, but that of the lanes' keys.
+    "named": """l.id IN (
+        SELECT x.id FROM redrive_letter x
+         WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
+        UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
+        UNION ALL SELECT x.id FROM redrive_letter x
+         WHERE x.lane_id IN (SELECT n.id FROM redrive_lane n WHERE n.key = %(named)b::text LIMIT 100))""",
+}
+
+# A body is read where nothing else speaks against its letter: what was captured, and what a person made of it. By
+# EXISTS the planner would read all.
+_HOLDS: Final[LiteralString] = """(
+    (SELECT position(%(text)b::bytea IN p.body) > 0 FROM redrive_payload p WHERE p.letter_id = l.id)
+ OR (SELECT position(%(text)b::bytea IN v.body) > 0 FROM redrive_revision v WHERE v.id = l.revision_id))
+"""
+
+_IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
+    SELECT l.id FROM (SELECT l.id, l.revision_id FROM redrive_letter l WHERE {{rest}}
+                       ORDER BY l.finished_at DESC, l.id DESC LIMIT %(newest)b) l
+     WHERE {_HOLDS})
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A letter as a list shows it; none of its bytes."""
+
+    id: int
+    public_id: UUID
+    message_id: str
+    dlq_id: int
+    dlq: str
+    state: str
+    reason: str
+    key: str | None
+    group_id: int | None
+    cause: str | None
+    died_at: datetime
+    expires_at: datetime | None
+    finished_at: datetime | None
+    attempts: int
+    assigned_to: str
+    revision_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How many letters of a dlq are parked for one reason, or are in another state; `strays` of them have no place."""
+
+    dlq: str
+    state: str
+    reason: str
+    n: int
+    strays: int
+
+
+Place = tuple[datetime, int]  # where a list goes on: when the last letter shown was finished, and its id
+
+_LIST: Final[LiteralString] = """
+SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key, l.group_id,
+       g.title AS cause, l.died_at, CASE WHEN EXISTS (
+            SELECT FROM redrive_custody c
+             WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
+       THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
+  FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_group g ON g.id = l.group_id
+ ORDER BY l.finished_at DESC, l.id DESC
+"""
+
+_IDS: Final[LiteralString] = "SELECT l.id FROM redrive_letter l WHERE {where}"
+
+_KINDS: Final[LiteralString] = """
+SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
+  FROM (SELECT l.dlq_id, l.state, l.reason,
+               l.lane_id IS NULL AND l.key_hash IS NULL AND l.origin_id IS NOT NULL AS stray
+          FROM redrive_letter l WHERE {where} LIMIT %(limit)b) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id
+ GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3
+"""
+
+_COUNT: Final[LiteralString] = """
+SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(limit)b) l
+"""
+
+
+def where(sieve: Sieve, *, whole: bool = False) -> LiteralString:
+    """The conditions on a letter `l`; `whole`: all bodies are looked into for the text, not those of the newest."""
+    parts: list[LiteralString] = []
+    if sieve.states:
+        parts.append("l.state IN (" + ", ".join(_STATES[one] for one in sieve.states) + ")")
+    parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
+    rest = " AND ".join(parts or ["true"])
+    if sieve.text is None:
+        return rest
+    if whole:
+        return rest + " AND " + _HOLDS
+    return _IN_THE_NEWEST.format(rest=rest)
+
+
+def values(sieve: Sieve) -> dict[str, Any]:
+    """The parameters of its conditions."""
+    every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
+    return every | {
+        "reasons": list(sieve.reasons),
+        "public": _uuid(sieve.named),
+        "text": None if sieve.text is None else sieve.text.encode(),
+        "newest": LOOKED_THROUGH,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A piece of a list: its letters, and how many the filter means in all, counted no further than is worth it."""
+
+    letters: list[Found]
+    n: int
+
+
+def page(sieve: Sieve, *, below: Place | None, limit: int) -> Page:
+    """Letters that it means, the last that were finished first, from the one after a place.
+
+    Raises:
+        FilterIsUnclear: looking took too long.
+    """
+    with _patiently():
+        if sieve.text is not None:
+            return _of_text(sieve, below, limit)
+        narrow = _where_reasons_are(sieve)
+        if narrow is None:
+            return Page([], 0)
+        found = _newest(narrow, below, limit)
+        return Page(found, len(found) if below is None and len(found) < limit else _count(sieve, COUNTED + 1))
+
+
+def newest(sieve: Sieve, *, limit: int) -> list[Found]:
+    """The last letters that were finished.
+
+    Raises:
+        FilterIsUnclear: looking took too long.
+    """
+    with _patiently():
+        return _newest(sieve, None, limit)
+
+
+def kinds(sieve: Sieve) -> list[Kind]:
+    """How many it means of each kind, looking at no more than `COUNTED` and one.
+
+    Raises:
+        FilterIsUnclear: looking took too long.
+    """
+    with _patiently():
+        return rows.fetch(Kind, _KINDS.format(where=where(sieve)), values(sieve) | {"limit": COUNTED + 1})
+
+
+def count(sieve: Sieve) -> int:
+    """How many letters it means, and no more than `COUNTED` and one.
+
+    Raises:
+        FilterIsUnclear: looking took too long.
+    """
+    with _patiently():
+        return _count(sieve, COUNTED + 1)
+
+
+def is_exhaustive(sieve: Sieve) -> bool:
+    """Whether every letter that could hold the text was looked into."""
+    if sieve.text is None:
+        return True
+    asked = values(sieve) | {"text": None, "limit": LOOKED_THROUGH + 1}
+    without = where(replace(sieve, text=None))
+    with _patiently():
+        return rows.value(int, _COUNT.format(where=without), asked) <= LOOKED_THROUGH
+
+
+def insist_on_all(sieve: Sieve) -> None:
+    """See that a deed on all letters of a filter would be one on those that its list shows.
+
+    Raises:
+        FilterIsUnclear: there are more letters than are looked through for a text.
+    """
+    if not is_exhaustive(sieve):
+        raise FilterIsUnclear(
+            f"A text is looked for in the newest {LOOKED_THROUGH:,} letters alone, and there are more. Narrow the "
+            "filter by dlq, reason or dates until there are fewer; then all of them can be acted on."
+        )
+
+
+def _where_reasons_are(sieve: Sieve) -> Sieve | None:
+    """The same letters, said so that they are found sooner; None: kept counts know of none. No index is of reasons."""
+    if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
+        return sieve
+    dlqs = {
+        one.dlq_id for one in counters.kinds() if one.state == "parked" and one.reason in sieve.reasons and one.n > 0
+    }
+    if len(dlqs) > 1:
+        return sieve
+    return replace(sieve, dlq=dlqs.pop()) if dlqs else None
+
+
+def _of_text(sieve: Sieve, below: Place | None, limit: int) -> Page:
+    """Bodies are read once, for the page and for the count."""
+    held = rows.column(int, _IDS.format(where=where(sieve)), values(sieve))
+    return Page(_newest(sieve, below, limit, among=held), min(len(held), COUNTED + 1))
+
+
+def _newest(sieve: Sieve, below: Place | None, limit: int, *, among: list[int] | None = None) -> list[Found]:
+    place = " AND (l.finished_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
+    asked = values(sieve) | {
+        "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
+    }  # fmt: skip
+    meant = where(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
+    return rows.fetch(Found, _LIST.format(where=meant + place), asked)
+
+
+def _count(sieve: Sieve, most: int) -> int:
+    return rows.value(int, _COUNT.format(where=where(sieve)), values(sieve) | {"limit": most})
+
+
+@contextmanager
+def _patiently() -> Iterator[None]:
+    """For a while, and then no longer: the sentence says what to do."""
+    try:
+        with transaction.atomic():
+            rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})
+            yield
+            rows.execute("SET LOCAL statement_timeout TO DEFAULT", {})
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise
+        raise FilterIsUnclear(
+            f"Looking for these letters took longer than {_PATIENCE // 1_000} seconds, and was ended. Narrow the "
+            "filter by dlq, group or dates."
+        ) from error
+
+
+def _uuid(text: str | None) -> UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        return None

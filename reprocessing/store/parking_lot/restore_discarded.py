@@ -1,0 +1,37 @@
+"""The statement that takes a discard back: for as long as the letter is not forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reprocessing.store import rows
+from reprocessing.store.replay.settlement_effects import COPY_UNTIL
+
+# Its reason is the one it had when it was discarded; what a rule discarded was a rule's affair. Its key is free again,
+# where it was this letter that gave it up, as soon as nothing of it can be on its way: twins that were parked for that
+# stay parked, for a person to see.
+_RESTORE = f"""
+WITH moved AS (
+    UPDATE redrive_letter l
+       SET state = 'parked', finished_at = redrive_now(),
+           reason = coalesce((SELECT nullif(r.before ->> 'reason', '') FROM redrive_review r
+                               WHERE r.letter_id = l.id AND r.act = 'discarded' ORDER BY r.at DESC, r.id DESC LIMIT 1),
+                             'quarantined')
+     WHERE l.id = ANY(%(letters)b::bigint[]) AND l.state = 'discarded'
+    RETURNING l.id, l.lane_id, l.dlq_id, l.target_id, l.idempotency_key, greatest({COPY_UNTIL}, (
+              SELECT max(a.deadline) FROM redrive_attempt a
+               WHERE a.letter_id = l.id AND a.target_id = l.target_id AND num_nonnulls(a.closed_at) = 0)) AS until
+), claims AS (
+    UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
+      FROM moved m
+     WHERE m.idempotency_key IS NOT NULL AND c.target_id = m.target_id AND c.key_space = m.dlq_id::text
+       AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8')) AND c.letter_id = m.id
+       AND c.state = 'discarded'
+)
+SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
+"""  # noqa: S608  # the inserted text is a constant
+
+
+def restore(letters: Sequence[int]) -> set[int]:
+    """Discarded letters are parked again, and their keys free; the ids of their lanes."""
+    return set(rows.column(int, _RESTORE, {"letters": list(letters)}))

@@ -1,0 +1,1 @@
+"""Store of sending: gate, intent, send, settlement, backoff, claims."""

@@ -1,0 +1,219 @@
+"""The one statement that is committed before a trip to the wire: what it does not return is not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from reprocessing.models.rule import BACKOFF
+from reprocessing.store import rows
+from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
+from reprocessing.store.safety import send_limits
+from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
+
+# Lanes still mine with enough lease left, and heads that are heads still: what came back, was captured or was released
+# before one of them since goes first; what brakes let go; claims won (from the past by a person's word alone); letters
+# to sending, counted; attempts opened. What a person made of a letter goes in the place of what it was. Whether the run
+# is active is asked after the lanes were found: asked with them, the planner would read every due lane of the run. Of a
+# breaker on trial one letter goes, which takes its slot. Towards a wave's size count the letters that were never sent
+# in their run before. Whatever delayed a letter is over. What holds a lane is looked up for each, and what a target has
+# open is counted once: a planner whose statistics are older than the flood would read all of them for each letter.
+# The lanes are found by their ids, and a letter's attempts by the letter: said in plainer words, the planner would read
+# the partial index of leased lanes with all its dead entries, and every attempt of the run.
+# Whether a key has lapsed is told by what this statement saw: not so of a claim that was moved since.
+_INTENT = f"""
+WITH mine AS (
+    SELECT a.lane_id, a.letter_id, n.fence, n.run_id,
+           extract(epoch FROM n.due_at - redrive_now())::float8 AS lease_left
+      FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(letters)b::bigint[]) AS a(lane_id, fence, letter_id)
+      JOIN redrive_lane n ON n.id = a.lane_id
+     WHERE n.fence = a.fence AND n.phase || '' = 'leased'
+       AND n.stopped_at IS NULL
+       AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)
+     ORDER BY n.id FOR UPDATE OF n
+), wanted AS (
+    SELECT m.fence, m.lease_left, l.* FROM mine m JOIN redrive_letter l ON l.id = m.letter_id
+     WHERE l.state = 'waiting' AND l.lane_id = m.lane_id AND l.objection <> 'moved_by_aws'
+       AND l.id = (SELECT h.id FROM redrive_letter h
+                    WHERE h.lane_id = m.lane_id AND h.state IN ('waiting', 'sending', 'awaiting') AND NOT h.lets_pass
+                    ORDER BY h.sequence, h.message_id LIMIT 1)
+       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL
+       AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNWELL})
+     ORDER BY l.id FOR UPDATE OF l
+), asked AS (
+    SELECT w.*, b.id AS breaker_id, b.state AS breaker_state, b.epoch AS breaker_epoch,
+           v.id AS wave_id, v.size AS wave_size, v.id IS NOT NULL AND NOT EXISTS (
+                SELECT FROM redrive_attempt a
+                 WHERE a.letter_id = w.id AND a.run_id IS NOT DISTINCT FROM w.run_id) AS fresh,
+           row_number() OVER (PARTITION BY b.id ORDER BY w.id) AS of_breaker,
+           row_number() OVER (PARTITION BY w.target_id ORDER BY w.id) AS of_target
+      FROM wanted w
+      JOIN redrive_breaker b ON b.target_id = w.target_id AND b.rate_class_id IS NOT DISTINCT FROM w.rate_class_id
+      LEFT JOIN redrive_wave v ON v.run_id = w.run_id AND v.settled_at IS NULL
+     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()
+        OR (b.state = 'half_open' AND (b.canary_until IS NULL OR b.canary_until <= redrive_now()))
+), rooms AS MATERIALIZED (
+    SELECT t.id AS target_id, CASE WHEN t.proof <> 'accepted' THEN %(most)b::int - (
+                SELECT count(*) FROM redrive_attempt a WHERE a.target_id = t.id AND a.closed_at IS NULL) END AS room
+      FROM redrive_target t WHERE t.id IN (SELECT target_id FROM asked)
+), waves AS MATERIALIZED (
+    SELECT w.id, w.size - (SELECT count(*) FROM ({OF_WAVE}) counted) AS room
+      FROM redrive_wave w WHERE w.size IS NOT NULL AND w.id IN (SELECT wave_id FROM asked)
+), admitted AS (
+    SELECT * FROM (
+        SELECT a.*, v.room AS wave_room, row_number() OVER (PARTITION BY a.wave_id, a.fresh ORDER BY a.id) AS of_wave
+          FROM asked a JOIN rooms r USING (target_id) LEFT JOIN waves v ON v.id = a.wave_id
+         WHERE (r.room IS NULL OR a.of_target <= r.room) AND (a.breaker_state = 'closed' OR a.of_breaker = 1)) a
+     WHERE NOT a.fresh OR a.wave_room IS NULL OR a.of_wave <= a.wave_room
+), claimed AS (
+    INSERT INTO redrive_claim AS c (target_id, key_space, key_hash, letter_id, state, body_hash, until)
+    SELECT DISTINCT ON (target_id, dlq_id, idempotency_key) target_id, dlq_id::text,
+           sha256(convert_to(idempotency_key, 'UTF8')), id, 'held', body_hash,
+           redrive_now() + make_interval(secs => %(hold)b::float8)
+      FROM admitted WHERE idempotency_key IS NOT NULL
+     ORDER BY target_id, dlq_id, idempotency_key, died_at, id
+    ON CONFLICT (target_id, key_space, key_hash) DO UPDATE
+       SET letter_id = excluded.letter_id, state = 'held', body_hash = excluded.body_hash, until = excluded.until
+     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
+        OR ({LAPSED} AND c.until = (SELECT seen.until FROM redrive_claim seen
+                                     WHERE (seen.target_id, seen.key_space, seen.key_hash)
+                                         = (c.target_id, c.key_space, c.key_hash)))
+        OR (c.state <> 'held' AND coalesce(c.until <= redrive_now(), true) AND EXISTS (
+                SELECT FROM admitted w WHERE w.id = excluded.letter_id AND w.released_by IS NOT NULL))
+    RETURNING c.letter_id
+), ready AS (
+    SELECT * FROM admitted
+     WHERE idempotency_key IS NULL OR EXISTS (SELECT FROM claimed WHERE claimed.letter_id = admitted.id)
+), canaries AS (
+    UPDATE redrive_breaker b
+       SET state = 'half_open', epoch = b.epoch + 1, retry_at = NULL,
+           canary_until = redrive_now() + make_interval(secs => %(canary)b::float8),
+           since = CASE b.state WHEN 'open' THEN redrive_now() ELSE b.since END
+      FROM ready r
+     WHERE b.id = r.breaker_id AND r.breaker_state <> 'closed'
+       AND (b.retry_at <= redrive_now()
+            OR (b.state = 'half_open' AND (b.canary_until IS NULL OR b.canary_until <= redrive_now())))
+    RETURNING r.id AS letter_id, b.epoch
+), moved AS (
+    UPDATE redrive_letter l SET state = 'sending', attempts = l.attempts + 1, due_at = NULL,
+           route = CASE l.route WHEN 'delay' THEN 'replay' ELSE l.route END
+      FROM ready r LEFT JOIN canaries k ON k.letter_id = r.id
+     WHERE l.id = r.id AND l.state = 'waiting' AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
+    RETURNING l.id, l.lane_id, l.target_id, l.run_id, l.attempts, l.forgiven, l.spared, l.not_sent, l.epoch, l.sequence,
+              l.public_id, l.message_id, l.idempotency_key, l.dlq_id, l.origin_id, l.rule_id, l.rate_class_id,
+              l.released_by IS NOT NULL AS released, l.revision_id,
+              r.fence, r.lease_left, r.breaker_id, coalesce(k.epoch, r.breaker_epoch) AS breaker_epoch,
+              CASE WHEN r.fresh THEN r.wave_id END AS wave_id, r.wave_size
+), opened AS (
+    INSERT INTO redrive_attempt (letter_id, lane_id, target_id, run_id, no, epoch, fence, opened_at, holds_lane,
+                                 breaker_id, breaker_epoch, wave_id)
+    SELECT id, lane_id, target_id, run_id, attempts + not_sent, epoch, fence, redrive_now(), true,
+           breaker_id, breaker_epoch, wave_id
+      FROM moved ORDER BY id
+    RETURNING id, letter_id, no, opened_at
+)
+SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
+       m.attempts - m.forgiven - m.spared AS attempts, m.attempts - m.forgiven AS tries,
+       w.kind = 'standing' AS standing, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
+       m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS origin_arn, m.run_id, m.breaker_id,
+       m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
+            SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
+             WHERE a.letter_id = m.id AND a.id <> o.id AND a.outcome = 'unknown' AND a.returned_at IS NULL
+               AND {COPY_ENDS} > redrive_now()) AS unsure,
+       {BACKOFF}
+  FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
+  LEFT JOIN redrive_revision v ON v.id = m.revision_id
+  LEFT JOIN redrive_origin g ON g.id = m.origin_id
+  LEFT JOIN redrive_run w ON w.id = m.run_id
+  LEFT JOIN redrive_rule u ON u.id = m.rule_id LEFT JOIN redrive_rate_class c ON c.id = m.rate_class_id
+ ORDER BY o.id
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class Intended:
+    """One letter that may now be sent: the attempt is committed, and `attempts` counts it against the limit.
+
+    `tries` counts all attempts since a person released it, the spared ones too. `standing`: beat feeds its run, which
+    nobody watches. `wave_size` is that of its run's open wave; None where all may go. `lease_left`: seconds that its
+    lane's lease had left. `unsure`: an earlier attempt ended nobody knows how, so a copy may lie in its target yet.
+    """
+
+    attempt_id: int
+    no: int
+    opened_at: datetime
+    letter_id: int
+    lane_id: int
+    fence: int
+    target_id: int
+    dlq_id: int
+    attempts: int
+    tries: int
+    standing: bool | None
+    not_sent: int
+    epoch: int
+    sequence: str
+    public_id: UUID
+    message_id: str
+    idempotency_key: str | None
+    released: bool
+    body: bytes
+    attributes: bytes
+    system: dict[str, Any]
+    origin_arn: str | None
+    run_id: int | None
+    breaker_id: int
+    wave_id: int | None
+    wave_size: int | None
+    lease_left: float
+    unsure: bool
+    backoff_base: float | None
+    backoff_cap: float | None
+    backoff_jitter: str | None
+
+
+def intend(  # noqa: PLR0913  # each by its name
+    lanes: Sequence[int],
+    fences: Sequence[int],
+    letters: Sequence[int],
+    *,
+    margin: float,
+    hold: float,
+    canary: float | None = None,
+    most: int = 2**31 - 1,
+) -> list[Intended]:
+    """Commit the intent to send these heads of these lanes.
+
+    Args:
+        lanes: each with
+        fences: the fence it was leased under, and
+        letters: its head.
+        margin: seconds of lease that must be left.
+        hold: seconds after which others may ask again about a claimed key.
+        canary: seconds after which a canary's slot is free, if nobody has told what became of it; None: four holds.
+        most: letters of a target whose letters come back that may be sent and not settled.
+
+    Returns:
+        Those that may be sent. The others lost their lane, their place in it, their claim, their run or their standing
+        in between, or something holds them back.
+    """
+    values = {
+        "lanes": list(lanes),
+        "fences": list(fences),
+        "letters": list(letters),
+        "margin": margin,
+        "hold": hold,
+        "canary": 4 * hold if canary is None else canary,
+        "most": most,
+    }
+
+    def commit() -> list[Intended]:
+        send_limits.lock(letters, lanes, fences)
+        return rows.fetch(Intended, _INTENT, values)
+
+    return rows.whole(commit)

@@ -1,0 +1,297 @@
+"""The statements of routing: what rules are asked about letters, and what becomes of those that they decided."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.routing.first_match import Action, Rule
+from reprocessing.domain.routing.message_fields import BODY_LIMIT
+from reprocessing.store import rows
+from reprocessing.store.replay.settlement_effects import COPY_UNTIL
+from reprocessing.store.safety.send_limits import UNWELL
+
+#: Letters, or lanes, of one statement.
+GROUP = 500
+#: Bytes of letters that are loaded at a time: their attributes weigh as much as bodies may.
+CHUNK = 16 * 1024 * 1024
+#: The version that a person's word on where a letter goes is of: no rulebook rises above it, so no rule is asked.
+BY_HAND: Final = 9_000_000_000_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A letter as rules are asked about it.
+
+    Attributes:
+        origin: ARN of the queue it died in; empty if nobody knows.
+        home: the target of its origin, where it goes when no rule says otherwise.
+        objection: why it is parked before it is anybody's turn to ask about it; else empty.
+        target_id: where it goes as things stand; claims: it has a key by which it is sent there once.
+        released: a person released it; size: bytes of its body.
+        body: empty when it was not asked for, or is larger than rules read.
+    """
+
+    letter_id: int
+    lane_id: int | None
+    dlq_id: int
+    message_id: str
+    state: str
+    origin: str
+    home: int | None
+    target_id: int | None
+    claims: bool
+    route: str
+    rule_id: int | None
+    route_version: int
+    objection: str
+    released: bool
+    size: int
+    body: bytes
+    attributes: bytes
+    system: dict[str, Any]
+
+    def is_released_from(self, rule: Rule) -> bool:
+        """Whether a person released it when this rule had quarantined it, and no other has decided since."""
+        return self.released and (self.rule_id, self.route) == (rule.id, Action.QUARANTINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What is written of a letter.
+
+    Attributes:
+        route: an action's name, "erred", or empty when no rule decided.
+        delay: seconds from now until it is due.
+        keeps_place: target and rate class stay as they are.
+    """
+
+    letter_id: int
+    was: int
+    route: str = ""
+    rule_id: int | None = None
+    target_id: int | None = None
+    rate_class_id: int | None = None
+    delay: float | None = None
+    keeps_place: bool = False
+
+
+# By chunks of bounded bytes; what rules do not read stays where it is. They read what will be sent.
+_COLUMNS: Final[LiteralString] = """
+SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS origin,
+       o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id, l.route_version,
+       l.objection, l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system,
+       CASE WHEN %(bodies)b::bool AND octet_length(coalesce(v.body, p.body)) <= %(limit)b::int
+            THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
+"""
+
+_LOAD = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
+  LEFT JOIN redrive_origin o ON o.id = l.origin_id
+ WHERE l.before < %(chunk)b::int
+ ORDER BY l.id
+"""  # noqa: S608  # the inserted text is a constant
+
+# From the newest letter back: ids rise with the time of capture.
+_CAPTURED = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter
+         WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
+           AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+         ORDER BY id DESC LIMIT 1000) l
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
+  LEFT JOIN redrive_origin o ON o.id = l.origin_id
+ WHERE l.captured_at >= %(since)b AND l.before < %(chunk)b::int
+ ORDER BY l.id DESC
+"""  # noqa: S608  # as above
+
+_OLDER = """
+SELECT count(*) AS n FROM redrive_letter
+ WHERE captured_at < %(since)b AND state IN ('captured', 'waiting', 'sending', 'awaiting')
+   AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+"""
+
+# A delay that a letter has, or has had, from this very rule begins no second time: a letter that was sent is no longer
+# delayed (see INTENT), and rests as its backoff says. The claim of a target that the letter leaves is free for others,
+# as soon as no copy of it can be there.
+# A rule whose row is gone meanwhile has decided nothing; nor has an old book. The lane is asked for in words that no
+# index answers to: the planner would read all letters of a long lane.
+_WRITE = f"""
+WITH asked AS (
+    SELECT * FROM unnest(%(letters)b::bigint[], %(was)b::bigint[], %(routes)b::text[], %(rules)b::bigint[],
+                         %(targets)b::bigint[], %(classes)b::bigint[], %(delays)b::float8[], %(keeps)b::bool[])
+           AS a(letter_id, was, route, rule_id, target_id, rate_class_id, delay, keeps)
+), there AS (
+    SELECT id FROM redrive_rule WHERE id = ANY(%(rules)b::bigint[]) ORDER BY id FOR KEY SHARE
+), found AS (
+    SELECT l.id, l.target_id AS old_target, l.rule_id AS old_rule, l.route AS old_route, a.*,
+           coalesce(a.delay IS NOT NULL AND l.rule_id = a.rule_id AND l.route = 'replay'
+                    AND l.attempts + l.not_sent > l.earlier, false) AS had
+      FROM asked a JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_lane n ON n.id = l.lane_id
+     WHERE l.state = 'waiting' AND l.route_version = a.was AND (%(owned)b::bool OR n.phase <> 'leased')
+       AND coalesce(l.lane_id, 0) = ANY(%(lanes)b::bigint[])
+       AND (a.rule_id IS NULL OR a.rule_id IN (SELECT id FROM there))
+       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) = %(version)b
+     ORDER BY l.id FOR UPDATE OF l
+), moved AS (
+    UPDATE redrive_letter l
+       SET route = CASE WHEN f.had THEN 'replay' ELSE f.route END, rule_id = f.rule_id, route_version = %(version)b,
+           target_id = CASE WHEN f.keeps THEN l.target_id ELSE coalesce(f.target_id, l.target_id) END,
+           rate_class_id = CASE WHEN f.keeps THEN l.rate_class_id ELSE f.rate_class_id END,
+           due_at = CASE WHEN f.had OR (f.delay IS NULL AND f.old_route <> 'delay') THEN l.due_at
+                         WHEN f.delay IS NULL THEN NULL
+                         WHEN f.old_route = 'delay' AND f.old_rule = f.rule_id
+                         THEN least(l.due_at, redrive_now() + make_interval(secs => f.delay))
+                         ELSE greatest(l.due_at, redrive_now() + make_interval(secs => f.delay)) END
+      FROM found f WHERE l.id = f.id
+    RETURNING l.id, l.dlq_id, l.idempotency_key, l.target_id, f.old_target, f.old_rule, f.old_route, l.rule_id, l.route
+), freed AS (
+    UPDATE redrive_claim c SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until
+      FROM (SELECT l.*, CASE WHEN l.target_id <> l.old_target THEN {COPY_UNTIL} END AS until FROM moved l) m
+     WHERE m.target_id <> m.old_target AND m.idempotency_key IS NOT NULL AND c.target_id = m.old_target
+       AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
+       AND c.letter_id = m.id AND c.state = 'held'
+)
+SELECT id AS letter_id, (rule_id, route) IS DISTINCT FROM (old_rule, old_route) AS new FROM moved
+"""  # noqa: S608  # as above
+
+# In the order of their ids: workers that count the same rules wait for each other, never around.
+_COUNT = """
+WITH counted AS (
+    SELECT u.id, c.hits, c.errs, c.trouble
+      FROM unnest(%(rules)b::bigint[], %(hits)b::bigint[], %(errs)b::bigint[], %(troubles)b::text[])
+           AS c(rule_id, hits, errs, trouble) JOIN redrive_rule u ON u.id = c.rule_id
+     ORDER BY u.id FOR NO KEY UPDATE OF u
+)
+UPDATE redrive_rule u
+   SET hits = u.hits + c.hits, errs = u.errs + c.errs, trouble = coalesce(nullif(c.trouble, ''), u.trouble),
+       last_hit_at = CASE WHEN c.hits > 0 THEN redrive_now() ELSE u.last_hit_at END
+  FROM counted c WHERE u.id = c.id
+"""
+
+_WHY = """
+UPDATE redrive_lane n SET why = w.why
+  FROM unnest(%(lanes)b::bigint[], %(whys)b::text[]) AS w(lane_id, why) WHERE n.id = w.lane_id AND n.phase <> 'leased'
+"""
+
+# What rules stopped under another version than this one.
+_STOPPED = """
+WITH stopped AS MATERIALIZED (
+    SELECT l.id AS letter_id, l.lane_id, l.dlq_id FROM redrive_letter l
+     WHERE l.rule_id IS NOT NULL AND l.rule_id IN (SELECT id FROM redrive_rule) AND l.state = 'waiting'
+       AND l.route IN ('hold', 'erred', 'delay') AND l.route_version <> %(version)b AND l.id > %(above)b
+)
+SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)b
+"""
+
+# Nobody looks at a lane behind an open breaker or an unwell target. Once: whoever does finds its head asked, or asks.
+_LOOK_AGAIN = f"""
+WITH shut AS MATERIALIZED (SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNWELL}))
+UPDATE redrive_lane n SET breaker_id = NULL
+  FROM (SELECT n.id FROM redrive_lane n
+         WHERE EXISTS (SELECT FROM shut)
+           AND n.phase = 'ready' AND n.due_at <= redrive_now() AND n.breaker_id IN (SELECT id FROM shut)
+           AND (SELECT l.route_version < %(version)b AND (%(rules)b::bool OR l.route_version > 0)
+                  FROM redrive_letter l
+                 WHERE l.lane_id = n.id AND l.state IN ('waiting', 'sending', 'awaiting') AND NOT l.lets_pass
+                 ORDER BY l.sequence, l.message_id LIMIT 1)
+         ORDER BY n.id LIMIT %(limit)b FOR UPDATE OF n) due
+ WHERE n.id = due.id
+"""  # noqa: S608  # as above
+
+
+def load(letters: Collection[int], *, bodies: bool) -> list[Asked]:
+    """The waiting ones of these letters, those with the lowest ids first; not all, when that were too many bytes."""
+    values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
+    return rows.fetch(Asked, _LOAD, values)
+
+
+def captured(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[Asked]:
+    """Letters captured since then, the newest first, below an id; none: there are no more."""
+    values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
+    return rows.fetch(Asked, _CAPTURED, values)
+
+
+def older(*, since: datetime, dlq: int | None) -> int:
+    """How many letters that are not finished were captured before that."""
+    return rows.value(int, _OLDER, {"since": since, "dlq": dlq})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A letter that was written; `new`: another rule, or the same with another route, than before."""
+
+    letter_id: int
+    new: bool
+
+
+def write(decided: Sequence[Decided], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
+    """Write what was decided of letters that are as they were when they were loaded; their lanes are locked.
+
+    Args:
+        decided: what, by letter.
+        lanes: the lanes that are locked.
+        version: the rulebook's, by which it was decided; once that has risen, nothing is written.
+        owned: the lanes are the caller's; else those that somebody has leased are left alone.
+    """
+    values = {
+        "letters": [one.letter_id for one in decided],
+        "was": [one.was for one in decided],
+        "routes": [one.route for one in decided],
+        "rules": [one.rule_id for one in decided],
+        "targets": [one.target_id for one in decided],
+        "classes": [one.rate_class_id for one in decided],
+        "delays": [one.delay for one in decided],
+        "keeps": [one.keeps_place for one in decided],
+        "lanes": list(lanes),
+        "version": version,
+        "owned": owned,
+    }
+    return rows.fetch(Written, _WRITE, values)
+
+
+def count(hits: Mapping[int, int], errs: Mapping[int, int], troubles: Mapping[int, str]) -> None:
+    """Add to what rules have decided, and to the letters that they could not be asked about."""
+    rules = sorted(hits.keys() | errs.keys())
+    values = {
+        "rules": rules,
+        "hits": [hits.get(one, 0) for one in rules],
+        "errs": [errs.get(one, 0) for one in rules],
+        "troubles": [troubles.get(one, "") for one in rules],
+    }
+    rows.execute(_COUNT, values)
+
+
+def note(whys: Mapping[int, str]) -> None:
+    """Say of lanes why a rule stops them; of leased ones nothing."""
+    rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A waiting letter that a rule of another version holds or delays."""
+
+    letter_id: int
+    lane_id: int
+    dlq_id: int
+
+
+def stopped(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
+    """Letters above an id that rules stopped under another version than this one."""
+    return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
+
+
+def look_again(version: int, *, rules: bool) -> None:
+    """Due lanes behind what lets nothing go are leased once more where the head is to be asked anew by this version.
+
+    `rules`: some hold; else only heads that were asked before are to be asked.
+    """
+    while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
+        pass

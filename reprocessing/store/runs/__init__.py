@@ -1,0 +1,1 @@
+"""Store of selection, plans, forecast, progress of runs."""

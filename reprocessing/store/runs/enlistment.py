@@ -1,0 +1,305 @@
+"""The statements of a plan: letters get their places, and whole lanes are enlisted at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.store import rows
+from reprocessing.store.ordering import new_heads
+from reprocessing.store.replay.settlement_effects import AFTERMATH
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A captured letter that has no place yet, and what its target is. `body` is empty when nothing is read from it.
+
+    Attributes:
+        asked_at: the database's moment.
+    """
+
+    id: int
+    message_id: str
+    origin_id: int | None
+    size: int
+    size_limit: int | None
+    target_kind: str | None
+    strips_expires: bool | None
+    asked_at: datetime
+    body: bytes
+    attributes: bytes
+    system: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A letter's place, or the objection to giving it one."""
+
+    letter_id: int
+    objection: str = ""
+    detail: str = ""
+    ordering_key: str | None = None
+    key_hash: bytes | None = None
+    single: bool = True
+    sequence: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enlisted:
+    """How many letters a run got, on how many lanes, and how many of them were parked at once."""
+
+    letters: int
+    lanes: int
+    parked: int
+
+
+# What is asked of a target's letters.
+_OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
+
+# By chunks of bounded bytes: a thousand letters of a megabyte each do not fit a worker. Of task messages the body says
+# whether they may go, of letters of unknown origin perhaps what failed to take them.
+_UNPLACED = f"""
+SELECT l.id, l.message_id, l.origin_id, l.size, p.system, p.attributes, {_OF_TARGET},
+       CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
+  FROM (SELECT *, sum(CASE WHEN is_read THEN size ELSE 0 END) OVER (ORDER BY id)
+                  - CASE WHEN is_read THEN size ELSE 0 END AS before
+          FROM (SELECT w.id, w.message_id, w.origin_id, w.target_id, w.size,
+                       %(bodies)b::bool OR w.origin_id IS NULL OR coalesce(k.kind = 'celery', false) AS is_read
+                  FROM redrive_letter w LEFT JOIN redrive_target k ON k.id = w.target_id
+                 WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned ORDER BY w.id LIMIT 1000) first) l
+  JOIN redrive_payload p ON p.letter_id = l.id
+  LEFT JOIN redrive_target t ON t.id = l.target_id
+ WHERE l.before < 16777216
+ ORDER BY l.id
+"""  # noqa: S608  # the inserted text is a constant
+
+_NAME = """
+UPDATE redrive_letter l SET origin_id = o.id, target_id = o.target_id
+  FROM unnest(%(letters)b::bigint[], %(origins)b::bigint[]) AS s(letter_id, origin_id)
+  JOIN redrive_origin o ON o.id = s.origin_id
+ WHERE l.id = s.letter_id AND l.origin_id IS NULL AND l.dlq_id = o.dlq_id AND l.state IN ('captured', 'parked')
+"""
+
+_PLACE = """
+UPDATE redrive_letter l
+   SET planned = true, objection = s.objection, detail = s.detail, ordering_key = s.ordering_key,
+       key_hash = s.key_hash, single = s.single, sequence = s.sequence,
+       idempotency_key = CASE WHEN l.revision_id IS NULL THEN s.idempotency_key ELSE coalesce((
+            SELECT v.idempotency_key FROM redrive_revision v
+             WHERE v.letter_id = l.id AND v.idempotency_key IS NOT NULL ORDER BY v.no DESC LIMIT 1),
+            s.idempotency_key) END
+  FROM unnest(%(letters)b::bigint[], %(objections)b::text[], %(details)b::text[], %(keys)b::text[],
+              %(hashes)b::bytea[], %(singles)b::bool[], %(sequences)b::text[], %(idems)b::text[])
+       AS s(letter_id, objection, detail, ordering_key, key_hash, single, sequence, idempotency_key)
+ WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
+"""
+
+# Parked before they had a place; the dlq may say by now where their keys are, or a person has added them. By chunks, as
+# above.
+_STRAYS = f"""
+SELECT l.id, l.message_id, l.origin_id, l.dlq_id, l.size, p.system,
+       coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
+  FROM (SELECT w.*, sum(greatest(w.size, length(e.body))) OVER (ORDER BY w.id)
+                    - greatest(w.size, length(e.body)) AS before
+          FROM redrive_letter w LEFT JOIN redrive_revision e ON e.id = w.revision_id
+         WHERE w.id = ANY(%(letters)b::bigint[]) AND w.state = 'parked' AND w.lane_id IS NULL AND w.key_hash IS NULL
+           AND w.origin_id IS NOT NULL AND w.id > %(above)b) l
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id
+ WHERE l.before < 16777216
+ ORDER BY l.id
+"""  # noqa: S608  # as above
+
+# A plan that nobody has started selected its letters by lanes that are no more: it selects anew when it is started.
+_UNSELECT = """
+WITH plans AS (
+    UPDATE redrive_run SET selected = NULL, behind = NULL
+     WHERE dlq_id = %(dlq)b AND kind = 'drain' AND state = 'planned' RETURNING id
+)
+UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND l.state = 'captured'
+"""
+
+# What nobody has begun to replay is placed again, by what the dlq says now.
+_REPLAN = """
+UPDATE redrive_letter SET planned = false, objection = '', detail = ''
+ WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
+   AND objection NOT IN ('possible_return', 'moved_by_aws')
+"""
+
+# They go where their origin leads by now; what is under way, or parked, keeps its target.
+_LEAD = """
+UPDATE redrive_letter l SET target_id = o.target_id
+  FROM redrive_origin o
+ WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.run_id IS NULL AND o.id = l.origin_id
+   AND l.target_id IS DISTINCT FROM o.target_id
+"""
+
+# Each lane is looked up by its key, in a query of its own: joined by a planner that knows nothing of this dlq yet, all
+# lanes of the dlq would be read for each letter.
+_LANE_OF_LETTER: Final[LiteralString] = """(
+       SELECT n.id FROM redrive_lane n
+        WHERE n.dlq_id = l.dlq_id AND n.origin_id = l.origin_id AND n.key_hash = l.key_hash)"""
+
+#: Of a run r: what it has on lanes, the next one takes. A plan has something there if its start died after it adopted;
+#: whoever does not run leaves it there, since that start may yet come to its end.
+LEAVES: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
+    r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
+
+# Of a run r: something of it is there. Asked of each ended run in the order of an index, before anything is joined: a
+# planner that has seen one large run would read all letters, and all lanes, because others have ended.
+_HAS_LANES: Final[LiteralString] = """
+(SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
+_HAS_LETTERS: Final[LiteralString] = """
+(SELECT x.id FROM redrive_letter x WHERE x.run_id = r.id AND x.state IN ('waiting', 'sending', 'awaiting')
+  ORDER BY x.run_id, x.state LIMIT 1) IS NOT NULL"""
+
+_LOCK_LANES = f"""
+SELECT count(*) AS n FROM (
+    SELECT n.id FROM redrive_lane n
+     WHERE n.id = ANY (ARRAY (
+           SELECT {_LANE_OF_LETTER} FROM redrive_letter l
+            WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+              AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+           UNION ALL
+           SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
+            WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES}))
+     ORDER BY n.id FOR UPDATE) locked
+"""  # noqa: S608  # the inserted text is a constant
+
+# What came back to a run that has ended stands at the head of its lane: it goes along, or nobody behind it would.
+ADOPTION: Final[LiteralString] = f"""
+WITH adopted AS (
+    UPDATE redrive_letter l SET run_id = %(run)b
+      FROM redrive_run r
+     WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LETTERS} AND l.run_id = r.id
+       AND l.state IN ('waiting', 'sending', 'awaiting') AND {{letters}}
+)
+UPDATE redrive_lane n SET run_id = %(run)b
+  FROM redrive_run r WHERE r.dlq_id = %(dlq)b AND {LEAVES} AND {_HAS_LANES} AND n.run_id = r.id AND {{lanes}}
+"""  # noqa: S608  # as above
+_ADOPT = ADOPTION.format(letters="true", lanes="true")
+
+# A fresh lane of a key keeps quiet: an earlier letter of it may still be retried in its queue.
+_LANES = """
+INSERT INTO redrive_lane AS n (dlq_id, origin_id, key_hash, key, single, run_id, phase, due_at)
+SELECT l.dlq_id, l.origin_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
+       CASE WHEN bool_and(l.single) THEN redrive_now()
+            ELSE greatest(redrive_now(), max(l.captured_at)
+                          + make_interval(secs => coalesce(max(d.quiet_for), max(t.visibility)::float8))) END
+  FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
+ WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+   AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+ GROUP BY l.dlq_id, l.origin_id, l.key_hash
+ ORDER BY min(l.died_at), l.key_hash
+ON CONFLICT (dlq_id, origin_id, key_hash) DO UPDATE
+   SET phase = CASE WHEN n.phase = 'idle' THEN 'ready' ELSE n.phase END,
+       due_at = CASE WHEN n.phase = 'idle' THEN excluded.due_at ELSE n.due_at END,
+       run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
+"""
+
+# `ahead`: lanes, nobody's, whose head was another letter until now, and a later one.
+_ENLIST = f"""
+WITH enlisted AS (
+    UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
+     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection = ''
+       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+    RETURNING l.lane_id, l.sequence, l.message_id
+), firsts AS MATERIALIZED (
+    SELECT DISTINCT ON (lane_id) lane_id, sequence, message_id FROM enlisted ORDER BY lane_id, sequence, message_id
+)
+SELECT (SELECT count(*) FROM enlisted) AS n, coalesce(array_agg(e.lane_id) FILTER (WHERE n.phase IN ('ready', 'held')
+           AND (e.sequence, e.message_id) < (h.sequence, h.message_id)), '{{}}') AS ahead
+  FROM firsts e JOIN redrive_lane n ON n.id = e.lane_id
+  LEFT JOIN LATERAL (
+        SELECT w.sequence, w.message_id FROM redrive_letter w
+         WHERE w.lane_id = e.lane_id AND w.state IN ('waiting', 'sending', 'awaiting') AND NOT w.lets_pass
+         ORDER BY w.sequence, w.message_id LIMIT 1) h ON true
+"""  # noqa: S608  # the inserted text is a constant
+
+_OBJECT = f"""
+WITH moved AS (
+    UPDATE redrive_letter l
+       SET state = 'parked', reason = l.objection, objection = '', finished_at = redrive_now()
+     WHERE l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured' AND l.objection <> ''
+       AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))
+    RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
+              NULL::timestamptz AS until
+), {AFTERMATH}
+SELECT count(*) AS n FROM moved
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    n: int
+    ahead: list[int]
+
+
+def unplaced(dlq: int, *, bodies: bool) -> list[Unplaced]:
+    """The next captured letters of a dlq that have no place yet, with their bodies where a key is read from them."""
+    return rows.fetch(Unplaced, _UNPLACED, {"dlq": dlq, "bodies": bodies})
+
+
+@dataclass(frozen=True, slots=True)
+class Stray(Unplaced):
+    """A parked letter that never had a place."""
+
+    dlq_id: int
+
+
+def strays(letters: Collection[int]) -> Iterator[list[Stray]]:
+    """Those of the letters that were parked before they had a place, some at a time."""
+    values = {"letters": list(letters), "above": 0}
+    while found := rows.fetch(Stray, _STRAYS, values):
+        yield found
+        values["above"] = found[-1].id
+
+
+def replan(dlq: int) -> int:
+    """Have the captured letters of a dlq led and placed again; how many. Plans not started select theirs anew."""
+    rows.execute(_UNSELECT, {"dlq": dlq})
+    rows.execute(_LEAD, {"dlq": dlq})
+    return rows.execute(_REPLAN, {"dlq": dlq})
+
+
+def name(origins: Mapping[int, int]) -> int:
+    """Letters whose origin was not known get it, and its target: ids of origins by those of letters; how many did."""
+    if not origins:
+        return 0
+    return rows.execute(_NAME, {"letters": list(origins), "origins": list(origins.values())})
+
+
+def place(places: Sequence[Placed], *, state: LetterState = LetterState.CAPTURED) -> None:
+    """Write the places of letters in this state; the state stays."""
+    values = {
+        "state": state,
+        "letters": [one.letter_id for one in places],
+        "objections": [one.objection for one in places],
+        "details": [one.detail for one in places],
+        "keys": [one.ordering_key for one in places],
+        "hashes": [one.key_hash for one in places],
+        "singles": [one.single for one in places],
+        "sequences": [one.sequence for one in places],
+        "idems": [one.idempotency_key for one in places],
+    }
+    rows.execute(_PLACE, values)
+
+
+def enlist(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
+    """Put the letters that were selected for a run onto their lanes, and those that are left of runs that have ended.
+
+    In one transaction of the caller's: enlisting in parts would let a later letter overtake an earlier one. `letters`:
+    these alone, where all that stand before them in their lanes are enlisted.
+    """
+    values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
+    rows.execute(_LOCK_LANES, values)
+    rows.execute(_ADOPT, values)
+    lanes = rows.execute(_LANES, values)
+    found = rows.fetch(_Found, _ENLIST, values)[0]
+    new_heads.give(found.ahead)
+    parked = rows.value(int, _OBJECT, values)
+    return Enlisted(letters=found.n, lanes=lanes, parked=parked)

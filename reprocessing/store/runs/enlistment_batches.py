@@ -1,0 +1,145 @@
+"""Large plans that were started: their letters come onto their lanes in instalments, each a transaction with an end.
+
+An instalment holds beginnings of what is left of lanes, so no letter overtakes an earlier one of its lane: whoever
+selects later letters of that lane leaves them behind those that are still captured (see `selection`).
+
+The standing run of an automatic dlq takes what is much in the same way. Nobody has asked for its letters, so each of
+its instalments is selected in the transaction that enlists it: what is not on a lane yet is free for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from reprocessing.store import rows
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.runs import enlistment, selection
+from reprocessing.store.runs.enlistment import Enlisted
+
+#: Letters of one instalment; a plan of no more is enlisted with its start. One takes about a second.
+SIZE = 2_000
+#: Letters whose order is looked up at once: what is left of the run is sorted for it.
+AHEAD = 50_000
+
+_OWING = """
+SELECT r.id, r.dlq_id FROM redrive_run r
+ WHERE r.kind = 'drain' AND r.state = 'running'
+   AND EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = 'captured')
+ ORDER BY r.id LIMIT %(limit)b
+"""
+
+# Lanes in the order of their oldest letter, as a plan selects them.
+_NEXT = """
+SELECT id FROM (
+    SELECT id, origin_id, key_hash, sequence, message_id,
+           min(died_at) OVER (PARTITION BY origin_id, coalesce(key_hash, int8send(id))) AS first
+      FROM redrive_letter WHERE run_id = %(run)b AND state = 'captured') l
+ ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(limit)b
+"""
+
+# One at a time: an instalment that overtook the one before would be one of later letters.
+_TURN = "SELECT pg_try_advisory_xact_lock(1381126739, %(run)b::int) AS mine"
+
+# Whoever pauses or aborts the run waits for the instalment; a release into it does not, which locks lanes before it.
+_LOCK = "SELECT id, dlq_id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR SHARE"
+
+# A dlq that is not automatic any more has whoever switched it decide about what is captured. The letters of a run that
+# is paused wait on their lanes, and in their order, where one may be given any.
+_LOCK_STANDING = """
+SELECT r.id, r.dlq_id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
+ WHERE r.id = %(run)b AND r.state = ANY(%(states)b::text[]) AND d.mode = 'automatic' FOR SHARE OF r
+"""
+
+_FREE = """
+SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
+    SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND run_id IS NULL
+       AND (%(through)b::bigint IS NULL OR id <= %(through)b::bigint)) l
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Letters of a dlq, with a place, that nobody has: how many, and the id of the newest."""
+
+    n: int
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Owing:
+    """A running run, letters of which are on no lane yet."""
+
+    id: int
+    dlq_id: int
+
+
+def owing(*, limit: int) -> list[Owing]:
+    """Running runs that wait for instalments."""
+    return rows.fetch(Owing, _OWING, {"limit": limit})
+
+
+def ahead(run: int) -> list[list[int]]:
+    """The next instalments of a run, in the order in which they have to be paid; empty: there is none."""
+    return _cut(rows.column(int, _NEXT, {"run": run, "limit": AHEAD}))
+
+
+def free(dlq: int, *, through: int | None = None) -> Free:
+    """What a standing run could take by now, up to the letter `through`."""
+    return rows.fetch(Free, _FREE, {"dlq": dlq, "through": through})[0]
+
+
+def is_fed(run: int) -> bool:
+    """Whether a standing run may be given letters: it runs, or is paused, and its dlq is automatic still.
+
+    In the transaction of the caller's that gives them. Whoever read the dlq before a capture read it minutes ago.
+    """
+    return bool(rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
+
+
+def to_take(dlq: int, run: int, *, through: int) -> list[list[int]]:
+    """The next instalments of a standing run, up to the letter `through`, in the order in which they have to be taken.
+
+    Empty: there is none. Letters that were captured since are not of these, and none behind them in its lane is.
+    """
+    return _cut(selection.ahead(dlq, run, through=through, most=AHEAD))
+
+
+def pay(run: int, letters: Sequence[int]) -> Enlisted | None:
+    """Enlist one instalment, in a transaction; None: the run does not run, its dlq is AWS's, or somebody is at it."""
+    return rows.whole(partial(_pay, run, letters))
+
+
+def take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+    """Select and enlist one instalment of a standing run, in a transaction: those that may go still.
+
+    None: the run does not run, its dlq is not automatic any more, or somebody else is at it.
+
+    Raises:
+        AwsMovesTheMessages: out of this dlq.
+    """
+    return rows.whole(partial(_take, dlq, run, letters))
+
+
+def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
+    aws_redrives.keep_out(dlq)
+    if not rows.value(bool, _TURN, {"run": run}):
+        return None
+    selection.take_turn(dlq)
+    if not rows.fetch(Owing, _LOCK_STANDING, {"run": run, "states": ["running"]}):
+        return None
+    return enlistment.enlist(dlq, run, letters=selection.claim(dlq, run, letters))
+
+
+def _cut(ids: list[int]) -> list[list[int]]:
+    return [ids[first : first + SIZE] for first in range(0, len(ids), SIZE)]
+
+
+def _pay(run: int, letters: Sequence[int]) -> Enlisted | None:
+    if not rows.value(bool, _TURN, {"run": run}):
+        return None
+    found = rows.fetch(Owing, _LOCK, {"run": run})
+    if not found or aws_redrives.of(found[0].dlq_id) is not None:
+        return None
+    return enlistment.enlist(found[0].dlq_id, run, letters=letters)

@@ -1,0 +1,35 @@
+"""What came to a run's dlq after it was planned or started, and is not part of it."""
+
+from __future__ import annotations
+
+from reprocessing.store import rows
+from reprocessing.store.runs.progress import CAP
+
+# Since it was started; where it is not yet, since its letters were selected.
+_ARRIVED = """
+SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
+ WHERE r.id = %(run)b
+   AND l.captured_at > coalesce(
+       r.started_at, (SELECT max(v.at) FROM redrive_review v WHERE v.run_id = r.id AND v.act = 'planned'), r.created_at)
+"""
+
+# The newest are looked at, by an index of the captured ones: nobody takes what came after a plan before it is started.
+_LATELY = """
+SELECT count(*) AS n FROM (
+    SELECT l.captured_at FROM redrive_letter l
+     WHERE l.dlq_id = (SELECT dlq_id FROM redrive_run WHERE id = %(run)b) AND l.state = 'captured'
+     ORDER BY l.id DESC LIMIT %(most)b::bigint) l
+ WHERE l.captured_at > (SELECT coalesce((SELECT max(v.at) FROM redrive_review v
+                                          WHERE v.run_id = r.id AND v.act = 'planned'), r.created_at)
+                          FROM redrive_run r WHERE r.id = %(run)b)
+"""
+
+
+def since(run: int) -> int:
+    """How many letters were captured in a run's dlq since it was started, or planned where it is not yet."""
+    return rows.value(int, _ARRIVED, {"run": run})
+
+
+def lately(run: int) -> int:
+    """How many captured letters came to a dlq since this plan of it was made; `CAP` stands for more."""
+    return rows.value(int, _LATELY, {"run": run, "most": CAP})

@@ -1,0 +1,77 @@
+"""What ended runs left, given to a run that is to begin: in batches, each a transaction with an end.
+
+A run that was aborted may have left a million letters on a million lanes. In the transaction in which another one
+begins they would take minutes, and all of it again where that one is cut off. What turns up after the last batch is
+adopted there (see `enlistment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from reprocessing.store import rows
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.runs.enlistment import ADOPTION
+
+#: Letters of one batch; one takes about a quarter of a second.
+BATCH = 2_000
+
+# What a plan adopted whose start died, the standing run takes likewise. Two plans would take it from each other, batch
+# by batch: where one is started, that does it. Of each run that has ended the letters are read in the order of their
+# index: joined, a planner that has seen one large run would read every letter there is.
+_LEFT = """
+SELECT l.id, l.lane_id FROM redrive_run r
+ CROSS JOIN LATERAL (
+    SELECT id, lane_id FROM redrive_letter WHERE run_id = r.id AND state IN ('waiting', 'sending', 'awaiting')
+     ORDER BY run_id, state LIMIT %(limit)b) l
+ WHERE r.dlq_id = %(dlq)b
+   AND (r.state IN ('finished', 'aborted')
+        OR (r.state = 'planned' AND (SELECT kind FROM redrive_run WHERE id = %(run)b) = 'standing'))
+ LIMIT %(limit)b
+"""
+
+# As whoever pays an instalment: the run first, then lanes in the order of their ids. What is adopted goes: the standing
+# run of a dlq that is not automatic any more leaves it to whoever switched that off.
+_HEIR = """
+SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id
+ WHERE r.id = %(run)b
+   AND (r.state = 'planned' OR (r.state = 'running' AND r.kind = 'standing' AND d.mode = 'automatic')) FOR SHARE OF r
+"""
+
+_LOCK = "SELECT id FROM redrive_lane WHERE id = ANY(%(lanes)b::bigint[]) ORDER BY id FOR UPDATE"
+
+_ADOPT = ADOPTION.format(letters="l.id = ANY(%(letters)b::bigint[])", lanes="n.id = ANY(%(lanes)b::bigint[])")
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    id: int
+    lane_id: int
+
+
+def adopt(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
+    """Give a plan that is about to be started, or the standing run, the letters that ended runs of its dlq left.
+
+    They are on their lanes and wait there until it runs; where it is given up instead, the next one adopts them. Where
+    AWS has the dlq, the run is no plan any more, or the standing run's dlq not automatic, nothing is done.
+
+    Returns:
+        Whether nothing is left to adopt; after the first batch `stop` is asked.
+    """
+    if aws_redrives.of(dlq) is None:
+        while rows.whole(partial(_adopt, dlq, run)) == BATCH:
+            if stop():
+                return False
+    return True
+
+
+def _adopt(dlq: int, run: int) -> int:
+    found = rows.fetch(_Left, _LEFT, {"dlq": dlq, "run": run, "limit": BATCH})
+    if not found or not rows.execute(_HEIR, {"run": run}):
+        return 0
+    lanes = sorted({one.lane_id for one in found})
+    rows.execute(_LOCK, {"lanes": lanes})
+    rows.execute(_ADOPT, {"dlq": dlq, "run": run, "lanes": lanes, "letters": [one.id for one in found]})
+    return len(found)

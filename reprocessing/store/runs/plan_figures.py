@@ -1,0 +1,169 @@
+"""What a planned run has before it: its letters, their lanes, and what stands in their way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.domain.safety.rate_ramp import IDLE
+from reprocessing.models.target import SLOW, Advance, Proof
+from reprocessing.store import rows
+from reprocessing.store.outcomes.evidence import SOONEST
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """The captured letters of a plan, or those of a dlq that no run has yet.
+
+    Attributes:
+        letters: those that could be replayed.
+        lanes: that they would be on.
+        longest: letters of the longest lane.
+        objected: those that a run would park at once.
+        returned: letters that came back to runs that have ended, and would go along.
+        expires_at: when SQS expires the first of them; None when there are none.
+        now: the database's.
+    """
+
+    letters: int
+    lanes: int
+    longest: int
+    objected: int
+    returned: int
+    expires_at: datetime | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why so many letters would be parked at once."""
+
+    reason: str
+    letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many letters would go back to one target, and what it bears.
+
+    Attributes:
+        longest: letters of the longest lane.
+        ramp: the share of the rate that it begins with, and `ramp_every` the seconds between its steps.
+        tail: seconds from a letter's sending to its outcome, at the least.
+        tail_of_busy: the same where the target is never seen empty.
+        round_trip: seconds from one letter of a lane to its next; 0 where the next need not wait for an outcome.
+        watched_by: the dlq whose captures show that nothing came back; None: the outcome does not rest on that.
+        every: seconds from one of these to the next; 0: there is always one under way.
+        late: letters that SQS expires before the letters ahead of them can have come to their ends.
+        kind: of the target.
+        size: bytes of the letters.
+        refires: how many others get each letter again that is published there; None: it is not published.
+    """
+
+    target_id: int
+    name: str
+    letters: int
+    longest: int
+    rate: float | None
+    proof: str
+    advance: str
+    window: float
+    ramp: float
+    ramp_every: float
+    tail: float
+    tail_of_busy: float
+    round_trip: float
+    watched_by_id: int | None
+    watched_by: str | None
+    every: float
+    late: int
+    kind: str
+    size: int
+    refires: int | None
+
+    @property
+    def overtakes(self) -> int:
+        """How many later messages of its key may be sent before one that fails again is sent anew; 0: none.
+
+        What is known as soon as an endpoint or a function answers is waited for, whatever `advance` says.
+        """
+        waits = self.advance == Advance.SETTLED and self.proof != Proof.ACCEPTED
+        answered = self.proof == Proof.ACCEPTED and self.kind in SLOW
+        return 0 if waits or answered else self.longest - 1
+
+
+# The letters that were selected for a plan, by their index; without one, those that nobody has asked for.
+_READY: Final[LiteralString] = """
+ready AS (
+    SELECT * FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND {whose}
+)
+"""
+
+_PROSPECT: Final[LiteralString] = f"""
+WITH {_READY}, lanes AS (
+    SELECT count(*) AS n FROM ready WHERE objection = '' GROUP BY origin_id, key_hash
+)
+SELECT (SELECT coalesce(sum(n), 0)::bigint FROM lanes) AS letters, (SELECT count(*) FROM lanes) AS lanes,
+       (SELECT coalesce(max(n), 0) FROM lanes) AS longest,
+       (SELECT count(*) FROM ready WHERE objection <> '') AS objected,
+       (SELECT count(*) FROM redrive_letter l JOIN redrive_run r ON r.id = l.run_id
+         WHERE r.dlq_id = %(dlq)b AND r.state IN ('finished', 'aborted', 'planned')
+           AND l.state IN ('waiting', 'sending', 'awaiting'))
+       AS returned,
+       (SELECT min(expires_at) FROM ready) AS expires_at, redrive_now() AS now
+"""  # noqa: S608  # the inserted text is the constant above
+
+_OBJECTIONS: Final[LiteralString] = f"""
+WITH {_READY}
+SELECT objection AS reason, count(*) AS letters FROM ready WHERE objection <> ''
+ GROUP BY objection ORDER BY letters DESC, reason
+"""  # noqa: S608  # the inserted text is the constant above
+
+# Where nothing was settled for long, the ramp begins anew with the first letter (see `rate_ramps.after_rest`).
+# What is presumed from absence is known when the target can have been seen empty twice, at the earliest; where it is
+# never empty, when the window is over, and SQS's counts have caught up.
+_SHARES: Final[LiteralString] = f"""
+WITH {_READY}, placed AS (
+    SELECT target_id, expires_at, size,
+           row_number() OVER (PARTITION BY origin_id, key_hash ORDER BY sequence, message_id) AS place
+      FROM ready WHERE objection = ''
+)
+SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS longest, t.rate, t.proof, t.advance,
+       t.window, b.ramp_every, tail.seconds AS tail,
+       CASE WHEN t.proof = 'absence' THEN t.window + %(count_lag)b::float8 ELSE 0 END AS tail_of_busy,
+       trip.seconds AS round_trip,
+       w.id AS watched_by_id, w.name AS watched_by, 0::float8 AS every,
+       CASE WHEN b.ramp_at + make_interval(secs => greatest(%(idle)b::float8, 2 * b.ramp_every)) > redrive_now()
+            THEN b.ramp ELSE b.ramp_from END AS ramp,
+       count(*) FILTER (WHERE place > 1 AND expires_at > redrive_now()
+                          AND place * trip.seconds > extract(epoch FROM expires_at - redrive_now())) AS late,
+       t.kind, sum(size)::bigint AS size, t.refires
+  FROM placed JOIN redrive_target t ON t.id = placed.target_id
+  JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
+  LEFT JOIN redrive_dlq w ON w.id = t.watched_by_id AND t.proof = 'absence'
+ CROSS JOIN LATERAL (
+       SELECT CASE WHEN t.proof = 'absence' THEN {SOONEST} ELSE 0 END AS seconds) tail
+ CROSS JOIN LATERAL (SELECT CASE WHEN t.advance = 'settled' THEN tail.seconds ELSE 0 END AS seconds) trip
+ GROUP BY t.id, b.id, w.id, tail.seconds, trip.seconds ORDER BY t.id
+"""  # noqa: S608  # the inserted text is the constant above
+
+
+def prospect(dlq: int, *, run: int | None = None) -> Prospect:
+    """What this plan has before it; without one, a run of all that nobody has asked for."""
+    return rows.fetch(Prospect, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
+
+
+def objections(dlq: int, *, run: int | None = None) -> list[Objection]:
+    """Why letters of such a run would be parked at once, the most frequent first."""
+    return rows.fetch(Objection, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
+
+
+def shares(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[Share]:
+    """What each target would get. `count_lag`: seconds by which SQS's counts may lag behind."""
+    asked = {"dlq": dlq, "run": run, "count_lag": count_lag, "idle": IDLE}
+    return rows.fetch(Share, _of(run, _SHARES), asked)
+
+
+def _of(run: int | None, statement: LiteralString) -> LiteralString:
+    return statement.format(whose="run_id IS NULL" if run is None else "run_id = %(run)b::bigint")

@@ -1,0 +1,159 @@
+"""Plans: runs that were asked for and have not been started, and which letters each of them selected.
+
+A run is planned in two steps, each a transaction: its row says what was asked for, then its letters are selected.
+Whoever dies in between leaves a plan without letters, and planning it again finishes it.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, LiteralString
+
+from psycopg.types.json import Jsonb
+
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.run import Run, RunKind, RunState
+from reprocessing.store import rows
+from reprocessing.store.maintenance.retention import FORGETS
+from reprocessing.store.runs import selection
+from reprocessing.store.runs.run_transitions import FREE, give_up
+from reprocessing.store.runs.selection import Selected
+from reprocessing.store.safety.paused_runs import THE_SERVICE
+
+logger = logging.getLogger(__name__)
+
+#: Seconds after which a plan that nobody started is given up: its letters are kept from every other run.
+A_PLAN_LASTS: Final = 86_400.0
+#: In a stored selection: nobody gave the run its id, and the dlq's next plan takes its place.
+UNNAMED: Final[LiteralString] = "unnamed"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A run as it is asked for.
+
+    Attributes:
+        name: its id.
+        by: who asks.
+        selection: which letters.
+        named: a person gave it the id; else the dlq's next plan takes its place, until it is started.
+        in_waves: one letter goes first, then ten, then a hundred, then all; None: as the dlq says.
+        reason: why; empty where nobody asked for one.
+        through: letters up to this id alone, where the dlq has just run dry; None: all there are.
+    """
+
+    name: str
+    by: str
+    selection: Selection = ALL
+    named: bool = True
+    in_waves: bool | None = None
+    reason: str = ""
+    through: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    id: int
+    dlq_id: int
+    selection: dict[str, Any]
+
+
+_LOCK_PLAN = """
+SELECT id, dlq_id, selection FROM redrive_run
+ WHERE id = %(run)b AND state = 'planned' AND selected IS NULL FOR NO KEY UPDATE
+"""
+
+_SELECTED = """
+WITH found AS (
+    UPDATE redrive_run SET selected = %(selected)b, behind = %(behind)b WHERE id = %(run)b RETURNING id, dlq_id
+)
+INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+SELECT 'planned', id, dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
+       %(asked)b::jsonb || jsonb_build_object('selected', %(selected)b::int, 'behind', %(behind)b::int)
+  FROM found
+"""
+
+_UNNAMED_ONES = """
+SELECT id FROM redrive_run
+ WHERE dlq_id = %(dlq)b AND id <> %(but)b AND kind = 'drain' AND state = 'planned' AND selection ? 'unnamed' ORDER BY id
+"""
+
+_OLD_ONES = """
+SELECT id FROM redrive_run
+ WHERE kind = 'drain' AND state = 'planned'
+   AND coalesce(changed_at, created_at) < redrive_now() - make_interval(secs => %(lasts)b::float8)
+ ORDER BY id
+"""
+
+_LOCK = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'planned' FOR UPDATE"
+
+_FORGET = (
+    FREE,
+    FORGETS,
+    "DELETE FROM redrive_review WHERE run_id = %(run)b",
+    "DELETE FROM redrive_run WHERE id = %(run)b",
+)
+
+
+def plan(dlq: DeadLetterQueue, asked: Asked) -> Run:
+    """The row of a run of this name, with what it was asked for; its letters are still to be selected."""
+    selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED: True})
+    in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
+    made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
+    made["reason"] = asked.reason
+    return Run.objects.get_or_create(name=asked.name, defaults=made)[0]
+
+
+def select(run: int, *, by: str, reason: str, through: int | None = None) -> Selected | None:
+    """Select the letters of a plan that has none yet, in one transaction; None when it has, or is no plan any more.
+
+    Another plan of the dlq, which nobody gave an id, is given up for it. `through`: letters up to this id alone.
+    """
+
+    def work() -> Selected | None:
+        for dlq in Run.objects.filter(pk=run).values_list("dlq_id", flat=True):
+            selection.take_turn(dlq)
+        found = rows.fetch(_Plan, _LOCK_PLAN, {"run": run})
+        if not found:
+            return None
+        plan = found[0]
+        for other in rows.column(int, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
+            give_up(other, by=by, reason="The next plan of its dlq took its place.")
+        done = selection.select(plan.dlq_id, run, Selection.read(plan.selection), through=through)
+        values = {
+            "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
+            "reason": reason,
+        }  # fmt: skip
+        rows.execute(_SELECTED, values)
+        return done
+
+    return rows.whole(work)
+
+
+def unselected(dlq: int) -> list[Run]:
+    """The plans of a dlq whose letters are still to be selected, the oldest first."""
+    found = Run.objects.filter(dlq=dlq, kind=RunKind.DRAIN, state=RunState.PLANNED, selected=None)
+    return list(found.order_by("pk"))
+
+
+def forget(run: int) -> None:
+    """Undo a plan that nobody was told of: its letters are free again, and its id is nobody's."""
+
+    def work() -> None:
+        for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():
+            rows.execute(statement, {"run": run})
+
+    rows.whole(work)
+
+
+def sweep() -> int:
+    """Give up the plans that nobody has started for a day, and say so; how many."""
+    old = rows.column(int, _OLD_ONES, {"lasts": A_PLAN_LASTS})
+    for run in old:
+        reason = "Nobody started it within a day."
+        if rows.whole(partial(give_up, run, by=THE_SERVICE, reason=reason)):
+            logger.warning("The plan %s was given up: nobody started it within a day.", Run.objects.get(pk=run).name)
+    return len(old)

@@ -1,0 +1,272 @@
+"""How runs go: what of their letters came to what, and which of them have come to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.runs.forecast import Climb, Forecast
+from reprocessing.store import rows
+from reprocessing.store.notifications.run_events import announce_finished
+from reprocessing.store.outcomes.evidence import SOONEST
+from reprocessing.store.replay.settlement_effects import DENIED
+from reprocessing.store.safety import waves
+
+#: Letters of a run that are counted one by one, and of more, how many of each state: by an index, in milliseconds.
+EXACT: Final = 20_000
+CAP: Final = 50_000
+
+_UNSENT: Final = ("captured", "waiting", "sending")
+
+# A drain has ended when none of its letters is under way, or still to be enlisted.
+_LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
+
+# Asked after the runs are locked: whoever gives one of them a letter locks it, too.
+_FINISH = """
+UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
+ WHERE r.id = ANY(%(runs)b::bigint[]) AND r.kind = 'drain' AND r.state = 'running'
+   AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.run_id = r.id
+                      AND l.state IN ('captured', 'waiting', 'sending', 'awaiting'))
+RETURNING r.id
+"""
+
+_TALLY = f"""
+SELECT count(*) AS letters,
+       count(*) FILTER (WHERE state = 'delivered' AND NOT presumed) AS delivered,
+       count(*) FILTER (WHERE state = 'delivered' AND presumed) AS presumed,
+       count(*) FILTER (WHERE state = 'parked') AS parked,
+       count(*) FILTER (WHERE state = 'duplicate') AS closed_as_duplicate,
+       count(*) FILTER (WHERE state = 'discarded') AS discarded,
+       count(*) FILTER (WHERE state IN ('captured', 'waiting', 'sending')) AS waiting,
+       count(*) FILTER (WHERE state = 'captured') AS captured,
+       count(*) FILTER (WHERE state = 'sending') AS sending,
+       count(*) FILTER (WHERE state = 'awaiting') AS awaiting,
+       count(*) FILTER (WHERE state = 'waiting' AND lane_id IN (
+           SELECT n.id FROM redrive_lane n WHERE n.phase = 'held' OR n.stopped_at IS NOT NULL)) AS held,
+       (SELECT count(*) FROM redrive_attempt a
+         WHERE a.run_id = %(run)b
+           AND (a.outcome IN ('returned', 'refused', 'unknown') OR a.returned_at IS NOT NULL OR {DENIED}))
+       AS failed_attempts
+  FROM redrive_letter WHERE run_id = %(run)b
+"""  # noqa: S608  # the inserted text is a constant
+
+# By the index of a run's letters alone, and no further than so many of each state.
+_STATES = """
+SELECT s.state, (SELECT count(*) FROM (
+            SELECT FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state = s.state
+             LIMIT %(most)b::bigint) few) AS n
+  FROM unnest(%(states)b::text[]) AS s(state)
+"""
+
+# By target: letters still to be sent, and the longest lane, whose letters go one after another. Where an outcome is
+# presumed from absence, the last letter's is known when its target can have been seen empty, at the earliest.
+_LEFT = f"""
+SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest,
+       max(lane.unsent) AS unsent, 0::float8 AS known_in, t.rate, coalesce(b.ramp, 1) AS ramp,
+       coalesce(b.ramp_every, 1) AS ramp_every,
+       coalesce(b.state, 'closed') AS breaker, wait.seconds AS tail,
+       CASE WHEN t.advance = 'settled' THEN wait.seconds ELSE 0 END AS round_trip
+  FROM (SELECT target_id, count(*) AS n, count(*) FILTER (WHERE state IN ('captured', 'waiting')) AS unsent
+          FROM redrive_letter
+         WHERE run_id = %(run)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND objection = ''
+         GROUP BY target_id, origin_id, coalesce(key_hash, int8send(id))) lane
+  JOIN redrive_target t ON t.id = lane.target_id
+  LEFT JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
+ CROSS JOIN LATERAL (
+        SELECT CASE WHEN t.proof = 'absence' THEN {SOONEST} ELSE 0 END AS seconds) wait
+ GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
+"""  # noqa: S608  # the inserted text is a constant
+
+# A letter of a run that has ended, once released or left over, goes with another: its attempts say where it was.
+_ELSEWHERE = """
+SELECT count(DISTINCT a.letter_id) AS n FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
+ WHERE a.run_id = %(run)b AND l.run_id <> %(run)b
+"""
+
+_RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'running' ORDER BY id"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a run's letters have come to; `delivered` and `presumed` are disjoint.
+
+    `captured` of those that are waiting are on no lane yet, `sending` are on the wire, and `held` wait behind a parked
+    letter, or in a stopped lane, until a person decides.
+    """
+
+    letters: int
+    delivered: int
+    presumed: int
+    parked: int
+    closed_as_duplicate: int
+    discarded: int
+    waiting: int
+    captured: int
+    sending: int
+    awaiting: int
+    held: int
+    failed_attempts: int
+
+    @property
+    def open(self) -> int:
+        """Letters that have not come to an end."""
+        return self.waiting + self.awaiting
+
+    @property
+    def under_way(self) -> int:
+        """Letters that come to an end without a person."""
+        return self.open - self.held
+
+    @property
+    def is_least(self) -> bool:
+        """More may have come to an end than is counted."""
+        return False
+
+    @property
+    def percent(self) -> int:
+        """Of its letters that have come to an end, at the least: 100 when all have."""
+        ended = self.letters - self.open
+        if self.is_least:
+            ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
+        return 100 * ended // self.letters if self.letters else 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rough(Tally):
+    """The same of a run of more letters than are counted one by one.
+
+    `capped`: the fields of which there are as many or more; presumed ones are among the delivered ones. Neither held
+    letters nor failed attempts are counted.
+    """
+
+    capped: frozenset[str]
+
+    @property
+    def is_least(self) -> bool:
+        """Those that are left are not all counted."""
+        return not self.capped.isdisjoint({"waiting", "awaiting"})
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What of a run is left to be sent to one target, and how fast that may go now.
+
+    Attributes:
+        letters: still to be sent.
+        longest: letters of the longest lane.
+        unsent: those that are still to be sent of the lane that has most of them.
+        known_in: seconds until the outcomes of those that are sent are known, at the earliest; None: nobody can say.
+        rate: the target's, letters a second; None: no limit.
+        ramp: the share of it that is allowed now; it takes a step every `ramp_every` seconds.
+        breaker: the state of the target's breaker.
+        tail: seconds from a letter's sending to its outcome.
+        round_trip: seconds from one letter of a lane to its next.
+    """
+
+    target_id: int
+    name: str
+    letters: int
+    longest: int
+    unsent: int
+    known_in: float | None
+    rate: float | None
+    ramp: float
+    ramp_every: float
+    breaker: str
+    tail: float
+    round_trip: float
+
+    @property
+    def seconds(self) -> float:
+        """The least time until the last of them has come to its end, if nothing fails and the ramp goes on."""
+        climb = Climb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
+        found = Forecast.of(
+            letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
+        )
+        sent = self.known_in or 0.0
+        return max(sent, found.seconds, found.by_rate + self.tail) if self.letters else sent
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    state: str
+    n: int
+
+
+def tally(run: int) -> Tally:
+    """Count what a run's letters have come to."""
+    return rows.fetch(Tally, _TALLY, {"run": run})[0]
+
+
+def at_a_glance(run: int, *, selected: int | None) -> Tally:
+    """Count what a run's letters have come to, at a cost that has an end, however many they are.
+
+    Args:
+        run: its id.
+        selected: how many letters its plan found: what is not counted is told from that, where it can be.
+    """
+    found = _states(run, most=CAP)
+    if sum(found.values()) <= EXACT:
+        return tally(run)
+    capped = [state for state, n in found.items() if n == CAP]
+    if len(capped) == 1 and selected:
+        (one,) = capped
+        found[one] = max(CAP, selected - sum(found.values()) + CAP)
+        capped = []
+    named = {"duplicate": "closed_as_duplicate"}
+    waiting = sum(found[state] for state in _UNSENT)
+    ends = {named.get(state, state): n for state, n in found.items() if state != "waiting"}
+    return Rough(
+        letters=max(selected or 0, sum(found.values())), waiting=waiting, presumed=0, held=0, failed_attempts=0,
+        capped=frozenset("waiting" if state in _UNSENT else named.get(state, state) for state in capped), **ends,
+    )  # fmt: skip
+
+
+def _states(run: int, *, most: int) -> dict[str, int]:
+    asked = {"run": run, "most": most, "states": [state.value for state in LetterState]}
+    return {row.state: row.n for row in rows.fetch(_States, _STATES, asked)}
+
+
+def elsewhere(run: int) -> int:
+    """How many letters that a run sent are in other runs by now: released, or left by it when it was aborted."""
+    return rows.value(int, _ELSEWHERE, {"run": run})
+
+
+def running(dlq: int) -> list[int]:
+    """The running runs of a dlq: a letter may stand behind another run's."""
+    return rows.column(int, _RUNNING, {"dlq": dlq})
+
+
+def state(run: int) -> str:
+    """Where a run stands."""
+    return rows.value(str, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})
+
+
+def left(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[Left]:
+    """What of a run is left, by target.
+
+    Args:
+        run: its id.
+        count_lag: seconds by which SQS's counts may lag behind.
+        known_in: when outcomes of its sent letters are known (see `expectation`), by target.
+    """
+    found = rows.fetch(Left, _LEFT, {"run": run, "count_lag": count_lag})
+    return [replace(one, known_in=known_in.get(one.target_id, 0.0)) for one in found]
+
+
+def finish_runs() -> int:
+    """Finish the running drains that have nothing left to do; how many. One that is paused stays so."""
+
+    def finish() -> list[int]:
+        found = rows.column(int, _LOCK, {})
+        finished = rows.column(int, _FINISH, {"runs": found})
+        announce_finished(finished)
+        return finished
+
+    done = rows.whole(finish)
+    for run in done:
+        rows.whole(partial(waves.close, run))
+    return len(done)

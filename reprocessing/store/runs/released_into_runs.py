@@ -1,0 +1,72 @@
+"""What people released into which run: a review of each such run, beside those of the letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reprocessing.store import rows
+
+# Not by its column: an operation is forgotten with its letters, and a run is kept.
+_RECORD = """
+INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
+       jsonb_strip_nulls(jsonb_build_object('letters', count(*), 'operation', %(operation)b::bigint))
+  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) AND l.run_id IS NOT NULL
+ GROUP BY l.run_id, l.dlq_id ORDER BY l.run_id
+"""
+
+_OF_RUN = """
+SELECT v.by, v.reason, o.id AS operation, sum((v.after ->> 'letters')::bigint)::bigint AS letters, max(v.at) AS at
+  FROM redrive_review v LEFT JOIN redrive_operation o ON o.id = (v.after ->> 'operation')::bigint
+ WHERE v.run_id = %(run)b AND v.act = 'released' GROUP BY v.by, v.reason, o.id ORDER BY at DESC LIMIT %(most)b
+"""
+
+# By the runs, which are few: an operation's own reviews are one for each letter.
+_OF_OPERATION = """
+WITH found AS MATERIALIZED (
+    SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_review v ON v.run_id = r.id AND v.act = 'released'
+     WHERE r.finished_at IS NULL OR r.finished_at >= %(since)b::timestamptz
+)
+SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters')::bigint)::bigint AS letters
+  FROM found f JOIN redrive_run r ON r.id = f.run_id
+ WHERE (f.after ->> 'operation')::bigint = %(operation)b::bigint GROUP BY r.id ORDER BY r.id LIMIT %(most)b
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Letters that somebody released into a run, for one reason; `operation`: as part of it, while it is remembered."""
+
+    by: str
+    reason: str
+    operation: int | None
+    letters: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Into:
+    """A run that letters of an operation went into, and how many; none is sent while it is paused."""
+
+    id: int
+    name: str
+    is_paused: bool
+    letters: int
+
+
+def record(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
+    """Write down which runs these letters were released into; in the transaction that did it."""
+    values = {"letters": list(letters), "by": by, "reason": reason, "operation": operation}
+    rows.execute(_RECORD, values)
+
+
+def of_run(run: int, *, most: int) -> list[Release]:
+    """What was released into a run, the newest first."""
+    return rows.fetch(Release, _OF_RUN, {"run": run, "most": most})
+
+
+def of_operation(operation: int, *, since: datetime, most: int) -> list[Into]:
+    """The runs that an operation released letters into, which it began to do at `since`."""
+    return rows.fetch(Into, _OF_OPERATION, {"operation": operation, "since": since, "most": most})

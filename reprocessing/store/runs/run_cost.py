@@ -1,0 +1,64 @@
+"""What runs have cost at SQS so far, told from their attempts and copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from reprocessing.domain.aws import pricing
+from reprocessing.domain.aws.pricing import Cost, Prices
+from reprocessing.store import rows
+
+#: Attempts, and letters, of a run that are added up for a page that is asked for again and again.
+MOST: Final = 20_000
+
+# What was refused, or never answered, was asked, too. Copies that were deleted at their capture are the capture's.
+_ASKED = """
+SELECT t.arn LIKE '%%.fifo' AS fifo, false AS deleted, count(*) AS n, coalesce(sum(l.size), 0)::bigint AS size
+  FROM (SELECT letter_id, target_id FROM redrive_attempt
+         WHERE run_id = %(run)b AND outcome IS DISTINCT FROM 'not_sent') a
+  JOIN redrive_letter l ON l.id = a.letter_id JOIN redrive_target t ON t.id = a.target_id
+ WHERE t.kind IN ('sqs', 'celery') GROUP BY 1
+UNION ALL
+SELECT d.fifo, true, count(*), 0
+  FROM (SELECT id, dlq_id FROM redrive_letter
+         WHERE run_id = %(run)b AND state IN ('delivered', 'duplicate', 'discarded', 'parked')) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id AND d.delete_when = 'terminal'
+  JOIN redrive_custody c ON c.letter_id = l.id AND c.state = 'gone'
+ GROUP BY 1
+"""
+
+_SIZE = """
+SELECT greatest(
+    (SELECT count(*) FROM (SELECT FROM redrive_attempt WHERE run_id = %(run)b LIMIT %(most)b::bigint) few),
+    (SELECT count(*) FROM (SELECT FROM redrive_letter WHERE run_id = %(run)b LIMIT %(most)b::bigint) few)) AS n
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    fifo: bool
+    deleted: bool
+    n: int
+    size: int
+
+
+def of(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
+    """What SQS has charged for a run's sends, and for the deletes of its letters' copies; None of one that is larger.
+
+    Bounds, as `domain.cost` has them: how many messages went into one call is not kept. Captures serve all runs of a
+    dlq, and looks for outcomes all letters of a target: neither is told of one run. Nor is what other services charge.
+
+    Args:
+        run: its id.
+        prices: what SQS charges.
+        most: attempts, and letters, that are added up; None: all.
+    """
+    if most is not None and rows.value(int, _SIZE, {"run": run, "most": most + 1}) > most:
+        return None
+    return sum((_of(one, prices) for one in rows.fetch(_Asked, _ASKED, {"run": run})), Cost())
+
+
+def _of(one: _Asked, prices: Prices) -> Cost:
+    each = prices.of(fifo=one.fifo)
+    return pricing.deletes(one.n, each=each) if one.deleted else pricing.sends(one.n, one.size, longest=0, each=each)

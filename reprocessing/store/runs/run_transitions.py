@@ -1,0 +1,165 @@
+"""The statements that move runs: started, paused, resumed, aborted; each with its review, in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, LiteralString, TypeVar
+
+from reprocessing.domain.errors import AwsMovesTheMessages
+from reprocessing.models.review import Act
+from reprocessing.models.run import Run, RunState
+from reprocessing.store import rows
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.notifications.run_events import conclude_standstills
+from reprocessing.store.runs import enlistment_batches, leftover_lanes
+from reprocessing.store.runs.enlistment import Enlisted, enlist
+from reprocessing.store.safety import stops, waves
+
+Done = TypeVar("Done")
+
+_ACTS = {RunState.PAUSED: Act.PAUSED, RunState.ABORTED: Act.ABORTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a run was before it was moved: its state, and who had stopped it, and why."""
+
+    state: str
+    by: str
+    why: str
+
+
+_MOVE = """
+WITH was AS (
+    SELECT id, dlq_id, state, stopped_by, why FROM redrive_run
+     WHERE id = %(run)b AND state = ANY(%(from)b::text[]) FOR NO KEY UPDATE
+), moved AS (
+    UPDATE redrive_run r
+       SET state = %(to)b::text, changed_at = redrive_now(),
+           stopped_by = CASE WHEN %(to)b::text = 'running' THEN '' ELSE %(by)b::text END,
+           why = CASE WHEN %(to)b::text = 'running' THEN '' ELSE %(reason)b::text END,
+           started_at = CASE WHEN %(to)b::text = 'running' THEN coalesce(r.started_at, redrive_now())
+                             ELSE r.started_at END,
+           finished_at = CASE WHEN %(to)b::text = 'aborted' THEN redrive_now() END
+      FROM was WHERE r.id = was.id
+), noted AS (
+    INSERT INTO redrive_review (act, run_id, dlq_id, by, reason, at, before, after)
+    SELECT %(act)b::text, id, dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
+           jsonb_strip_nulls(jsonb_build_object(
+               'state', state, 'by', nullif(stopped_by, ''), 'why', nullif(why, ''))),
+           jsonb_build_object('state', %(to)b::text)
+      FROM was
+)
+SELECT state, stopped_by AS by, why FROM was
+"""
+
+#: The letters of a run that are captured yet are nobody's again.
+FREE: Final[LiteralString] = "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
+
+
+def stamp(run: Run) -> str:
+    """What a page carries of a run that it showed; it is another as soon as anybody moved it."""
+    return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
+
+
+def as_seen(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
+    """Move a run that stands as a page showed it, all in one transaction; None when it stands otherwise by now."""
+
+    def work() -> Done | None:
+        now = Run.objects.select_for_update(no_key=True, of=("self",)).select_related("dlq").get(pk=run)
+        return move(now) if stamp(now) == seen else None
+
+    return rows.whole(work)
+
+
+def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
+    """Have a plan run; None when it is no plan any more, or AWS has its dlq.
+
+    What ended runs left it adopts before it begins (see `adoption`). What it has selected is enlisted, or where that is
+    much, comes onto its lanes in `instalments`.
+    """
+
+    def work() -> Enlisted | None:
+        aws_redrives.keep_out(run.dlq_id)
+        if move(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
+            return None
+        much = (run.selected or 0) > enlistment_batches.SIZE
+        enlisted = Enlisted(0, 0, 0) if much else enlist(run.dlq_id, run.pk)
+        waves.begin(run.pk)
+        return enlisted
+
+    leftover_lanes.adopt(run.dlq_id, run.pk)
+    try:
+        return rows.whole(work)
+    except AwsMovesTheMessages:
+        return None
+
+
+def go_on(run: int, *, by: str, reason: str) -> Moved | None:
+    """Have a finished run run again: letters came back to it. None when it is not finished."""
+    return _begin_again(run, RunState.FINISHED, by, reason)
+
+
+def resume(run: int, *, by: str, reason: str) -> Moved | None:
+    """Have a paused run go on, from one letter where it goes in waves; None when it is not paused."""
+    return _begin_again(run, RunState.PAUSED, by, reason)
+
+
+def _begin_again(run: int, state: RunState, by: str, reason: str) -> Moved | None:
+    def work() -> Moved | None:
+        was = move(run, [state], RunState.RUNNING, by=by, reason=reason)
+        if was:
+            waves.begin(run)
+        return was
+
+    return rows.whole(work)
+
+
+def pause(run: int, *, by: str, reason: str) -> Moved | None:
+    """Have a run send nothing more until it is resumed; None when it does not run."""
+    return rows.whole(partial(move, run, [RunState.RUNNING], RunState.PAUSED, by=by, reason=reason))
+
+
+def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> Moved | None:
+    """End a run for good: what is on its way is settled, what waits is left to another run.
+
+    Args:
+        run: planned, running or paused; else None is the answer. A plan's letters are free again.
+        by: who says so.
+        reason: why.
+        stop_dlq: stop the dlq's sends, too, where the run had been started.
+    """
+
+    def work() -> Moved | None:
+        was = give_up(run.pk, by=by, reason=reason)
+        if was:
+            return was
+        was = move(run.pk, [RunState.RUNNING, RunState.PAUSED], RunState.ABORTED, by=by, reason=reason)
+        if was:
+            rows.execute(FREE, {"run": run.pk})
+            waves.close(run.pk)
+            if stop_dlq:
+                stops.stop(run.dlq_id, by=by, reason=reason)
+        return was
+
+    return rows.whole(work)
+
+
+def give_up(run: int, *, by: str, reason: str) -> Moved | None:
+    """Abort a plan, whose letters are free again; None when it is none. In a transaction of the caller's."""
+    was = move(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
+    if was:
+        rows.execute(FREE, {"run": run})
+    return was
+
+
+def move(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> Moved | None:
+    """Move a run out of one of these states, with its review; None when it is in none of them."""
+    act = _ACTS.get(to) or (Act.RESUMED if RunState.PAUSED in out_of else Act.STARTED)
+    values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
+    found = rows.fetch(Moved, _MOVE, values)
+    if found and (found[0].state == RunState.PAUSED or to is RunState.ABORTED):
+        conclude_standstills([run])
+    return found[0] if found else None

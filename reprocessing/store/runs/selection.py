@@ -1,0 +1,148 @@
+"""The statement that selects letters for a run: prefixes of lanes, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.store import rows
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """How many letters a run got; `behind` were asked for, too, but earlier ones of their lanes are not in the run."""
+
+    selected: int
+    behind: int
+
+
+# Two selections of one dlq take turns: each sees whole lanes. The first number says what is locked, the second whose.
+_TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
+
+# Letters that are under way go first by their lane; those that are captured, and not selected, would be overtaken.
+_LEADING: Final[LiteralString] = """
+WITH captured AS (
+    SELECT l.id, l.message_id, l.origin_id, l.key_hash, l.sequence, l.died_at, l.run_id,
+           coalesce(l.key_hash, int8send(l.id)) AS lane,
+           l.run_id IS NULL AND (%(through)b::bigint IS NULL OR l.id <= %(through)b::bigint)
+           AND (%(origin)b::text IS NULL OR l.origin_id IN (
+                SELECT o.id FROM redrive_origin o
+                 WHERE o.dlq_id = %(dlq)b AND (o.arn = %(origin)b::text
+                       OR right(o.arn, length(%(origin)b::text) + 1) = ':' || %(origin)b::text)))
+           AND (%(after)b::timestamptz IS NULL OR l.died_at >= %(after)b::timestamptz)
+           AND (%(before)b::timestamptz IS NULL OR l.died_at < %(before)b::timestamptz)
+           AND (%(key)b::text IS NULL OR coalesce(l.ordering_key = %(key)b::text, false))
+           AND (%(ids)b::text[] IS NULL OR l.message_id = ANY(%(ids)b::text[])) AS wanted
+      FROM redrive_letter l
+     WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
+), placed AS (
+    SELECT *, bool_and(wanted OR coalesce(run_id = %(run)b, false)) OVER (
+                  PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads,
+           min(died_at) OVER (PARTITION BY origin_id, lane) AS first
+      FROM captured
+)
+"""
+
+# Lanes in the order of their oldest letter; of a lane that the limit cuts, its first letters. The chosen are one array,
+# and what a letter must be when it is taken is asked in a CASE: joined by a planner that takes the table for empty, all
+# letters would be read for each one chosen.
+_SELECT = f"""
+{_LEADING}, chosen AS (
+    SELECT id, row_number() OVER (ORDER BY first, key_hash, origin_id, sequence, message_id) AS place
+      FROM placed WHERE wanted AND leads
+), taken AS (
+    UPDATE redrive_letter l SET run_id = %(run)b
+     WHERE l.id = ANY (ARRAY (
+                SELECT id FROM chosen WHERE %(limit)b::bigint IS NULL OR place <= %(limit)b::bigint))
+       AND CASE l.state WHEN 'captured' THEN l.run_id IS NULL ELSE false END
+    RETURNING l.id
+)
+SELECT (SELECT count(*) FROM taken) AS selected, (SELECT count(*) FROM placed WHERE wanted AND NOT leads) AS behind
+"""  # noqa: S608  # the inserted text is the constant above
+
+_BEHIND = f"""
+{_LEADING}
+SELECT message_id FROM placed WHERE wanted AND NOT leads ORDER BY first, key_hash, origin_id, sequence, message_id
+ LIMIT %(most)b
+"""  # noqa: S608  # the inserted text is the constant above
+
+_NEXT = f"""
+{_LEADING}
+SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, origin_id, sequence, message_id LIMIT %(most)b
+"""  # noqa: S608  # the inserted text is the constant above
+
+# Asked anew of their lanes alone: an earlier letter may have come, or gone to another run. The sets of ids and of keys
+# are in a CASE, so that they are hashed: joined by a planner that takes the table for empty, it would be a product.
+_CLAIM = """
+WITH placed AS (
+    SELECT l.id, l.origin_id, coalesce(l.key_hash, int8send(l.id)) AS lane, l.sequence, l.message_id, l.run_id,
+           CASE WHEN l.id IN (SELECT unnest(%(letters)b::bigint[])) THEN l.run_id IS NULL ELSE false END AS wanted
+      FROM redrive_letter l
+     WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
+       AND CASE WHEN l.id IN (SELECT unnest(%(letters)b::bigint[])) THEN true
+                ELSE l.key_hash IN (SELECT k.key_hash FROM redrive_letter k
+                                     WHERE k.id = ANY(%(letters)b::bigint[]) AND k.key_hash IS NOT NULL) END
+), told AS (
+    SELECT id, wanted, bool_and(wanted OR coalesce(run_id = %(run)b, false)) OVER (
+               PARTITION BY origin_id, lane ORDER BY sequence, message_id) AS leads
+      FROM placed
+)
+UPDATE redrive_letter l SET run_id = %(run)b
+ WHERE l.id = ANY (ARRAY (SELECT id FROM told WHERE wanted AND leads))
+   AND CASE l.state WHEN 'captured' THEN l.run_id IS NULL ELSE false END
+RETURNING l.id
+"""
+
+
+def select(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> Selected:
+    """Give a run the placed letters that it was asked for and that no other has; they stay captured.
+
+    In one transaction of the caller's. One letter is selected only when all captured letters before it in its lane
+    are, too. `through`: as in `ahead`; None: all there are.
+    """
+    take_turn(dlq)
+    return rows.fetch(Selected, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
+
+
+def take_turn(dlq: int) -> None:
+    """Wait until nobody else selects letters of this dlq, and keep others waiting until the end of the transaction."""
+    rows.execute(_TURN, {"dlq": dlq})
+
+
+def ahead(dlq: int, run: int, *, through: int, most: int) -> list[int]:
+    """The first letters that a run could have of all that nobody has, in the order in which it has to take them.
+
+    Up to the letter of id `through`: one that was captured later keeps those behind it in its lane back.
+    """
+    values = {**_values(dlq, run, ALL), "through": through, "most": most}
+    return rows.column(int, _NEXT, values)
+
+
+def claim(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
+    """Give a run those of the letters that nobody has, and that stand behind none but its own and these; which.
+
+    In one transaction of the caller's.
+    """
+    take_turn(dlq)
+    return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
+
+
+def behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
+    """Message ids of letters that a run was asked for and that stand behind others it was not asked for."""
+    return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
+
+
+def _values(dlq: int, run: int, wish: Selection) -> dict[str, Any]:
+    return {
+        "dlq": dlq,
+        "run": run,
+        "through": None,
+        "limit": wish.limit,
+        "origin": wish.origin,
+        "after": wish.died_after,
+        "before": wish.died_before,
+        "key": wish.key,
+        "ids": list(wish.message_ids) or None,
+    }

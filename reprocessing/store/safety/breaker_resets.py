@@ -1,0 +1,107 @@
+"""Breakers that a person closes or opens, each with its review, in the same statement."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any, Final, Literal
+
+from reprocessing.models.breaker import BreakerState
+from reprocessing.store import rows
+from reprocessing.store.notifications.breaker_events import OpenedBreaker, announce_opened, conclude_closed
+from reprocessing.store.safety.breaker_status import COLUMNS, WHICH, Bearing
+
+logger = logging.getLogger(__name__)
+
+State = Literal["closed", "open", "half_open"]
+_DID: Final = {"closed": "closed", "open": "opened", "half_open": "half opened"}
+
+_RESET = f"""
+WITH clock AS MATERIALIZED (
+    SELECT redrive_now() AS now
+), was AS (
+    SELECT * FROM (SELECT {COLUMNS} FROM redrive_breaker b {WHICH} FOR UPDATE OF b) b
+     WHERE %(breaker)b::bigint IS NULL
+        OR (b.breaker_id = %(breaker)b::bigint AND b.state = %(was)b::text AND b.epoch = %(epoch)b::bigint)
+), moved AS (
+    UPDATE redrive_breaker b
+       SET state = %(state)b::text, epoch = b.epoch + 1, since = k.now, why = %(why)b::text, successes = 0,
+           canary_until = NULL, failing_since = CASE %(state)b::text WHEN 'closed' THEN NULL ELSE b.failing_since END,
+           rest = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.cooldown END,
+           retry_at = CASE %(state)b::text WHEN 'open' THEN
+                      k.now + make_interval(secs => coalesce(%(seconds)b::float8, b.cooldown)) END,
+           ramp = CASE %(state)b::text WHEN 'closed' THEN b.ramp_from ELSE b.ramp END,
+           ramp_ill = CASE %(state)b::text WHEN 'closed' THEN 0 ELSE b.ramp_ill END,
+           ramp_at = CASE %(state)b::text WHEN 'closed' THEN k.now ELSE b.ramp_at END,
+           ramp_why = CASE %(state)b::text WHEN 'closed' THEN 'from its start: the breaker was closed by hand'
+                      ELSE b.ramp_why END
+      FROM clock k, was WHERE b.id = was.breaker_id
+    RETURNING b.*
+), noted AS (
+    INSERT INTO redrive_review (act, target_id, by, reason, before, after)
+    SELECT 'reset', w.target_id, %(by)b::text, %(reason)b::text,
+           jsonb_build_object('breaker', w.name, 'state', w.state, 'since', w.since, 'why', w.why, 'epoch', w.epoch,
+                              'retry_at', w.retry_at, 'ramp', w.ramp),
+           jsonb_build_object('breaker', w.name, 'state', m.state, 'epoch', m.epoch, 'retry_at', m.retry_at,
+                              'ramp', m.ramp)
+      FROM was w JOIN moved m ON m.id = w.breaker_id
+     ORDER BY w.breaker_id
+)
+SELECT w.breaker_id, w.target_id, w.name, w.rate_class, m.state, m.since, m.why, m.epoch, m.cooldown, m.retry_at,
+       m.canary_until, m.ramp, m.ramp_why, w.rate, w.class_rate
+  FROM was w JOIN moved m ON m.id = w.breaker_id ORDER BY w.target_id, w.rate_class NULLS FIRST
+"""  # noqa: S608  # the inserted texts are constants
+
+
+def reset(  # noqa: PLR0913  # each by its name
+    targets: Collection[int],
+    *,
+    to: Literal["closed", "open"],
+    by: str,
+    reason: str,
+    seconds: float | None = None,
+    rate_class: int | None = None,
+) -> list[Bearing]:
+    """Close or open breakers of these targets by hand, with a review for each; all, or those of one class of letters.
+
+    Closed: what was seen before no longer counts, and the ramp begins anew. Open: for `seconds`, by default for the
+    cooldown; then a canary goes as it would by itself.
+
+    Returns:
+        Where they stand now.
+    """
+    which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
+    return _reset(which, to, by, reason, seconds)
+
+
+def reset_one(seen: Bearing, *, to: State, by: str, reason: str, seconds: float | None = None) -> Bearing | None:
+    """Move one breaker by hand that stands as it was seen; where it stands now, or None: it stands otherwise.
+
+    Half open: the next letter that goes there is a canary, and nothing else goes.
+    """
+    which = {"targets": [seen.target_id], "class": None}
+    it = {"breaker": seen.breaker_id, "was": seen.state, "epoch": seen.epoch}
+    done = _reset({**which, **it}, to, by, reason, seconds)
+    return done[0] if done else None
+
+
+def _reset(which: Mapping[str, Any], to: State, by: str, reason: str, seconds: float | None) -> list[Bearing]:
+    why = f'{_DID[to]} by {by}: "{reason}"'
+    values = {**which, "state": to, "by": by, "reason": reason, "seconds": seconds, "why": why}
+    done = rows.whole(partial(_move, values))
+    for one in done:
+        level = logging.WARNING if one.state == BreakerState.OPEN else logging.INFO
+        logger.log(level, "The breaker of %s was %s", one.name, why)
+    return done
+
+
+def _move(values: Mapping[str, Any]) -> list[Bearing]:
+    done = rows.fetch(Bearing, _RESET, values)
+    opened = [one for one in done if one.state == BreakerState.OPEN]
+    why = f"a person opened it: {values['by']}"
+    announce_opened([
+        OpenedBreaker(one.breaker_id, one.name, why, values["seconds"] or one.cooldown) for one in opened
+    ])  # fmt: skip
+    conclude_closed([one.breaker_id for one in done if one.state == BreakerState.CLOSED])
+    return done

@@ -1,0 +1,99 @@
+"""What breakers and ramps decide by: the attempts of a breaker's present epoch, in the order of sending."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+
+#: The newest attempts of a breaker among which is looked: more than may be unsettled, and few enough to read often.
+DEPTH = 2_000
+
+#: The newest attempts of a breaker, and behind them, where it has fewer than `depth`, some of others. Said as a
+#: comparison of rows, so that a planner without statistics reads them in the order of their index, and no others.
+NEWEST_SENDS: Final[LiteralString] = """
+SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 9223372036854775807)
+ ORDER BY breaker_id DESC, id DESC LIMIT %(depth)b::int
+"""
+
+# A letter that fails again says no more about its target than it said the first time: when a drain ends, nothing but a
+# few poison letters may be left, and their retries would be a row of failures at a target that is well. In the next
+# epoch its first failure counts again: the target may have been mended since, or have died. Asked of failures alone.
+_AGAIN = """
+(t.returned_at IS NOT NULL OR t.ill IS TRUE) AND EXISTS (
+    SELECT FROM redrive_attempt b
+     WHERE b.letter_id = t.letter_id AND b.id < t.id AND coalesce(b.breaker_id, 0) = t.breaker_id
+       AND b.breaker_epoch = t.breaker_epoch AND (b.returned_at IS NOT NULL OR b.ill))
+"""
+
+# Failed: it came back, or it speaks against the target. What is closed and says nothing is left out. The window ends
+# with the newest failure, or with the newest that is settled, and reaches back from there. A canary is the newest of
+# its epoch, and decides whatever became of its letter before.
+_WINDOWS = f"""
+SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest IS NOT NULL AS sent,
+       c.returned_at IS NOT NULL OR c.ill AS failed,
+       coalesce(c.closed_at IS NOT NULL OR (c.taken_at IS NULL AND c.deadline IS NOT NULL), false) AS closed,
+       CASE WHEN c.taken_at IS NOT NULL THEN c.deadline END AS awaited_until
+  FROM unnest(%(ids)b::bigint[], %(epochs)b::bigint[], %(sizes)b::int[]) AS a(breaker_id, epoch, size)
+ CROSS JOIN LATERAL (
+    SELECT max(id) FILTER (WHERE NOT again AND (ill OR returned_at IS NOT NULL OR (%(settled)b::bool AND NOT ill)))
+               AS up_to,
+           max(greatest(closed_at, returned_at))
+               FILTER (WHERE NOT again AND (ill IS NOT NULL OR returned_at IS NOT NULL)) AS settled_at,
+           min(id) AS oldest, max(id) AS newest
+      FROM (SELECT id, breaker_epoch, ill, closed_at, returned_at, breaker_epoch = a.epoch AND {_AGAIN} AS again
+              FROM ({NEWEST_SENDS.format(breaker="a.breaker_id")}) t WHERE t.breaker_id = a.breaker_id) newest
+     WHERE breaker_epoch = a.epoch
+ ) e
+  LEFT JOIN LATERAL (
+    SELECT array_agg(failed ORDER BY id) AS sends
+      FROM (SELECT id, returned_at IS NOT NULL OR ill AS failed FROM redrive_attempt t
+             WHERE breaker_id = a.breaker_id AND breaker_epoch = a.epoch AND id BETWEEN e.oldest AND e.up_to
+               AND (closed_at IS NULL OR ill IS NOT NULL OR returned_at IS NOT NULL) AND NOT ({_AGAIN})
+             ORDER BY id DESC LIMIT a.size) counted
+ ) w ON e.up_to IS NOT NULL
+  LEFT JOIN redrive_attempt c ON c.id = e.newest
+ ORDER BY a.breaker_id
+"""  # noqa: S608  # the inserted text is the constant above
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one breaker's letters came to.
+
+    Attributes:
+        sends: as domain.breaker counts them.
+        settled_at: when the last of its epoch, within `DEPTH`, came to something.
+        sent: there is an attempt of this epoch; what follows is about the newest, the canary of a half-open breaker.
+        failed: as one of the sends.
+        closed: it will not change any more, except by coming back.
+        awaited_until: it was taken, and may come back until then.
+    """
+
+    breaker_id: int
+    sends: list[bool | None]
+    settled_at: datetime | None
+    sent: bool
+    failed: bool | None
+    closed: bool
+    awaited_until: datetime | None
+
+
+def windows(
+    ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
+) -> dict[int, Window]:
+    """The windows of these breakers, each in its epoch and of its size, by the breaker.
+
+    They end with the newest failure, or with `settled` with the newest send that is settled.
+    """
+    values = {
+        "ids": list(ids),
+        "epochs": list(epochs),
+        "sizes": [min(size, DEPTH) for size in sizes],
+        "settled": settled,
+        "depth": DEPTH,
+    }
+    return {one.breaker_id: one for one in rows.fetch(Window, _WINDOWS, values)}

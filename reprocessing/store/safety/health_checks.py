@@ -1,0 +1,254 @@
+"""Health checks: which are due, what was found, and who asks what of a target. Each change with its review."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
+from reprocessing.models.health import CheckKind, Health
+from reprocessing.store import rows
+from reprocessing.store.ordering.lanes import ACTIVE_RUNS
+
+#: Seconds: who has letters that come due so soon wants to know whether they may go.
+_SOON: Final = 30.0
+_LONGEST_DETAIL: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a target is to be asked.
+
+    Attributes:
+        kind: what is looked at.
+        subject: the URL, or the alarm's name; empty for depth and age.
+        ceiling: the most messages or seconds, of depth and age.
+        expected_status: of http; None stands for 200 to 299.
+    """
+
+    kind: CheckKind
+    subject: str = ""
+    ceiling: float | None = None
+    expected_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One look at a target that is ours to take. `began`: when it was claimed, by the database's clock."""
+
+    check_id: int
+    target_id: int
+    kind: str
+    subject: str
+    ceiling: float | None
+    expected_status: int | None
+    url: str
+    region: str
+    role_arn: str
+    began: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is known of one check. `age` seconds since the last look, null: there was none; `counts`: it is fresh."""
+
+    check_id: int
+    target_id: int
+    kind: str
+    subject: str
+    ceiling: float | None
+    expected_status: int | None
+    every: float
+    max_age: float
+    verdict: str
+    detail: str
+    checked_at: datetime | None
+    age: float | None
+    counts: bool
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether it lets letters go."""
+        return self.counts and self.verdict == Health.HEALTHY
+
+
+# A target is asked while a dlq that sends to it, by an origin or by a rule, has lanes that come due; one that no origin
+# names, while any has; and any while a lane that comes due waits behind a breaker of it: a person may have sent a
+# letter where nothing else of its dlq goes. Never are all lanes read: of each run its first is asked for alone, and the
+# first behind each breaker, from one breaker and run to the next; these only while a check is due that nothing else
+# wants. Not by the run: the planner, whose statistics may be older than the flood, would walk all lanes of one. Who
+# asks for one dlq is told what that one alone waits for.
+_WANTED: Final[LiteralString] = f"""
+WITH RECURSIVE busy AS (
+    SELECT r.id, r.dlq_id FROM redrive_run r
+     WHERE r.id IN ({ACTIVE_RUNS}) AND EXISTS (SELECT FROM redrive_health_check WHERE next_at <= redrive_now())
+       AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
+       AND (SELECT n.due_at FROM redrive_lane n WHERE n.run_id = r.id AND n.due_at IS NOT NULL
+             ORDER BY n.due_at LIMIT 1) <= redrive_now() + make_interval(secs => %(soon)b::float8)
+), sent_to AS (
+    SELECT o.target_id FROM redrive_origin o WHERE o.dlq_id IN (SELECT dlq_id FROM busy)
+    UNION SELECT u.target_id FROM redrive_rule u JOIN busy ON u.dlq_id IS NULL OR u.dlq_id = busy.dlq_id
+           WHERE u.enabled AND u.target_id IS NOT NULL
+    UNION SELECT h.target_id FROM redrive_health_check h
+           WHERE %(dlq)b::bigint IS NULL AND EXISTS (SELECT FROM busy)
+             AND h.target_id NOT IN (SELECT target_id FROM redrive_origin)
+), behind AS (
+    SELECT 0::bigint AS breaker_id, 0::bigint AS run_id, NULL::timestamptz AS due_at
+     WHERE EXISTS (SELECT FROM busy) AND EXISTS (
+           SELECT FROM redrive_health_check h
+            WHERE h.next_at <= redrive_now() AND h.target_id NOT IN (SELECT target_id FROM sent_to))
+    UNION ALL
+    SELECT next.breaker_id, next.run_id, next.due_at FROM behind CROSS JOIN LATERAL (
+        SELECT n.breaker_id, n.run_id, n.due_at FROM redrive_lane n
+         WHERE n.phase = 'ready' AND n.breaker_id IS NOT NULL
+           AND (n.breaker_id, n.run_id) > (behind.breaker_id, behind.run_id)
+         ORDER BY n.breaker_id, n.run_id, n.due_at LIMIT 1) next
+), wanted AS (
+    SELECT target_id FROM sent_to
+    UNION SELECT b.target_id FROM behind JOIN busy ON busy.id = behind.run_id
+            JOIN redrive_breaker b ON b.id = behind.breaker_id
+           WHERE behind.due_at <= redrive_now() + make_interval(secs => %(soon)b::float8)
+), due AS (
+    SELECT h.id FROM redrive_health_check h
+     WHERE h.next_at <= redrive_now() AND h.target_id IN (SELECT target_id FROM wanted)
+     ORDER BY h.next_at, h.id LIMIT %(limit)b FOR UPDATE OF h SKIP LOCKED
+)
+"""  # noqa: S608  # the inserted text is a constant
+
+_ALL: Final[LiteralString] = """
+WITH due AS (
+    SELECT h.id FROM redrive_health_check h WHERE h.target_id = ANY(%(targets)b::bigint[]) ORDER BY h.id FOR UPDATE
+)
+"""
+
+_ANY: Final[LiteralString] = f"{_WANTED} SELECT id AS check_id FROM due"  # noqa: S608  # as above
+
+_TAKE: Final[LiteralString] = """
+UPDATE redrive_health_check h SET next_at = redrive_now() + make_interval(secs => h.every)
+  FROM due, redrive_target t
+ WHERE h.id = due.id AND t.id = h.target_id
+RETURNING h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expected_status, t.url, t.region, t.role_arn,
+          redrive_now() AS began
+"""
+
+# What was asked may have been changed, and a later look may have been recorded, in the meantime.
+_RECORD = """
+UPDATE redrive_health_check h SET verdict = m.verdict, detail = m.detail, checked_at = m.began
+  FROM unnest(%(ids)b::bigint[], %(ceilings)b::float8[], %(statuses)b::int[], %(verdicts)b::text[],
+              %(details)b::text[], %(begans)b::timestamptz[]) AS m(id, ceiling, status, verdict, detail, began)
+ WHERE h.id = m.id AND h.ceiling IS NOT DISTINCT FROM m.ceiling AND h.expected_status IS NOT DISTINCT FROM m.status
+   AND (h.checked_at IS NULL OR h.checked_at <= m.began)
+"""
+
+_TOLD = """
+SELECT h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expected_status, h.every, h.max_age, h.verdict,
+       h.detail, h.checked_at, extract(epoch FROM redrive_now() - h.checked_at)::float8 AS age,
+       coalesce(h.checked_at > redrive_now() - make_interval(secs => h.max_age), false) AS counts
+  FROM redrive_health_check h WHERE h.target_id = ANY(%(targets)b::bigint[]) ORDER BY h.target_id, h.id
+"""
+
+# What is asked in another way is not known until it was looked at.
+_ADD = """
+WITH was AS (
+    SELECT id, ceiling, expected_status FROM redrive_health_check
+     WHERE target_id = %(target)b AND kind = %(kind)b::text AND subject = %(subject)b::text
+), made AS (
+    INSERT INTO redrive_health_check AS h (target_id, kind, subject, ceiling, expected_status, next_at)
+    VALUES (%(target)b, %(kind)b::text, %(subject)b::text, %(ceiling)b::float8, %(status)b::int, redrive_now())
+    ON CONFLICT (target_id, kind, subject) DO UPDATE
+       SET ceiling = excluded.ceiling, expected_status = excluded.expected_status, verdict = 'unknown', detail = '',
+           checked_at = NULL, next_at = redrive_now()
+    RETURNING h.id
+), noted AS (
+    INSERT INTO redrive_review (act, target_id, by, reason, before, after)
+    SELECT CASE WHEN was.id IS NULL THEN 'added' ELSE 'changed' END, %(target)b, %(by)b::text, %(reason)b::text,
+           CASE WHEN was.id IS NULL THEN '{}' ELSE jsonb_build_object('check', made.id, 'ceiling', was.ceiling,
+                'expected_status', was.expected_status) END,
+           jsonb_build_object('check', made.id, 'kind', %(kind)b::text, 'subject', %(subject)b::text,
+                'ceiling', %(ceiling)b::float8, 'expected_status', %(status)b::int)
+      FROM made LEFT JOIN was ON true
+)
+SELECT id AS check_id FROM made
+"""
+
+_REMOVE = """
+WITH gone AS (
+    DELETE FROM redrive_health_check WHERE id = %(check)b AND target_id = ANY(%(targets)b::bigint[]) RETURNING *
+), noted AS (
+    INSERT INTO redrive_review (act, target_id, by, reason, before, after)
+    SELECT 'changed', target_id, %(by)b::text, %(reason)b::text,
+           jsonb_build_object('check', id, 'kind', kind, 'subject', subject, 'ceiling', ceiling,
+                'expected_status', expected_status), '{}'
+      FROM gone
+)
+SELECT id AS check_id FROM gone
+"""
+
+
+def are_due() -> bool:
+    """Whether any check is due whose target letters wait for."""
+    return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
+
+
+def claim(*, limit: int, dlq: int | None = None) -> list[Check]:
+    """The checks that are due, of targets that letters wait for; nobody else gets them before they are due again.
+
+    Args:
+        limit: checks at most.
+        dlq: of targets alone that letters of this dlq wait for, by its id; None: of any.
+    """
+    return rows.fetch(Check, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
+
+
+def claim_all(targets: Sequence[int]) -> list[Check]:
+    """All checks of these targets, due or not."""
+    return rows.fetch(Check, _ALL + _TAKE, {"targets": list(targets)})
+
+
+def record(found: Sequence[tuple[Check, Finding]]) -> int:
+    """Write down what was found; how many checks it is still true of. An older finding never replaces a newer one."""
+    if not found:
+        return 0
+    looks = [one for one, _ in found]
+    said = [_said(finding) for _, finding in found]
+    values = {
+        "ids": [one.check_id for one in looks],
+        "ceilings": [one.ceiling for one in looks],
+        "statuses": [one.expected_status for one in looks],
+        "begans": [one.began for one in looks],
+        "verdicts": [verdict for verdict, _ in said],
+        "details": [detail[:_LONGEST_DETAIL] for _, detail in said],
+    }
+    return rows.execute(_RECORD, values)
+
+
+def told(targets: Sequence[int]) -> list[Told]:
+    """What is known of these targets' checks."""
+    return rows.fetch(Told, _TOLD, {"targets": list(targets)})
+
+
+def add(target: int, asked: Question, *, by: str, reason: str) -> int:
+    """Ask this of the target from now on; the check's id. Where it is asked already, it is asked as it is said now."""
+    values = {
+        "target": target, "kind": asked.kind.value, "subject": asked.subject, "ceiling": asked.ceiling,
+        "status": asked.expected_status, "by": by, "reason": reason,
+    }  # fmt: skip
+    return rows.value(int, _ADD, values)
+
+
+def remove(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:
+    """Ask it no more; False where none of these targets has such a check."""
+    values = {"check": check, "targets": list(targets), "by": by, "reason": reason}
+    return bool(rows.execute(_REMOVE, values))
+
+
+def _said(finding: Finding) -> tuple[str, str]:
+    match finding:
+        case Healthy(detail):
+            return Health.HEALTHY.value, detail
+        case Unhealthy(why):
+            return Health.UNHEALTHY.value, why
+        case Unknown(why):
+            return Health.UNKNOWN.value, why

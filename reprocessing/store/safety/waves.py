@@ -1,0 +1,261 @@
+"""The statements of waves: a run's open wave is judged by what its letters came to, and the next one opened.
+
+A look is a function of the attempts and the open wave: losing or doubling one is harmless. Whoever changes a run and
+its waves locks the run first (FOR NO KEY UPDATE: an intent that holds the wave must not wait for it), then the wave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, LiteralString, assert_never
+
+from reprocessing.domain.safety import wave_progression
+from reprocessing.domain.safety.wave_progression import LAST, SIZES, Again, Count, Next, Rest, Stop, Wait
+from reprocessing.store import rows
+from reprocessing.store.safety import circuit_breakers
+from reprocessing.store.safety.paused_runs import PausedRun, pause_run
+from reprocessing.store.safety.send_limits import SAYS_NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """An open wave of a running run, counted."""
+
+    id: int
+    run_id: int
+    name: str
+    success: float
+    size: int | None
+    touched: int
+    open: int
+    failed: int
+    silent: int
+    tries: int
+    standing: bool
+
+
+# A first try that says nothing (not sent, its worker lost, no word of its consumer) is judged by the letter's next one
+# that does. Where that cannot come, since an earlier letter has turned up that goes first, or the lane is held, it
+# stays silent: the earlier one would wait for the wave, and the wave for it. A poison refusal is a failed letter here:
+# a wave is about letters, a breaker about the target.
+_FATE: Final[LiteralString] = f"""
+CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
+     WHEN a.closed_at IS NULL THEN 'open'
+     WHEN NOT {SAYS_NOTHING} THEN 'well' END
+"""  # the inserted text is constant
+
+# A person's release or a rule's delay says that a letter is to go later than the others: its next try is none of the
+# wave's. A rest that its target asked for is waited for: what it said to one letter, it says to the next.
+_FOR_LATER: Final[LiteralString] = """
+(l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
+    SELECT (v.after ->> 'due')::timestamptz FROM redrive_review v
+     WHERE v.letter_id = l.id AND v.act = 'released' ORDER BY v.at DESC, v.id DESC LIMIT 1)))
+"""
+
+# A letter's later tries are looked for where there is none yet, and by the letter: a planner that knows nothing of the
+# table would read the run's.
+_FATES_OF: Final[LiteralString] = f"""
+SELECT a.id, coalesce(mine.fate, later.fate, CASE
+           WHEN l.state IN ('sending', 'awaiting') THEN 'open'
+           WHEN l.state <> 'waiting' OR {_FOR_LATER} OR EXISTS (
+                SELECT FROM redrive_lane n
+                 WHERE n.id = l.lane_id AND (n.phase = 'held' OR n.stopped_at IS NOT NULL)) THEN 'silent'
+           WHEN l.id = (SELECT h.id FROM redrive_letter h
+                         WHERE h.lane_id = l.lane_id AND h.state IN ('waiting', 'sending', 'awaiting')
+                           AND NOT h.lets_pass
+                         ORDER BY h.sequence, h.message_id LIMIT 1) THEN 'open'
+           ELSE 'silent' END) AS fate
+  FROM {{some}} a
+  JOIN redrive_letter l ON l.id = a.letter_id
+ CROSS JOIN LATERAL (SELECT {_FATE} AS fate) mine
+  LEFT JOIN LATERAL (
+        SELECT tried.fate FROM (SELECT a.id, {_FATE} AS fate FROM redrive_attempt a
+                                 WHERE a.letter_id = l.id AND coalesce(a.run_id, 0) = w.run_id) tried
+         WHERE mine.fate IS NULL AND tried.id > a.id AND tried.fate IS NOT NULL ORDER BY tried.id LIMIT 1) later ON true
+"""  # noqa: S608  # the inserted texts are the constants above
+
+_FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
+
+# In the last wave, failures after which a breaker has opened are the breaker's: it lets letters go again by itself, and
+# a run that had stopped over them would not. Its newest letters are found first, by their index: it may have touched a
+# million.
+# A thousand of them are read at most, and the comparison of rows keeps the planner from any other order.
+_NEWEST: Final[LiteralString] = """(
+    SELECT a.* FROM (
+            SELECT * FROM redrive_attempt x
+             WHERE x.wave_id IS NOT NULL AND (x.wave_id, x.id)
+                   <= (w.id, CASE WHEN w.size IS NULL THEN newest.id ELSE 9223372036854775807 END)
+             ORDER BY x.wave_id DESC, x.id DESC LIMIT 1000) a
+     WHERE a.wave_id = w.id
+       AND (w.size IS NOT NULL OR EXISTS (
+            SELECT FROM redrive_breaker b WHERE b.id = a.breaker_id AND b.epoch = a.breaker_epoch))
+     ORDER BY a.id DESC LIMIT %(last)b)
+"""
+_COUNTS = f"""
+SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success AS success, w.size,
+       (SELECT count(*) FROM redrive_wave f
+         WHERE f.run_id = w.run_id AND f.no < w.no AND f.size = 1 AND f.failed = 1
+           AND f.no > coalesce((SELECT b.no FROM redrive_wave b
+                                 WHERE b.run_id = w.run_id AND b.no < w.no
+                                   AND (b.size IS DISTINCT FROM 1 OR b.failed IS DISTINCT FROM 1)
+                                 ORDER BY b.no DESC LIMIT 1), 0)) AS tries,
+       c.touched, c.open, c.failed, c.silent
+  FROM redrive_wave w JOIN redrive_run r ON r.id = w.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
+ CROSS JOIN LATERAL (
+        SELECT (SELECT s.id FROM (
+                    SELECT x.id, x.wave_id FROM redrive_attempt x
+                     WHERE x.wave_id IS NOT NULL AND (x.wave_id, x.id) <= (w.id, 9223372036854775807)
+                       AND x.closed_at IS NOT NULL
+                     ORDER BY x.wave_id DESC, x.id DESC LIMIT 1) s
+                 WHERE s.wave_id = w.id) AS id) newest
+ CROSS JOIN LATERAL (
+        SELECT count(*) AS touched, count(*) FILTER (WHERE fate = 'open') AS open,
+               count(*) FILTER (WHERE fate = 'failed') AS failed, count(*) FILTER (WHERE fate = 'silent') AS silent
+          FROM ({_FATES_OF.format(some=_NEWEST)}) fates) c
+ WHERE w.run_id = ANY(%(runs)b::bigint[]) AND w.settled_at IS NULL AND r.state = 'running'
+"""  # noqa: S608  # the inserted text is a constant
+
+_LOCK_RUN = "SELECT id FROM redrive_run WHERE id = %(run)b AND state = 'running' FOR NO KEY UPDATE"
+
+_LOCK_WAVE = "SELECT id FROM redrive_wave WHERE run_id = %(run)b AND settled_at IS NULL FOR UPDATE"
+
+_SETTLE = f"""
+UPDATE redrive_wave w SET settled_at = redrive_now(), touched = c.touched, failed = c.failed
+  FROM (SELECT w.id, (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) AS touched,
+               (SELECT count(*) FROM ({_FATES}) fates WHERE fate = 'failed') AS failed
+          FROM redrive_wave w WHERE w.run_id = %(run)b AND w.settled_at IS NULL) c
+ WHERE w.id = c.id
+"""  # noqa: S608  # the inserted text is a constant
+
+_OPEN = """
+INSERT INTO redrive_wave (run_id, no, size, opened_at)
+SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0) + 1, %(size)b::int, redrive_now()
+  FROM redrive_run r WHERE r.id = %(run)b AND r.waves
+"""
+
+# Of a wave that failed: which breakers its failures count for, each with the epoch they were sent in.
+_FAILURES = f"""
+SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
+  FROM redrive_wave w
+ CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.wave_id = w.id ORDER BY x.id DESC LIMIT %(last)b) a
+ WHERE w.run_id = %(run)b AND w.settled_at IS NULL AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'
+"""  # noqa: S608  # the inserted text is a constant
+
+# One whose open wave nobody has gone in yet is at its beginning.
+_FRESH = """
+SELECT r.id FROM redrive_run r
+ WHERE r.id = %(run)b AND r.state = 'running' AND r.waves
+   AND (SELECT l.id FROM redrive_letter l
+         WHERE l.run_id = r.id AND l.state IN ('waiting', 'sending', 'awaiting')
+         ORDER BY l.run_id, l.state LIMIT 1) IS NULL
+   AND NOT EXISTS (SELECT FROM redrive_wave w WHERE w.run_id = r.id AND w.settled_at IS NULL AND w.size = 1
+                      AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.wave_id = w.id))
+"""
+
+_RUNNING = """
+SELECT r.id FROM redrive_run r JOIN redrive_wave w ON w.run_id = r.id AND w.settled_at IS NULL
+ WHERE r.state = 'running' ORDER BY r.id
+"""
+
+
+def begin(run_id: int) -> None:
+    """Have the run begin with one letter, where it goes in waves: its open wave is closed as it is.
+
+    In a transaction of the caller's, the run locked by a plain UPDATE or FOR NO KEY UPDATE.
+    """
+    close(run_id)
+    rows.execute(_OPEN, {"run": run_id, "size": SIZES[0]})
+
+
+def close(run_id: int) -> None:
+    """Close the run's open wave as it is; in a transaction of the caller's, as above."""
+    rows.execute(_LOCK_WAVE, {"run": run_id})
+    rows.execute(_SETTLE, {"run": run_id})
+
+
+def begin_anew(run_id: int) -> None:
+    """Have a running run that has nothing waiting, sending or awaiting begin with one letter again.
+
+    In a transaction of the caller's, before it gives the run letters.
+    """
+    if rows.execute(_FRESH, {"run": run_id}):
+        rows.execute(_LOCK_RUN, {"run": run_id})
+        begin(run_id)
+
+
+def look(run_ids: Collection[int]) -> list[PausedRun]:
+    """Judge the open waves of these runs and open the next ones; where a wave failed, pause the run, or have it rest.
+
+    Called after a commit and outside transactions; commits by itself. One statement when nothing follows.
+
+    Returns:
+        The runs that stopped themselves with this call.
+    """
+    if not run_ids:
+        return []
+    judged = {one.run_id: _verdict(one) for one in _counts(run_ids)}
+    due = sorted(run for run, verdict in judged.items() if not isinstance(verdict, Wait))
+    for run in due:
+        if isinstance(verdict := judged[run], Rest):
+            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave
+    stopped = [rows.whole(partial(_move, run)) for run in due]
+    return [one for one in stopped if one]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    breaker_id: int
+    epoch: int
+
+
+def _open_breakers(run: int, why: str) -> None:
+    failures = rows.fetch(_Failure, _FAILURES, {"run": run, "last": LAST})
+    circuit_breakers.open_after({(one.breaker_id, one.epoch) for one in failures}, why=why)
+
+
+def sweep() -> list[PausedRun]:
+    """Look at every running run that goes in waves: a look may have died with its worker."""
+    return look(rows.column(int, _RUNNING, {}))
+
+
+def _counts(run_ids: Collection[int]) -> list[_Open]:
+    return rows.fetch(_Open, _COUNTS, {"runs": list(run_ids), "last": LAST})
+
+
+def _verdict(one: _Open) -> wave_progression.Verdict:
+    count = Count(one.size, one.touched, one.open, one.failed, one.silent, one.tries)
+    return wave_progression.judge(count, success=one.success, heals=one.standing)
+
+
+def _move(run: int) -> PausedRun | None:
+    """Judge again, run and wave locked, and do what follows."""
+    rows.execute(_LOCK_RUN, {"run": run})
+    rows.execute(_LOCK_WAVE, {"run": run})
+    for one in _counts([run]):
+        verdict = _verdict(one)
+        match verdict:
+            case Wait():
+                return None
+            case Next(size):
+                _follow(run, size)
+            case Again():
+                _follow(run, one.size)
+            case Rest():
+                _follow(run, SIZES[0])
+            case Stop(why):
+                return _stop(one, why)
+            case _:
+                assert_never(verdict)
+    return None
+
+
+def _follow(run: int, size: int | None) -> None:
+    rows.execute(_SETTLE, {"run": run})
+    rows.execute(_OPEN, {"run": run, "size": size})
+
+
+def _stop(one: _Open, why: str) -> PausedRun | None:
+    rows.execute(_SETTLE, {"run": one.run_id})
+    return pause_run(one.run_id, f"It stopped itself: {why}.")

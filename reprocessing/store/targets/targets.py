@@ -1,0 +1,119 @@
+"""How a target is remembered and changed: its row, its breakers, and the review."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from reprocessing.domain.errors import TargetIsUnclear
+from reprocessing.domain.message.arn import name_of
+from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.health import CheckKind, HealthCheck
+from reprocessing.models.review import Act, Review
+from reprocessing.models.target import Target, TargetKind
+from reprocessing.store.differences import Difference, Fields, differing
+
+#: What may be said of a target's breakers, all of them, as of fields of the target; and what a breaker calls it.
+BRAKES: Mapping[str, str] = {
+    "breaker_threshold": "threshold",
+    "breaker_ratio": "ratio",
+    "breaker_cooldown": "cooldown",
+    "breaker_closes_after": "closes_after",
+    "ramp_from": "ramp_from",
+    "ramp_every": "ramp_every",
+}
+
+
+def known(arns: Iterable[str]) -> dict[str, Target]:
+    """Those of these that there are, by ARN; an endpoint's is its URL."""
+    return {one.arn: one for one in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
+
+
+def names() -> dict[int, str]:
+    """By what metrics and alarms tell targets apart, by id: the name people know one by, or all of its ARN.
+
+    A queue and a function may have one name, and so may queues of two regions: then each is named by its ARN.
+    """
+    arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
+    shared = Counter(name_of(arn) for arn in arns.values())
+    return {target: name if shared[name := name_of(arn)] == 1 else arn for target, arn in arns.items()}
+
+
+def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:
+    """What these fields would change; of a target that is not there, everything that they say.
+
+    `watched_by` is the ARN of the dlq behind it, and the names of `BRAKES` are fields of its breakers.
+    """
+    return differing(name_of(arn), _values(row, fields) if row else {}, fields)
+
+
+def write(arn: str, fields: Fields) -> Target:
+    """Make the target, or write these fields of it. In a transaction of the caller's."""
+    row = {name: value for name, value in fields.items() if name not in BRAKES}
+    if "watched_by" in row:
+        row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
+    target, _ = Target.objects.update_or_create(arn=arn, defaults=row)
+    _keep_policy(target)
+    _write_brakes(target, fields)
+    return target
+
+
+def put(
+    arn: str, fields: Fields, *, by: str, reason: str, seen: Sequence[Difference] | None = None
+) -> list[Difference]:
+    """Make the target, or change what the fields say otherwise; and write down who did it.
+
+    Raises:
+        TargetIsUnclear: what would change is something else than a person had `seen`.
+    """
+    with transaction.atomic():
+        row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
+        changes = differences(arn, fields, row)
+        if seen is not None and changes != list(seen):
+            raise TargetIsUnclear(f"{name_of(arn)} was not written: somebody else has changed it since you looked.")
+        if changes:
+            Review.objects.create(
+                act=Act.CHANGED if row else Act.ADDED,
+                target=write(arn, fields),
+                by=by,
+                reason=reason,
+                before={one.field: one.before for one in changes} if row else {},
+                after={one.field: one.after for one in changes},
+            )
+        return changes
+
+
+def _write_brakes(target: Target, values: Fields) -> None:
+    """A ramp that has not climbed starts where it is told to; one that has is not put back."""
+    said = {its: values[name] for name, its in BRAKES.items() if name in values}
+    if not said:
+        return
+    for breaker in target.breakers.select_for_update().order_by("pk"):
+        climbed = breaker.ramp > breaker.ramp_from
+        for its, value in said.items():
+            setattr(breaker, its, value)
+        breaker.ramp = max(breaker.ramp, breaker.ramp_from) if climbed else breaker.ramp_from
+        breaker.cooldown_cap = max(breaker.cooldown_cap, breaker.cooldown)
+        breaker.save(update_fields=[*said, "ramp", "cooldown_cap"])
+
+
+def _values(target: Target, wanted: Fields) -> dict[str, Any]:
+    values = {name: getattr(target, name) for name in wanted if name not in BRAKES}
+    if any(name in BRAKES for name in wanted):
+        breaker = target.breakers.get(rate_class=None)
+        values |= {name: getattr(breaker, its) for name, its in BRAKES.items() if name in wanted}
+    if "watched_by" in values:
+        values["watched_by"] = target.watched_by and target.watched_by.arn
+    return values
+
+
+def _keep_policy(target: Target) -> None:
+    """Celery workers delete what they reject from a queue without a redrive policy: to such a one nothing goes."""
+    its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
+    if target.kind == TargetKind.CELERY:
+        HealthCheck.objects.get_or_create(**its, defaults={"every": 30.0, "max_age": 90.0})
+    else:
+        HealthCheck.objects.filter(**its).delete()
