@@ -12,7 +12,7 @@ from django.db import transaction
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Origin, Report, Target
 from reprocessing.store.ordering.lanes import clock
-from tests.reprocessing.admin.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked
 
 
 def parked_letters(causes: Sequence[tuple[int, str, str]]) -> int:

@@ -9,7 +9,7 @@ from reprocessing.models import Halt, Review
 from reprocessing.store.safety import stops
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, VIEWER, Opening
-from tests.reprocessing.admin.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 

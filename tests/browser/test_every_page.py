@@ -6,8 +6,8 @@ import pytest
 
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import ADMINISTRATOR, Opening
-from tests.reprocessing.admin.hostile import SHORT, TOGETHER, write_everywhere
-from tests.reprocessing.admin.opened import KINDS, addresses, furnished
+from tests.reprocessing.admin.site.hostile import SHORT, TOGETHER, write_everywhere
+from tests.reprocessing.admin.site.opened import KINDS, addresses, furnished
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 

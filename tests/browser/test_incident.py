@@ -8,7 +8,7 @@ from reprocessing.models import DeadLetter, Operation, Review
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
 from reprocessing.store.parking_lot import bulk_actions
 from tests.browser.conftest import OPERATOR, Opening
-from tests.reprocessing.admin.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 

@@ -7,7 +7,7 @@ import pytest
 from reprocessing.models import Act, DeadLetter, Review, Revision
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import EDITOR, OPERATOR, Opening
-from tests.reprocessing.admin.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 

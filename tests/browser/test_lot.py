@@ -8,7 +8,7 @@ from reprocessing.models import DeadLetter, Operation
 from reprocessing.pipeline.parking_lot import run_bulk_actions
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, Opening
-from tests.reprocessing.admin.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 LOT = "/admin/reprocessing/parkedletter/"

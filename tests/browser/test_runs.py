@@ -9,7 +9,7 @@ from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetter, Review, Run
 from reprocessing.store.ordering.lanes import clock
 from tests.browser.conftest import OPERATOR, Opening
-from tests.reprocessing.admin.lot import dlq
+from tests.reprocessing.admin.parking_lot.lot import dlq
 from tests.reprocessing.commands.stock import add_letter
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]

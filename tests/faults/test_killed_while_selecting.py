@@ -18,7 +18,7 @@ from reprocessing.store.runs import plans, run_transitions
 from reprocessing.store.runs.plans import Asked
 from tests.conditions import eventually
 from tests.faults.fleet import ROOT, environment
-from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -14,8 +14,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import elsewhere, together, waits_for_us
-from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

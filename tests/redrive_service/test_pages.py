@@ -12,7 +12,7 @@ from django.test import Client
 
 from reprocessing.models import Breaker, Review
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.lot import dlq, parked
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from reprocessing.models import Attempt, DeadLetter, Report, Reporter
 from reprocessing.reports import LARGEST, MOST
 from reprocessing.store.outcomes import reporters
-from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db
 

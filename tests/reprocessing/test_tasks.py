@@ -30,9 +30,9 @@ from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.runs.plans import Asked
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import Question
-from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.post import Post, asked, post
+from tests.reprocessing.store.stock import Stock
 
 __all__ = ["post"]
 

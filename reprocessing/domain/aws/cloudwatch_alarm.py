@@ -176,7 +176,8 @@ def of_service(*, namespace: str) -> Iterator[Alarm]:
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-throttled", means="AWS throttles the service: its quota, or a KMS key's, is used up.",
-        streams=(_own(metric_names.THROTTLES, (("Service", "sqs"),), namespace, "Sum"),), threshold=100, period=5 * _MINUTE,
+        streams=(_own(metric_names.THROTTLES, (("Service", "sqs"),), namespace, "Sum"),),
+        threshold=100, period=5 * _MINUTE,
     )  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""A token bucket: how many letters may go now. `reprocessing.gateways.redis.send_rate` does the same sums on the server."""
+"""A token bucket: how many letters may go now.
+
+`reprocessing.gateways.redis.send_rate` does the same sums on the server.
+"""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ class Command(Console):
             )
         if found is None:
             self.say(
-                f"NOT HELD: this was a dry run. {counted(restore_hold.unfinished(), 'unfinished letter')}: held with --confirm."
+                "NOT HELD: this was a dry run. "
+                f"{counted(restore_hold.unfinished(), 'unfinished letter')}: held with --confirm."
             )
             return
         self.say(restore_output.held(found))

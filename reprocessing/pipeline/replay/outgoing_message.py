@@ -93,8 +93,8 @@ def call(one: Intended, target: Target, conf: Conf, dlq: str) -> Post | Invocati
 
 def _marks(one: Intended, conf: Conf, dlq: str) -> dict[str, Attribute]:
     return redrive_attributes.marks(
-        conf.marks, redrive_attributes.Mark(one.public_id, one.no), idempotency_key=one.idempotency_key or one.message_id,
-        message_id=one.message_id, reprocessed_from=dlq,
+        conf.marks, redrive_attributes.Mark(one.public_id, one.no),
+        idempotency_key=one.idempotency_key or one.message_id, message_id=one.message_id, reprocessed_from=dlq,
     )  # fmt: skip
 
 

@@ -76,11 +76,13 @@ _CLEARING: Final = f"{_PIPELINE}.clear:everywhere"
 POINTS: Final = (
     Point(name="copies received, not written", where=_WRITING, most=2),
     Point(
-        name="copies written, not deleted", where="reprocessing.store.capture.received_copies:admit", after=True, shapes=CAPTURED,
+        name="copies written, not deleted",
+        where="reprocessing.store.capture.received_copies:admit", after=True, shapes=CAPTURED,
         most=2, in_database=True,
     ),
     Point(
-        name="copies deleted at capture, not noted", where="reprocessing.store.capture.capture_lease:gone", within=_WRITING,
+        name="copies deleted at capture, not noted",
+        where="reprocessing.store.capture.capture_lease:gone", within=_WRITING,
         shapes=CAPTURED, most=2, in_database=True,
     ),
     Point(name="letters placed, run not enlisted", where=f"{_PIPELINE}.plan:places", after=True),
@@ -125,7 +127,8 @@ POINTS: Final = (
         most=3, meters=True,
     ),
     Point(
-        name="copies deleted, not noted", where="reprocessing.store.capture.capture_lease:gone", within=_CLEARING, shapes=HELD,
+        name="copies deleted, not noted",
+        where="reprocessing.store.capture.capture_lease:gone", within=_CLEARING, shapes=HELD,
         in_database=True,
     ),
     Point(
@@ -164,7 +167,8 @@ POINTS: Final = (
         shapes=OUTAGE, in_database=True,
     ),
     Point(
-        name="inside the transaction that parks what has no attempts left", where="reprocessing.store.ordering.lanes:advance",
+        name="inside the transaction that parks what has no attempts left",
+        where="reprocessing.store.ordering.lanes:advance",
         within=f"{_PIPELINE}.settle:heads", shapes=POISON, in_database=True,
     ),
 )  # fmt: skip

@@ -30,7 +30,7 @@ from tests.proof.poison.corpus import Payload as Odd
 from tests.proof.poison.secrecy import quoted, values_of
 from tests.proof.poison.test_everywhere import LAYER
 from tests.proof.progress import telling
-from tests.reprocessing.admin.lot import LOOKS, person, token
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, person, token
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
 

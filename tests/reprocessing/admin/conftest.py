@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from tests.reprocessing.sqs.conftest import make_queue, own_sqs, sandbox  # noqa: F401  fixtures
+from tests.reprocessing.gateways.aws_endpoint import make_queue, own_sqs, sandbox  # noqa: F401  fixtures

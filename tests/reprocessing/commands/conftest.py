@@ -11,12 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from reprocessing.models import DeadLetterQueue
-from tests.reprocessing.sqs.conftest import (  # noqa: F401  fixtures
-    endpoint,
-    make_queue,
-    own_sqs,
-    sandbox,
-)
+from tests.reprocessing.gateways.aws_endpoint import endpoint, make_queue, own_sqs, sandbox  # noqa: F401  fixtures
 
 Ask: TypeAlias = Callable[..., str]
 AskJson: TypeAlias = Callable[..., Any]

@@ -42,7 +42,7 @@ from reprocessing.models.dispatch import Dispatch
 from reprocessing.models.dlq_note import DlqNote
 from reprocessing.models.notification import Incident, Notification, NotificationRoute
 from reprocessing.models.review import Halt
-from tests.reprocessing.models.stock import NOW, Stock
+from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db
 

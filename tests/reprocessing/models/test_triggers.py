@@ -21,7 +21,7 @@ from reprocessing.models import (
     Wave,
 )
 from reprocessing.models.notice import Notice
-from tests.reprocessing.models.stock import NOW, Stock
+from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from pytest_django.live_server_helper import LiveServer
 from reprocessing.models import DeadLetter, Report
 from reprocessing.reasons import Counts, Names, Reporter, reporting
 from reprocessing.store.outcomes import reporters
-from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.store.stock import Stock
 
 
 @pytest.fixture

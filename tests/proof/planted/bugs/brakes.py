@@ -11,12 +11,12 @@ _INTENT: Final = "reprocessing/store/replay/intent.py"
 _BREAKERS: Final = "reprocessing/store/safety/circuit_breakers.py"
 _BRAKES: Final = "reprocessing/store/safety/send_limits.py"
 _WAVES: Final = "reprocessing/store/safety/waves.py"
-_OF_RATE: Final = "tests/reprocessing/test_rate.py"
+_OF_RATE: Final = "tests/reprocessing/gateways/redis/test_send_rate.py"
 _OF_BRAKES: Final = "tests/race/test_brakes.py"
-_OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
-_OF_WAVES: Final = "tests/reprocessing/models/test_waves.py"
-_OF_A_RUN_S_WAVES: Final = "tests/reprocessing/pipeline/test_waves_of_a_run.py"
-_OF_DOMAIN: Final = "tests/reprocessing/domain/test_breaker.py"
+_OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
+_OF_WAVES: Final = "tests/reprocessing/store/safety/test_waves.py"
+_OF_A_RUN_S_WAVES: Final = "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py"
+_OF_DOMAIN: Final = "tests/reprocessing/domain/safety/test_circuit_breaker.py"
 
 BUGS: Final = (
     Bug(
@@ -33,7 +33,7 @@ BUGS: Final = (
         file="reprocessing/domain/safety/token_bucket.py",
         old="        return cls(0.0, now, rate, capacity)\n",
         new="        return cls(capacity, now, rate, capacity)\n",
-        caught_by="tests/reprocessing/domain/test_bucket.py::test_a_cold_bucket_is_empty_and_fills",
+        caught_by="tests/reprocessing/domain/safety/test_token_bucket.py::test_a_cold_bucket_is_empty_and_fills",
     ),
     Bug(
         name="tokens-outlive-their-server",
@@ -65,7 +65,9 @@ BUGS: Final = (
         file="reprocessing/domain/safety/token_bucket.py",
         old="    return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)\n",
         new="    return max(1.0, rate if burst is None else burst)\n",
-        caught_by=("tests/reprocessing/domain/test_bucket.py::test_the_life_of_tokens_is_taken_off_the_burst"),
+        caught_by=(
+            "tests/reprocessing/domain/safety/test_token_bucket.py::test_the_life_of_tokens_is_taken_off_the_burst"
+        ),
     ),
     Bug(
         name="an-unknown-rate-is-none",
@@ -73,7 +75,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/take_tokens.py",
         old="        return [], until\n    if not token.count:\n",
         new="        return some, until\n    if not token.count:\n",
-        caught_by="tests/reprocessing/pipeline/test_replay.py::test_while_the_rate_is_not_known_nothing_is_sent",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_while_the_rate_is_not_known_nothing_is_sent",
     ),
     Bug(
         name="more-letters-than-tokens",
@@ -81,7 +83,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/take_tokens.py",
         old="    return some[: token.count], token.until if",
         new="    return some, token.until if",
-        caught_by="tests/reprocessing/pipeline/test_replay.py::test_no_more_letters_are_sent_than_tokens_were_granted",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_no_more_letters_are_sent_than_tokens_were_granted",
     ),
     Bug(
         name="two-canaries",
@@ -172,7 +174,7 @@ BUGS: Final = (
         old="    breakers.sweep()\n",
         new="    breakers.look([])\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_recover.py"
+            "tests/reprocessing/pipeline/maintenance/test_recover.py"
             "::test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker"
         ),
     ),
@@ -217,7 +219,7 @@ BUGS: Final = (
         old="           WHEN l.id = (SELECT h.id FROM redrive_letter h\n",
         new="           WHEN 0 <> (SELECT h.id FROM redrive_letter h\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_waves_of_a_run.py::"
+            "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py::"
             "test_a_wave_goes_on_when_an_earlier_letter_turns_up_before_the_one_whose_worker_was_killed"
         ),
     ),
@@ -280,7 +282,7 @@ BUGS: Final = (
         file="reprocessing/domain/safety/wave_progression.py",
         old="    if count.touched < count.size or count.open:\n",
         new="    if count.touched < count.size:\n",
-        caught_by="tests/reprocessing/models/test_waves.py::test_a_wave_waits_until_the_last_of_its_letters_is_settled",
+        caught_by="tests/reprocessing/store/safety/test_waves.py::test_a_wave_waits_until_the_last_of_its_letters_is_settled",
     ),
     Bug(
         name="more-unsettled-than-may-be",
@@ -323,7 +325,7 @@ BUGS: Final = (
         old=" AND NOT EXISTS (SELECT FROM redrive_halt)\n",
         new="\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_replay.py"
+            "tests/reprocessing/pipeline/replay/test_replay_slice.py"
             "::test_nothing_is_sent_of_what_is_stopped_observed_or_not_running[halted]"
         ),
     ),
@@ -342,7 +344,7 @@ BUGS: Final = (
         old="    if _is_stopped(dlq) or not (owed",
         new="    if not (owed",
         caught_by=(
-            "tests/reprocessing/pipeline/test_recover.py::test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped"
+            "tests/reprocessing/pipeline/maintenance/test_recover.py::test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped"
         ),
     ),
     Bug(
@@ -351,7 +353,7 @@ BUGS: Final = (
         file="reprocessing/store/ordering/lanes.py",
         old="UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)\n",
         new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
-        caught_by="tests/reprocessing/models/test_task_hints.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
+        caught_by="tests/reprocessing/store/replay/test_task_hints.py::test_nobody_is_told_twice_within_a_hint_s_lifetime",
     ),
     Bug(
         name="a-new-burst-counts-backwards",

@@ -8,9 +8,9 @@ from tests.proof.planted.bug import Bug
 
 _CAPTURE: Final = "reprocessing/pipeline/capture/capture.py"
 _CAPTURES: Final = "reprocessing/store/capture/capture_lease.py"
-_OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
+_OF_CAPTURE: Final = "tests/reprocessing/pipeline/capture/test_capture.py"
 _OF_LOSS: Final = "tests/race/test_a_capture_loses_its_dlq.py"
-_OF_RECOVER: Final = "tests/reprocessing/pipeline/test_recover.py"
+_OF_RECOVER: Final = "tests/reprocessing/pipeline/maintenance/test_recover.py"
 
 BUGS: Final = (
     Bug(
@@ -44,7 +44,7 @@ BUGS: Final = (
             "    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
         ),
         caught_by=(
-            "tests/reprocessing/pipeline/test_another_reader.py"
+            "tests/reprocessing/pipeline/capture/test_another_reader.py"
             "::test_what_came_to_sight_while_a_worker_froze_stands_for_no_return_that_another_reader_hides"
         ),
     ),
@@ -104,7 +104,7 @@ BUGS: Final = (
             "        deletable = settle(final)\n"
             "        clear.everywhere(deletable)\n"
         ),
-        caught_by="tests/reprocessing/pipeline/test_settle.py::test_an_outcome_that_is_rolled_back_deletes_nothing",
+        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_an_outcome_that_is_rolled_back_deletes_nothing",
     ),
     Bug(
         name="copies-of-promoted-letters-deleted-before-their-commit",
@@ -112,7 +112,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
         old="        deletable = close([one.attempt_id for one in found])\n",
         new=("        deletable = close([one.attempt_id for one in found])\n        clear.everywhere(deletable)\n"),
-        caught_by="tests/reprocessing/pipeline/test_promote.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
+        caught_by="tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py::test_a_promotion_that_is_rolled_back_deletes_nothing",
     ),
     Bug(
         name="held-copies-deleted-at-capture",
@@ -129,7 +129,7 @@ BUGS: Final = (
         old="     WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         new="     WHERE m.state IN ('awaiting', 'delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id",
         caught_by=(
-            "tests/reprocessing/pipeline/test_settle.py"
+            "tests/reprocessing/pipeline/replay/test_settle.py"
             "::test_a_target_judged_by_absence_leaves_the_attempt_open_and_the_copy_in_the_dlq"
         ),
     ),
@@ -175,7 +175,7 @@ BUGS: Final = (
         old="    gone = [one for one in deletable if one.message_id in done.gone]\n",
         new="    gone = list(deletable) if done else []\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_clear.py::test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted"
+            "tests/reprocessing/pipeline/capture/test_delete_copies.py::test_a_copy_that_sqs_did_not_delete_is_left_to_be_deleted"
         ),
     ),
     Bug(
@@ -187,7 +187,7 @@ BUGS: Final = (
             '    done |= set(ids) - {numbers[entry["Id"]] for entry in answer.get("Failed", [])}\n'
             "    failed = dict.fromkeys((one for one in ids if one not in done), "
         ),
-        caught_by="tests/reprocessing/sqs/test_handles.py::test_an_id_that_the_answer_leaves_out_is_not_gone",
+        caught_by="tests/reprocessing/gateways/sqs/test_received_handles.py::test_an_id_that_the_answer_leaves_out_is_not_gone",
     ),
     Bug(
         name="nothing-is-extended",
@@ -204,7 +204,7 @@ BUGS: Final = (
         old="                        > redrive_now() - make_interval(secs => d.retention) - interval '1 day')",
         new="                        > redrive_now())",
         caught_by=(
-            "tests/reprocessing/models/test_oblivion.py"
+            "tests/reprocessing/store/maintenance/test_retention.py"
             "::test_a_copy_is_known_until_retention_and_a_day_after_it_was_gone"
         ),
     ),
@@ -215,7 +215,7 @@ BUGS: Final = (
         old="AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')\n",
         new="AND l.state = 'captured'\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_moved_meanwhile.py"
+            "tests/reprocessing/pipeline/aws/test_moved_meanwhile.py"
             "::test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has_looked"
         ),
     ),
@@ -226,7 +226,7 @@ BUGS: Final = (
         old=" AND l.objection <> 'moved_by_aws'\n",
         new="\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_moved_meanwhile.py::test_what_is_committed_to_a_moment_later_is_not_sent"
+            "tests/reprocessing/pipeline/aws/test_moved_meanwhile.py::test_what_is_committed_to_a_moment_later_is_not_sent"
         ),
     ),
     Bug(
@@ -236,7 +236,7 @@ BUGS: Final = (
         old="return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(A_CAPTURE_TELLS, MAYBE_MOVED)\n",
         new="return Park(ParkedReason.MOVED_BY_AWS)\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_moved_meanwhile.py"
+            "tests/reprocessing/pipeline/aws/test_moved_meanwhile.py"
             "::test_what_aws_moved_while_a_run_was_interrupted_is_parked_when_a_capture_has_looked"
         ),
     ),
@@ -247,7 +247,7 @@ BUGS: Final = (
         old="WHERE a.letter_id = l.id AND a.closed_at IS NULL)",
         new="WHERE a.letter_id = l.id AND false)",
         caught_by=(
-            "tests/reprocessing/models/test_oblivion.py"
+            "tests/reprocessing/store/maintenance/test_retention.py"
             "::test_a_letter_that_may_come_back_yet_is_not_forgotten_while_its_lane_waits_for_that"
         ),
     ),
@@ -257,7 +257,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/capture/receivers.py",
         old="QUIET_POLLS = 3\n",
         new="QUIET_POLLS = 1\n",
-        caught_by="tests/reprocessing/pipeline/test_listen.py::test_an_answer_that_is_falsely_empty_is_no_silence",
+        caught_by="tests/reprocessing/pipeline/capture/test_receivers.py::test_an_answer_that_is_falsely_empty_is_no_silence",
     ),
     Bug(
         name="silence-behind-what-is-held",
@@ -266,7 +266,7 @@ BUGS: Final = (
         old="        elif not hidden:\n",
         new="        elif hidden is not None:\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_a_fifo_dlq_runs_dry.py"
+            "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
             "::test_a_capture_ends_when_the_last_letter_of_every_group_is_in"
         ),
     ),
@@ -277,7 +277,7 @@ BUGS: Final = (
         old="            self._hides |= self._dlq.fifo\n",
         new="            self._hides = False\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_a_fifo_dlq_runs_dry.py"
+            "tests/reprocessing/pipeline/capture/test_a_fifo_dlq_runs_dry.py"
             "::test_a_copy_that_was_not_deleted_proves_nothing_of_what_is_behind_it"
         ),
     ),
@@ -318,7 +318,7 @@ BUGS: Final = (
         old="self._conf.receive_visibility - (self._clock() - self._asked))\n",
         new="float(self._conf.receive_visibility))\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_noted_late.py::test_a_copy_that_was_written_down_late"
+            "tests/reprocessing/pipeline/capture/test_noted_late.py::test_a_copy_that_was_written_down_late"
             "_is_not_kept_by_a_handle_that_another_receive_may_have_replaced"
         ),
     ),
@@ -368,7 +368,7 @@ BUGS: Final = (
         file="reprocessing/store/aws/aws_redrives.py",
         old="        return comebacks.let_go(dlq, until=moved + LONGEST)\n",
         new="        return comebacks.let_go(dlq)\n",
-        caught_by="tests/reprocessing/pipeline/test_moved_meanwhile.py"
+        caught_by="tests/reprocessing/pipeline/aws/test_moved_meanwhile.py"
         "::test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on",
     ),
 )

@@ -8,13 +8,13 @@ from tests.proof.planted.bug import Bug
 
 _DRAIN: Final = "reprocessing/pipeline/runs/drain.py"
 _PARK: Final = "reprocessing/pipeline/parking_lot/act_on_parked.py"
-_OF_PARK: Final = "tests/reprocessing/pipeline/test_park.py"
-_OF_DRAIN: Final = "tests/reprocessing/pipeline/test_drain.py"
-_OF_COMMAND: Final = "tests/reprocessing/commands/test_drain_dlq.py"
-_OF_SWITCH: Final = "tests/reprocessing/pipeline/test_switched_off_meanwhile.py"
+_OF_PARK: Final = "tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py"
+_OF_DRAIN: Final = "tests/reprocessing/pipeline/runs/test_drain.py"
+_OF_COMMAND: Final = "tests/reprocessing/commands/runs/test_drain_dlq.py"
+_OF_SWITCH: Final = "tests/reprocessing/pipeline/safety/test_switched_off_meanwhile.py"
 _OF_THE_SERVER: Final = "tests/redrive_service/test_server.py"
 _GIVES_UP: Final = (
-    "tests/reprocessing/admin/test_dlq_sheet.py"
+    "tests/reprocessing/admin/dlqs/test_dlq_form.py"
     "::test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_never"
 )
 
@@ -41,7 +41,7 @@ BUGS: Final = (
         file="reprocessing/store/runs/plans.py",
         old=" WHERE id = %(run)b AND state = 'planned' AND selected IS NULL FOR NO KEY UPDATE\n",
         new=" WHERE id = %(run)b AND state = 'planned' FOR NO KEY UPDATE\n",
-        caught_by="tests/reprocessing/models/test_operations.py::test_planning_again_changes_nothing",
+        caught_by="tests/reprocessing/store/runs/test_run_transitions.py::test_planning_again_changes_nothing",
     ),
     Bug(
         name="a-dry-run-that-acts",
@@ -73,7 +73,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/capture/peek.py",
         old="        back = release(address, {one.message_id: one.handle for one in found.values()})\n",
         new="        back = release(address, {})\n",
-        caught_by="tests/reprocessing/commands/test_peek_dlq.py::test_what_is_looked_at_is_visible_again",
+        caught_by="tests/reprocessing/commands/dlqs/test_peek_dlq.py::test_what_is_looked_at_is_visible_again",
     ),
     Bug(
         name="a-deed-without-its-record",
@@ -81,7 +81,7 @@ BUGS: Final = (
         file=_PARK,
         old="            parking.record(able, deed.act, was=was, by=by, reason=reason, operation=operation)\n",
         new="            parking.record([], deed.act, was=was, by=by, reason=reason, operation=operation)\n",
-        caught_by="tests/reprocessing/pipeline/test_park.py::test_who_decided_and_why_is_recorded_with_the_deed",
+        caught_by="tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py::test_who_decided_and_why_is_recorded_with_the_deed",
     ),
     Bug(
         name="a-deed-in-another-transaction",
@@ -89,7 +89,7 @@ BUGS: Final = (
         file=_PARK,
         old="    return rows.whole(decide)\n",
         new="    return decide()\n",
-        caught_by="tests/reprocessing/pipeline/test_park.py::test_what_cannot_be_recorded_is_not_done",
+        caught_by="tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py::test_what_cannot_be_recorded_is_not_done",
     ),
     Bug(
         name="a-decision-of-nobody",
@@ -97,7 +97,7 @@ BUGS: Final = (
         file=_PARK,
         old="    if not by.strip() or not reason.strip():\n",
         new="    if not by and not reason:\n",
-        caught_by="tests/reprocessing/pipeline/test_park.py::test_nobody_decides_without_a_name_and_a_reason",
+        caught_by="tests/reprocessing/pipeline/parking_lot/test_act_on_parked.py::test_nobody_decides_without_a_name_and_a_reason",
     ),
     Bug(
         name="a-dlq-that-was-switched-off-is-fed",
@@ -122,7 +122,7 @@ BUGS: Final = (
         old="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped\n",
         new="'{\"stopped\": false}', '{\"stopped\": true}' FROM stopped WHERE false\n",
         caught_by=(
-            "tests/reprocessing/commands/test_stopping.py::test_of_many_at_once_one_stops_and_the_others_hear_of_it"
+            "tests/reprocessing/commands/runs/test_stopping.py::test_of_many_at_once_one_stops_and_the_others_hear_of_it"
         ),
     ),
     Bug(
@@ -132,7 +132,7 @@ BUGS: Final = (
         old="may_start=lambda: clock() < until)",
         new="may_start=lambda: until > 0)",
         caught_by=(
-            "tests/reprocessing/pipeline/test_notify.py"
+            "tests/reprocessing/pipeline/parking_lot/test_parking_queue.py"
             "::test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later"
         ),
     ),
@@ -142,7 +142,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/gate.py",
         old="            return _twin_s_copy(standing) if standing.released else Park(ParkedReason.TWIN_DISCARDED)\n",
         new="            return Park(ParkedReason.TWIN_DISCARDED) if standing.released else None\n",
-        caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_discarded_letter_s_twin_is_parked",
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_discarded_letter_s_twin_is_parked",
     ),
     Bug(
         name="conflicts-are-duplicates",
@@ -151,7 +151,7 @@ BUGS: Final = (
         old="        case ClaimState.DELIVERED if standing.claim_same_body:\n",
         new="        case ClaimState.DELIVERED:\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_gate.py"
+            "tests/reprocessing/pipeline/replay/test_gate.py"
             "::test_the_key_of_a_delivered_letter_with_another_body_is_a_conflict"
         ),
     ),
@@ -164,7 +164,7 @@ BUGS: Final = (
             "     ORDER BY l.id FOR UPDATE OF l\n"
         ),
         new="       AND %(version)b IS NOT NULL\n     ORDER BY l.id FOR UPDATE OF l\n",
-        caught_by="tests/reprocessing/pipeline/test_route.py::test_what_an_older_book_says_is_not_written",
+        caught_by="tests/reprocessing/pipeline/routing/test_route.py::test_what_an_older_book_says_is_not_written",
     ),
     Bug(
         name="a-rule-that-is-lifted-keeps-what-waits-for-an-unwell-target",
@@ -173,7 +173,7 @@ BUGS: Final = (
         old=" OR target_id IN ({UNWELL})",
         new="",
         caught_by=(
-            "tests/reprocessing/pipeline/test_route.py"
+            "tests/reprocessing/pipeline/routing/test_route.py"
             "::test_what_a_rule_sent_to_a_target_that_is_not_well_goes_home_when_the_rule_is_lifted"
         ),
     ),
@@ -184,7 +184,7 @@ BUGS: Final = (
         old="coalesce(h.route IN ('hold', 'erred') AND",
         new="coalesce(h.route IN ('hold') AND",
         caught_by=(
-            "tests/reprocessing/pipeline/test_route.py::test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what"
+            "tests/reprocessing/pipeline/routing/test_route.py::test_a_rule_that_errs_holds_that_letter_alone_and_says_on_what"
         ),
     ),
     Bug(
@@ -193,7 +193,7 @@ BUGS: Final = (
         file="reprocessing/store/rows.py",
         old="        if error.diag.message_detail is None:\n",
         new="        if error.diag is not None:\n",
-        caught_by="tests/reprocessing/models/test_rows.py::test_an_error_names_the_constraint_and_shows_no_row",
+        caught_by="tests/reprocessing/store/test_rows.py::test_an_error_names_the_constraint_and_shows_no_row",
     ),
     Bug(
         name="a-deadlock-s-victim-gives-up",
@@ -225,7 +225,7 @@ BUGS: Final = (
         file="reprocessing/store/routing/routing_decisions.py",
         old="l.attempts + l.not_sent > l.earlier, false) AS had",
         new="l.attempts + l.not_sent > 0, false) AS had",
-        caught_by="tests/reprocessing/pipeline/test_route.py"
+        caught_by="tests/reprocessing/pipeline/routing/test_route.py"
         "::test_a_letter_that_earlier_tools_alone_have_tried_is_delayed_when_its_rule_says_so_now",
     ),
     Bug(

@@ -6,8 +6,8 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_OF_EDIT: Final = "tests/reprocessing/pipeline/test_edit.py"
-_OF_PAGE: Final = "tests/reprocessing/admin/test_letter_page.py"
+_OF_EDIT: Final = "tests/reprocessing/pipeline/parking_lot/test_edit.py"
+_OF_PAGE: Final = "tests/reprocessing/admin/messages/test_message_page.py"
 
 BUGS: Final = (
     Bug(
@@ -80,6 +80,6 @@ BUGS: Final = (
         file="reprocessing/admin/messages/edit.py",
         old='    return found if (found["letter"], found["user"]) == (letter.pk, request.user.pk) else None\n',
         new="    return found\n",
-        caught_by="tests/reprocessing/admin/test_editing.py::test_a_page_of_somebody_else_is_no_page",
+        caught_by="tests/reprocessing/admin/messages/test_edit.py::test_a_page_of_somebody_else_is_no_page",
     ),
 )

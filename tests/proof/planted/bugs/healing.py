@@ -9,15 +9,15 @@ from tests.proof.planted.bug import Bug
 _INTENT: Final = "reprocessing/store/replay/intent.py"
 _OF_BRAKES: Final = "tests/race/test_brakes.py"
 _OF_GIVING_UP: Final = "tests/reprocessing/domain/safety/test_give_up.py"
-_OF_THE_GATE: Final = "tests/reprocessing/pipeline/test_gate.py"
-_OF_BREAKERS: Final = "tests/reprocessing/models/test_breakers.py"
+_OF_THE_GATE: Final = "tests/reprocessing/pipeline/replay/test_gate.py"
+_OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
 _BREAKERS: Final = "reprocessing/store/safety/circuit_breakers.py"
 _FAILS_SINCE: Final = f"{_OF_BREAKERS}::test_it_fails_since_its_first_failure_until_a_canary_goes_well"
 _SPARED_BEFORE: Final = (
-    "tests/reprocessing/pipeline/test_last_attempts.py"
+    "tests/reprocessing/pipeline/replay/test_last_attempts.py"
     "::test_an_attempt_that_was_spared_leaves_the_letter_of_a_dead_worker_another_one"
 )
-_HEALS: Final = "tests/reprocessing/pipeline/test_automatic_redrive_heals.py"
+_HEALS: Final = "tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py"
 _SPARED: Final = "reprocessing/store/safety/spared_attempts.py"
 
 BUGS: Final = (
@@ -188,7 +188,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/waves.py",
         old=" AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'\n",
         new=" AND a.breaker_id IS NOT NULL\n",
-        caught_by="tests/reprocessing/models/test_waves.py"
+        caught_by="tests/reprocessing/store/safety/test_waves.py"
         "::test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and_begins_anew",
     ),
     Bug(
@@ -197,7 +197,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/gate.py",
         old="            return None if on_trial else OpenBreaker(",
         new="            return OpenBreaker(",
-        caught_by="tests/reprocessing/pipeline/test_gate.py"
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py"
         "::test_a_head_without_attempts_is_parked_when_others_went_well_and_else_its_breaker_opens",
     ),
     Bug(

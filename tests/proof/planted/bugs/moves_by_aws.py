@@ -7,7 +7,7 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 
 _LOOKS: Final = "reprocessing/store/aws/looks_at_moves.py"
-_OF_OUTAGES: Final = "tests/reprocessing/pipeline/test_workers_come_back.py"
+_OF_OUTAGES: Final = "tests/reprocessing/pipeline/dlqs/test_workers_come_back.py"
 _NOT_LEASED: Final = f"{_OF_OUTAGES}::test_no_lane_is_leased_until_aws_was_asked_within_a_minute"
 
 BUGS: Final = (

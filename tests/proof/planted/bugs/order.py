@@ -7,10 +7,10 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 
 _LANES: Final = "reprocessing/store/ordering/lanes.py"
-_LAST: Final = "tests/reprocessing/pipeline/test_last_attempts.py"
-_PLAN: Final = "tests/reprocessing/pipeline/test_plan.py"
+_LAST: Final = "tests/reprocessing/pipeline/replay/test_last_attempts.py"
+_PLAN: Final = "tests/reprocessing/pipeline/runs/test_plan.py"
 _SELECTION: Final = "reprocessing/store/runs/selection.py"
-_TWO_ORIGINS: Final = "tests/reprocessing/models/test_selection.py::test_equal_keys_of_two_origins_are_two_lanes"
+_TWO_ORIGINS: Final = "tests/reprocessing/store/runs/test_selection.py::test_equal_keys_of_two_origins_are_two_lanes"
 
 BUGS: Final = (
     Bug(
@@ -28,7 +28,7 @@ BUGS: Final = (
         old="    precedence.give(found.ahead)\n",
         new="",
         caught_by=(
-            "tests/reprocessing/pipeline/test_precedence.py"
+            "tests/reprocessing/pipeline/replay/test_precedence.py"
             "::test_an_earlier_letter_does_not_wait_for_the_paused_run_of_the_later_one"
         ),
     ),
@@ -47,7 +47,7 @@ BUGS: Final = (
         old="(SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running'",
         new="false",
         caught_by=(
-            "tests/reprocessing/models/test_operations.py"
+            "tests/reprocessing/store/runs/test_run_transitions.py"
             "::test_what_a_plan_adopted_whose_start_died_goes_along_with_the_next"
         ),
     ),
@@ -72,7 +72,7 @@ BUGS: Final = (
             "                 WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits\n"
         ),
         new="           false AS awaits\n",
-        caught_by="tests/reprocessing/pipeline/test_replay.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
     ),
     Bug(
         name="a-head-that-comes-again-waits-for-nobody",
@@ -140,7 +140,7 @@ BUGS: Final = (
         old="       AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL\n",
         new="",
         caught_by=(
-            "tests/reprocessing/pipeline/test_intent.py"
+            "tests/reprocessing/pipeline/replay/test_intent.py"
             "::test_nor_while_the_attempt_of_a_letter_that_is_head_no_longer_holds_it"
         ),
     ),
@@ -167,7 +167,7 @@ BUGS: Final = (
         old="           (d.parked_head = 'hold' AND (\n",
         new="           (false AND (\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_settle.py"
+            "tests/reprocessing/pipeline/replay/test_settle.py"
             "::test_a_parked_head_holds_its_lane_where_the_dlq_says_so_until_a_person_decides"
         ),
     ),
@@ -235,7 +235,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/runs/feed_run.py",
         old="        if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:\n",
         new="        if dlq.mode == Mode.AUTOMATIC:\n",
-        caught_by="tests/reprocessing/pipeline/test_gather.py::test_nothing_is_enlisted_before_the_dlq_has_run_dry",
+        caught_by="tests/reprocessing/pipeline/runs/test_feed_run.py::test_nothing_is_enlisted_before_the_dlq_has_run_dry",
     ),
     Bug(
         name="numbers-sorted-as-texts",
@@ -243,7 +243,7 @@ BUGS: Final = (
         file="reprocessing/domain/ordering/placement.py",
         old="    key = _number_key(number) if number else _TEXT + text\n",
         new="    key = _TEXT + text\n",
-        caught_by="tests/reprocessing/domain/test_lane.py::test_numbers_stand_in_the_order_of_their_values",
+        caught_by="tests/reprocessing/domain/ordering/test_placement.py::test_numbers_stand_in_the_order_of_their_values",
     ),
     Bug(
         name="a-group-goes-on-behind-its-failure",
@@ -252,7 +252,7 @@ BUGS: Final = (
         old="            if self._way.fifo and not isinstance(outcome, Taken):\n",
         new="            if self._way.fifo and outcome is None:\n",
         caught_by=(
-            "tests/reprocessing/sqs/test_sending_kinds.py"
+            "tests/reprocessing/gateways/sqs/test_sending_kinds.py"
             "::test_after_a_failure_no_later_request_carries_the_groups_next_letter"
         ),
     ),
@@ -278,7 +278,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old=" AND coalesce(n.passed_sequence < f.sequence, f.sequence IS NOT NULL)\n",
         new=" AND f.sequence IS NOT NULL\n",
-        caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
+        caught_by="tests/reprocessing/pipeline/outcomes/test_told_of_before_it_is_settled.py"
         "::test_what_was_released_late_makes_no_later_letter_fresh_again",
     ),
     Bug(

@@ -8,7 +8,7 @@ from tests.proof.planted.bug import Bug
 
 _SETTLEMENT: Final = "reprocessing/store/replay/settlement.py"
 _EVIDENCE: Final = "reprocessing/store/outcomes/evidence.py"
-_OF_PROMOTE: Final = "tests/reprocessing/pipeline/test_promote.py"
+_OF_PROMOTE: Final = "tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py"
 _TOO_EARLY: Final = f"{_OF_PROMOTE}::test_what_may_still_come_back_is_not_presumed_delivered"
 
 BUGS: Final = (
@@ -18,7 +18,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old="lets_pass=target.advance == Advance.ACCEPTED,\n",
         new="lets_pass=True,\n",
-        caught_by="tests/reprocessing/pipeline/test_replay.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
+        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_of_a_lane_one_letter_is_under_way_at_a_time",
     ),
     Bug(
         name="settled-twice",
@@ -34,7 +34,7 @@ BUGS: Final = (
         file=_SETTLEMENT,
         old="      FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])\n",
         new="      FROM fate f WHERE l.id = f.letter_id AND num_nulls(%(from)b::text[]) = 0\n",
-        caught_by="tests/reprocessing/models/test_settlement.py::test_a_letter_that_has_moved_on_is_not_closed",
+        caught_by="tests/reprocessing/store/replay/test_settlement.py::test_a_letter_that_has_moved_on_is_not_closed",
     ),
     Bug(
         name="a-failure-frees-nothing",
@@ -43,7 +43,7 @@ BUGS: Final = (
         old="              CASE l.state WHEN 'discarded' THEN 'discarded' WHEN 'parked' THEN 'free' END AS claim,\n",
         new="              NULL AS claim,\n",
         caught_by=(
-            "tests/reprocessing/models/test_settlement.py::test_the_key_of_a_closed_letter_is_free_or_given_up_with_it"
+            "tests/reprocessing/store/replay/test_settlement.py::test_the_key_of_a_closed_letter_is_free_or_given_up_with_it"
         ),
     ),
     Bug(
@@ -53,7 +53,7 @@ BUGS: Final = (
         old="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,\n",
         new="due=max(rest_unsent(one.not_sent), _asked(outcome.after)), detail=outcome.why,\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_settle.py::test_what_was_not_sent_does_not_count_and_goes_again_at_once"
+            "tests/reprocessing/pipeline/replay/test_settle.py::test_what_was_not_sent_does_not_count_and_goes_again_at_once"
         ),
     ),
     Bug(
@@ -62,7 +62,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/settle.py",
         old='outcomes.get(one.attempt_id, Unknown("nothing was reported of it"))',
         new="outcomes.get(one.attempt_id, Taken(None))",
-        caught_by="tests/reprocessing/pipeline/test_settle.py::test_a_failure_counts_and_the_letter_rests",
+        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_a_failure_counts_and_the_letter_rests",
     ),
     Bug(
         name="promoted-without-a-drained-dlq",
@@ -167,7 +167,7 @@ BUGS: Final = (
             "        return min(self.cap, self.base * whole) *"
         ),
         new="        whole = 2.0 ** min(failures, 20) if self.base else 0.0\n        return self.base * whole *",
-        caught_by="tests/reprocessing/domain/test_backoff.py::test_without_jitter_it_doubles_up_to_the_cap",
+        caught_by="tests/reprocessing/domain/replay/test_backoff.py::test_without_jitter_it_doubles_up_to_the_cap",
     ),
     Bug(
         name="rests-of-one-length",
@@ -175,7 +175,7 @@ BUGS: Final = (
         file="reprocessing/domain/replay/backoff.py",
         old="2.0 ** min(failures, _DOUBLINGS)",
         new="1.0 ** min(failures, _DOUBLINGS)",
-        caught_by="tests/reprocessing/pipeline/test_settle.py::test_each_failure_doubles_the_rest",
+        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_each_failure_doubles_the_rest",
     ),
     Bug(
         name="a-refusal-makes-the-unknown-known",
@@ -184,7 +184,7 @@ BUGS: Final = (
         old="    known = isinstance(failure, Refused) and not one.unsure\n",
         new="    known = isinstance(failure, Refused)\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_last_attempts.py"
+            "tests/reprocessing/pipeline/replay/test_last_attempts.py"
             "::test_a_known_failure_after_an_unknown_one_is_no_reason_for_the_next_letter_to_go"
         ),
     ),
@@ -195,7 +195,7 @@ BUGS: Final = (
         old="        later = put_off([closing.letter_id for closing in ours.values()])\n",
         new="        later = set[int]()\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_last_attempts.py"
+            "tests/reprocessing/pipeline/replay/test_last_attempts.py"
             "::test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back"
         ),
     ),
@@ -206,7 +206,7 @@ BUGS: Final = (
         old="    return put_off(ending, owned=lot.owned) if ending else set()\n",
         new="    return set()\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_last_attempts.py"
+            "tests/reprocessing/pipeline/replay/test_last_attempts.py"
             "::test_a_letter_that_is_to_end_keeps_lane_and_key_until_no_copy_of_it_can_come_back"
         ),
     ),
@@ -217,7 +217,7 @@ BUGS: Final = (
         old="        return self.closing is not None or self.leaves\n",
         new="        return self.closing is not None\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
+            "tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
             "::test_a_rule_that_sends_it_elsewhere_waits_until_none_can_come_back"
         ),
     ),

@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.proof.planted.bug import Bug
 
-_OF_RESTORES: Final = "tests/reprocessing/pipeline/test_after_restore.py"
+_OF_RESTORES: Final = "tests/reprocessing/pipeline/maintenance/test_after_restore.py"
 
 BUGS: Final = (
     Bug(
@@ -64,7 +64,7 @@ BUGS: Final = (
         file="reprocessing/store/capture/returns_without_attempt.py",
         old="), {PASSED_ONCE}\nUPDATE",
         new=")\nUPDATE",
-        caught_by="tests/reprocessing/pipeline/test_after_restore.py"
+        caught_by="tests/reprocessing/pipeline/maintenance/test_after_restore.py"
         "::test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_that_turns_up_now",
     ),
     Bug(

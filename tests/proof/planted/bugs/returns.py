@@ -8,9 +8,9 @@ from tests.proof.planted.bug import Bug
 
 _HOMECOMING: Final = "reprocessing/store/capture/returned_messages.py"
 _ARRIVAL: Final = "reprocessing/store/capture/received_copies.py"
-_OF_CAPTURE: Final = "tests/reprocessing/pipeline/test_capture.py"
-_OF_READER: Final = "tests/reprocessing/pipeline/test_another_reader.py"
-_UNKNOWN: Final = "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
+_OF_CAPTURE: Final = "tests/reprocessing/pipeline/capture/test_capture.py"
+_OF_READER: Final = "tests/reprocessing/pipeline/capture/test_another_reader.py"
+_UNKNOWN: Final = "tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
 _SUPERSEDED: Final = f"{_OF_CAPTURE}::test_the_return_of_a_superseded_attempt_is_recorded_and_moves_nothing"
 
 BUGS: Final = (
@@ -140,7 +140,7 @@ BUGS: Final = (
         old="       AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source\n",
         new="       AND CASE WHEN s.source IS NOT NULL THEN true\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_returned_copies.py"
+            "tests/reprocessing/pipeline/capture/test_returned_copies.py"
             "::test_what_a_consumer_handed_on_and_died_elsewhere_is_a_letter_of_its_own"
         ),
     ),
@@ -175,7 +175,7 @@ BUGS: Final = (
         old="        if lost:\n",
         new="        if lost and not ordered:\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_replay.py"
+            "tests/reprocessing/pipeline/replay/test_replay_slice.py"
             "::test_an_owner_that_lost_its_lane_writes_its_evidence_and_nothing_else"
         ),
     ),
@@ -238,7 +238,7 @@ BUGS: Final = (
         file="reprocessing/store/capture/returned_messages.py",
         old="(SELECT l.attempts - l.forgiven - l.spared >= d.max_attempts AND",
         new="(SELECT l.attempts - l.spared >= d.max_attempts AND",
-        caught_by="tests/reprocessing/pipeline/test_capture.py"
+        caught_by="tests/reprocessing/pipeline/capture/test_capture.py"
         "::test_a_letter_that_was_released_while_its_return_was_looked_at_is_not_parked_as_spent",
     ),
     Bug(
@@ -247,7 +247,7 @@ BUGS: Final = (
         file="reprocessing/store/replay/settlement_effects.py",
         old='went="(SELECT letter_id FROM closed WHERE was_open)"',
         new='went="(SELECT letter_id FROM closed WHERE false)"',
-        caught_by="tests/reprocessing/pipeline/test_told_of_before_it_is_settled.py"
+        caught_by="tests/reprocessing/pipeline/outcomes/test_told_of_before_it_is_settled.py"
         "::test_what_went_before_its_worker_died_makes_an_earlier_letter_stale",
     ),
     Bug(

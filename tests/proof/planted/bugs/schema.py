@@ -57,7 +57,7 @@ BUGS: Final = (
         file="reprocessing/store/dlqs/source_queues.py",
         old="Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=",
         new="Q(finished_at=None), dlq=",
-        caught_by="tests/reprocessing/commands/test_remove_origin.py"
+        caught_by="tests/reprocessing/commands/dlqs/test_remove_origin.py"
         "::test_one_that_an_unfinished_or_parked_letter_goes_back_to_is_refused",
     ),
 )

@@ -9,9 +9,9 @@ from tests.proof.planted.bug import Bug
 _INTENT: Final = "reprocessing/store/replay/intent.py"
 _SENDING: Final = "reprocessing/gateways/sqs/sending.py"
 _WRAP: Final = "reprocessing/pipeline/replay/outgoing_message.py"
-_OF_SENDING: Final = "tests/reprocessing/sqs/test_sending.py"
-_OF_REPLAY: Final = "tests/reprocessing/pipeline/test_replay.py"
-_OF_AN_UNKNOWN_END: Final = "tests/reprocessing/pipeline/test_an_earlier_attempt_of_unknown_end.py"
+_OF_SENDING: Final = "tests/reprocessing/gateways/sqs/test_sending.py"
+_OF_REPLAY: Final = "tests/reprocessing/pipeline/replay/test_replay_slice.py"
+_OF_AN_UNKNOWN_END: Final = "tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py"
 _OF_CLAIMS: Final = "tests/race/test_claims.py"
 _OF_TARGETS: Final = "tests/reprocessing/pipeline/targets/test_every_target.py"
 
@@ -86,7 +86,7 @@ BUGS: Final = (
             "    return _Content(body, own)\n\n\ndef _unsupported"
         ),
         caught_by=(
-            "tests/reprocessing/pipeline/test_poison.py::test_what_is_odd_arrives_byte_for_byte_with_its_batch_mates"
+            "tests/reprocessing/pipeline/replay/test_poison.py::test_what_is_odd_arrives_byte_for_byte_with_its_batch_mates"
         ),
     ),
     Bug(
@@ -96,7 +96,7 @@ BUGS: Final = (
         old="ATTRIBUTES = 10\n",
         new="ATTRIBUTES = 11\n",
         caught_by=(
-            "tests/reprocessing/pipeline/test_deliver.py"
+            "tests/reprocessing/pipeline/replay/test_send_batches.py"
             "::test_there_are_ten_attributes_at_most_and_the_letter_s_own_come_first"
         ),
     ),
@@ -106,7 +106,7 @@ BUGS: Final = (
         file="reprocessing/domain/message/redrive_attributes.py",
         old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
         new="        if len(leaving) < room and weight <= left:\n",
-        caught_by="tests/reprocessing/domain/test_marks.py::test_what_the_user_gave_is_never_overwritten",
+        caught_by="tests/reprocessing/domain/message/test_redrive_attributes.py::test_what_the_user_gave_is_never_overwritten",
     ),
     Bug(
         name="no-room-is-asked-for",
@@ -114,7 +114,7 @@ BUGS: Final = (
         file="reprocessing/domain/message/redrive_attributes.py",
         old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
         new="        if name not in leaving and len(leaving) < room:\n",
-        caught_by="tests/reprocessing/domain/test_marks.py::test_no_letter_outgrows_its_space_or_loses_anything",
+        caught_by="tests/reprocessing/domain/message/test_redrive_attributes.py::test_no_letter_outgrows_its_space_or_loses_anything",
     ),
     Bug(
         name="a-redrive-id-for-each-attempt",
@@ -154,7 +154,7 @@ BUGS: Final = (
         old='hashlib.sha256(f"{public_id}:{epoch}".encode())',
         new='hashlib.sha256(f"{public_id}".encode())',
         caught_by=(
-            "tests/reprocessing/domain/test_identity.py"
+            "tests/reprocessing/domain/message/test_identity.py"
             "::test_a_deduplication_id_changes_with_the_epoch_and_with_nothing_else"
         ),
     ),
@@ -183,7 +183,7 @@ BUGS: Final = (
         file="reprocessing/pipeline/replay/gate.py",
         old="    return (standing.attempts or 0) >= (standing.max_attempts or 1)\n",
         new="    return (standing.attempts or 0) > (standing.max_attempts or 1)\n",
-        caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_head_s_verdict",
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_head_s_verdict",
     ),
     Bug(
         name="a-claim-that-is-complete-before-the-send",
@@ -191,7 +191,7 @@ BUGS: Final = (
         file=_INTENT,
         old="           sha256(convert_to(idempotency_key, 'UTF8')), id, 'held', body_hash,\n",
         new="           sha256(convert_to(idempotency_key, 'UTF8')), id, 'delivered', body_hash,\n",
-        caught_by="tests/reprocessing/pipeline/test_gate.py::test_a_key_that_is_under_way_makes_its_twin_wait",
+        caught_by="tests/reprocessing/pipeline/replay/test_gate.py::test_a_key_that_is_under_way_makes_its_twin_wait",
     ),
     Bug(
         name="a-claim-that-a-lost-answer-frees",
@@ -237,7 +237,7 @@ BUGS: Final = (
         old="    except UnicodeDecodeError:\n        return Refused(",
         new="    except LookupError:\n        return Refused(",
         caught_by=(
-            "tests/reprocessing/sqs/test_sending_kinds.py"
+            "tests/reprocessing/gateways/sqs/test_sending_kinds.py"
             "::test_a_poison_letter_is_refused_for_good_and_its_batch_mates_are_taken"
         ),
     ),
@@ -256,7 +256,7 @@ BUGS: Final = (
         old="    except (ValueError, InvalidOperation) as error:\n        is_json",
         new="    except InvalidOperation as error:\n        is_json",
         caught_by=(
-            "tests/reprocessing/pipeline/test_poison.py::test_a_key_that_is_read_from_bodies_parks_those_that_have_none"
+            "tests/reprocessing/pipeline/replay/test_poison.py::test_a_key_that_is_read_from_bodies_parks_those_that_have_none"
         ),
     ),
     Bug(

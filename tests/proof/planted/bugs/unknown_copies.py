@@ -7,7 +7,7 @@ from typing import Final
 from tests.proof.planted.bug import Bug
 
 _AFTERMATH: Final = "reprocessing/store/replay/settlement_effects.py"
-_OF_TWINS: Final = "tests/reprocessing/pipeline/test_twins_of_an_unknown_copy.py"
+_OF_TWINS: Final = "tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py"
 _NOT_SENT: Final = f"{_OF_TWINS}::test_its_twin_is_not_sent_until_its_copy_can_be_there_no_more"
 _ELSEWHERE: Final = f"{_OF_TWINS}::test_a_rule_that_sends_it_elsewhere_frees_no_key_where_its_copy_may_be"
 
@@ -91,7 +91,7 @@ BUGS: Final = (
         file="reprocessing/store/maintenance/retention.py",
         old="   AND {COPY_UNTIL} IS NULL\n",
         new="",
-        caught_by="tests/reprocessing/models/test_oblivion.py"
+        caught_by="tests/reprocessing/store/maintenance/test_retention.py"
         "::test_a_letter_is_not_forgotten_while_a_copy_of_it_may_be_in_its_target",
     ),
 )

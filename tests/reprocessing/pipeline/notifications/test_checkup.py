@@ -20,8 +20,8 @@ from reprocessing.pipeline.maintenance.doctor import Look, Patient
 from reprocessing.pipeline.notifications import checkup
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, told
-from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,8 +19,8 @@ from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import stops
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
-from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import BRISK, Clock
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

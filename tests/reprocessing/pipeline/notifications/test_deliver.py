@@ -22,10 +22,10 @@ from reprocessing.store.notifications.outbox import SETTLES, announce, conclude
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.reprocessing.domain.notifications.events import event
-from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.gateways.aws_stand_in import amazon
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.notifications.receivers import body, headers, mail, posts, said
-from tests.reprocessing.sqs.aws import amazon
+from tests.reprocessing.store.stock import Stock
 from tests.reprocessing.web_servers import Server, serving, silent
 
 pytestmark = pytest.mark.django_db(transaction=True)

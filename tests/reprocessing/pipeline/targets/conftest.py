@@ -12,9 +12,9 @@ from reprocessing.gateways import sqs
 from reprocessing.pipeline.replay import late_answers, slow_targets
 from tests.contract.endpoints import moto_endpoint
 from tests.nobody import nobody
+from tests.reprocessing.gateways.aws_stand_in import REGION, Aws
 from tests.reprocessing.pipeline.targets.gateway import gateway
 from tests.reprocessing.pipeline.targets.kinds import KINDS, Kind, World, real_sqs
-from tests.reprocessing.sqs.aws import REGION, Aws
 
 
 @pytest.fixture(scope="package")

@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from tests.reprocessing.sqs.stand_ins import (
+from tests.reprocessing.gateways.stand_ins import (
     Asked,
     Said,
     StandIn,

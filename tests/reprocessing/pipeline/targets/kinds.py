@@ -18,12 +18,12 @@ from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import sqs
 from reprocessing.models import Origin, Target
 from tests import envelopes
+from tests.reprocessing.gateways.aws_stand_in import REGION, Aws
+from tests.reprocessing.gateways.stand_ins import Asked
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
 from tests.reprocessing.pipeline.targets import wire
 from tests.reprocessing.pipeline.targets.gateway import FUNCTIONS, HOOKS, Gateway, members
 from tests.reprocessing.pipeline.targets.wire import Sent
-from tests.reprocessing.sqs.aws import REGION, Aws
-from tests.reprocessing.sqs.stand_ins import Asked
 
 BY_ATTRIBUTES = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 IN_GROUPS = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.reprocessing.sqs.stand_ins import Asked
+from tests.reprocessing.gateways.stand_ins import Asked
 
 Typed = dict[str, tuple[str, str | bytes]]
 

@@ -12,7 +12,7 @@ from reprocessing.store.notifications import breaker_events
 from reprocessing.store.safety import breaker_resets, circuit_breakers
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
-from tests.reprocessing.models.test_breakers import Bench
+from tests.reprocessing.store.safety.test_circuit_breakers import Bench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

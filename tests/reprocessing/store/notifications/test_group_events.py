@@ -10,8 +10,8 @@ from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import together
 from tests.reprocessing.incidents import statements, told
-from tests.reprocessing.models.stock import Stock
-from tests.reprocessing.models.test_groups import cause, parked, put, settle
+from tests.reprocessing.store.parking_lot.test_failure_groups import cause, parked, put, settle
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.models import Incident
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering import lanes
-from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,7 @@ from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, told
-from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

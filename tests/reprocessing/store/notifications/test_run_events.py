@@ -20,9 +20,9 @@ from reprocessing.store.safety import waves
 from reprocessing.store.safety.paused_runs import pause_run
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
-from tests.reprocessing.models.stock import Stock
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
-from tests.reprocessing.pipeline.test_automatic_redrive_heals import automatic, failing, live_through
+from tests.reprocessing.pipeline.safety.test_automatic_redrive_heals import automatic, failing, live_through
+from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

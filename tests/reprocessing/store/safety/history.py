@@ -8,7 +8,7 @@ from django.db.models import F
 
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Review, Run
 from reprocessing.store.ordering.lanes import clock
-from tests.reprocessing.models.stock import Stock
+from tests.reprocessing.store.stock import Stock
 
 #: What became of an attempt, a sign each: failed, went well, came back, came back after it seemed to go well, open.
 FATES: dict[str, dict[str, Any]] = {

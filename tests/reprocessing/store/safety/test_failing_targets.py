@@ -10,8 +10,8 @@ import pytest
 from reprocessing.models import Attempt, Breaker, DeadLetter, Lane, Run, Target
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
-from tests.reprocessing.models.stock import NOW
 from tests.reprocessing.store.safety.history import History
+from tests.reprocessing.store.stock import NOW
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,1 @@
+"""Pipeline of registration and examination of DLQs."""

@@ -1,0 +1,119 @@
+"""What people did: seen in one list with what it was about, and handed on as it was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from django.http import StreamingHttpResponse
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from reprocessing.admin.audit.audit_log import line
+from reprocessing.models import Act, Operation, Review, Run
+from reprocessing.store.maintenance import audit_log
+from reprocessing.store.maintenance.audit_log import Entry
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.safety import stops
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, token
+
+pytestmark = pytest.mark.django_db
+
+SEES = (*LOOKS, "view_review", "view_deadletterqueue", "view_run")
+EXPORTS = (*SEES, "export_deadletter")
+THERE = "/admin/reprocessing/review/export"
+
+
+def _export(client: Client, **asked: object) -> list[dict[str, Any]]:
+    answer = client.post(THERE, {"csrfmiddlewaretoken": token(client, "/admin/password_change/")} | asked)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/x-ndjson")
+    body = b"".join(cast("Iterable[bytes]", cast("StreamingHttpResponse", answer).streaming_content))
+    return [json.loads(one) for one in body.splitlines()]
+
+
+def test_every_act_is_handed_on_with_who_when_why_before_and_after() -> None:
+    ann, letter = person("ann", *EXPORTS), parked(dlq("shop"))
+    stops.stop(None, by="bob", reason='he said "stop"\n=1+1')
+    Review.objects.create(
+        act=Act.RELEASED, letter=letter, dlq=letter.dlq, by="cid", reason="mended", before={"state": "parked"},
+        after={"state": "waiting"},
+    )  # fmt: skip
+    first, second = _export(ann)[:2]
+    assert (first["event"]["action"], first["event"]["reason"]) == ("stopped", 'he said "stop"\n=1+1')
+    assert second["user"] == {"name": "cid"}
+    assert second["redrive"] == {
+        "id": second["redrive"]["id"], "dlq": "shop", "letter": str(letter.public_id),
+        "message_id": letter.message_id, "before": {"state": "parked"}, "after": {"state": "waiting"},
+    }  # fmt: skip
+
+
+def test_an_act_is_one_line_whatever_was_said_and_says_nothing_to_a_terminal() -> None:
+    said = "one\u2028two\x85three\nfour\x9b31m\u202egnp.exe"
+    entry = Entry(1, clock(), "noted", "ann\u2029", said, None, None, None, None, None, None, None, None, {}, {})
+    told = line(entry)
+    assert (told.decode().splitlines(), told.isascii()) == ([told.decode().rstrip("\n")], True)
+    assert json.loads(told)["event"]["reason"] == said
+
+
+def test_an_export_is_an_act_itself_and_says_what_was_asked_for() -> None:
+    ann = person("ann", *EXPORTS)
+    assert [one["event"]["action"] for one in _export(ann, by="ann")] == ["exported"]
+    review = Review.objects.get()
+    assert (review.act, review.by, review.after) == (Act.EXPORTED, "ann", {"what": "audit", "by": "ann"})
+
+
+def test_a_span_an_operation_and_a_person_narrow_it() -> None:
+    ann, now = person("ann", *EXPORTS), clock()
+    operation = Operation.objects.create(act="release", filter={}, by="bob", reason="why", upto=1, asked=1)
+    for hours, by, part in ((3, "bob", None), (2, "bob", operation), (1, "cid", operation)):
+        Review.objects.create(act=Act.NOTED, by=by, reason=f"{hours}", at=now - timedelta(hours=hours), operation=part)
+
+    def told(**asked: object) -> list[str]:
+        return [one["event"]["reason"] for one in _export(ann, **asked) if one["event"]["action"] == "noted"]
+
+    assert told() == ["3", "2", "1"]
+    assert told(by="bob") == ["3", "2"]
+    assert told(operation=operation.pk) == ["2", "1"]
+    half_past = (now - timedelta(hours=1, minutes=30)).strftime("%Y-%m-%dT%H:%M:%S")
+    assert (told(since=half_past), told(until=half_past)) == (["1"], ["3", "2"])
+
+
+def test_what_cannot_be_read_is_said_on_the_page() -> None:
+    ann = person("ann", *EXPORTS)
+    given = {"csrfmiddlewaretoken": token(ann, "/admin/password_change/")}
+    page = ann.post(THERE, given | {"since": "2026-02-02T00:00", "until": "2026-02-01T00:00", "operation": "x"})
+    assert "It ends before it begins." in page.content.decode()
+    assert "Enter a whole number." in page.content.decode()
+    assert not Review.objects.exists()
+
+
+def test_who_may_not_export_is_told_why_and_refused() -> None:
+    bob = person("bob", *SEES)
+    assert "takes the right to export letters" in bob.get("/admin/reprocessing/review/").content.decode()
+    assert bob.get(THERE).status_code == 403
+    assert person("cid", "export_deadletter").get(THERE).status_code == 403
+
+
+def test_the_list_says_what_each_act_was_about_in_as_many_questions_as_ever(
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    ann, letter = person("ann", *SEES), parked(dlq("shop"))
+    run = Run.objects.create(name="monday", dlq=letter.dlq)
+    for about in ({"letter": letter}, {"run": run}, {"dlq": letter.dlq}, {}):
+        Review.objects.create(act=Act.NOTED, by="bob", reason="<b>why</b>", **about)
+    for _ in range(30):
+        Review.objects.create(act=Act.NOTED, by="bob", reason="again", letter=letter)
+    with django_assert_max_num_queries(12):
+        page = ann.get("/admin/reprocessing/review/").content.decode()
+    for told in (f">{letter.message_id}</a>", ">monday</a>", ">shop</a>", "everything", "&lt;b&gt;why&lt;/b&gt;"):
+        assert told in page, told
+
+
+def test_a_long_history_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log, "_CHUNK", 2)
+    for number in range(5):
+        Review.objects.create(act=Act.NOTED, by="bob", reason=f"{number}")
+    assert [one.reason for one in audit_log.entries(audit_log.Span())] == ["0", "1", "2", "3", "4"]

@@ -1,0 +1,294 @@
+"""The board: what is dying, since when, and what is left for people; every number leads to the letters behind it."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.models import Attempt, Breaker, Custody, DeadLetter, DeadLetterQueue, LetterGroup, Run, Target
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.safety import stops
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
+
+pytestmark = pytest.mark.django_db
+
+SEES = (*LOOKS, "view_deadletterqueue")
+LIVE = {"HX-Request": "true"}
+
+
+def _board(client: Client) -> str:
+    answer = client.get("/admin/board", headers=LIVE)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def _looked_at(page: str) -> str:
+    """Where the board of a page asks for its figures."""
+    return str(re.findall(r'id="board"[^>]* hx-get="([^"]+)"', page)[0])
+
+
+def _count(page: str, what: str) -> tuple[int, str]:
+    """A number of the board, and where it leads."""
+    found = re.search(rf'<a href="([^"]+)"><b>([\d,]+)</b> {re.escape(what)}</a>', page)
+    assert found, what
+    return int(found[2].replace(",", "")), html.unescape(found[1])
+
+
+def test_every_number_leads_to_the_letters_behind_it() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    for number in range(3):
+        parked(shop, key=f"k{number}")
+    parked(shop, reason="stale")
+    parked(dlq("another"), reason="refused")
+    for state, finished, presumed in (
+        (LetterState.CAPTURED, None, False), (LetterState.DELIVERED, clock(), True),
+        (LetterState.DELIVERED, clock(), False), (LetterState.DELIVERED, clock(), False),
+    ):  # fmt: skip
+        letter = parked(shop)
+        DeadLetter.objects.filter(pk=letter.pk).update(state=state, reason="", finished_at=finished, presumed=presumed)
+    page = _board(ann)
+    found = {
+        ParkedReason.ATTEMPTS_SPENT.sentence: 3, ParkedReason.STALE.sentence: 1, "captured, not asked for": 1,
+        "presumed delivered": 1, "delivered": 2,
+    }  # fmt: skip
+    assert {what: _count(page, what)[0] for what in found} == found
+    for what, n in found.items():
+        listed = ann.get(_count(page, what)[1])
+        told = listed.context["cl"].result_count if "cl" in listed.context else len(listed.context["lines"])
+        assert (listed.status_code, told) == (200, n)
+
+
+def test_it_tells_age_expiry_mode_runs_and_brakes() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    letter = parked(shop)
+    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
+    Custody.objects.create(
+        dlq=shop.dlq, message_id=letter.message_id, letter=letter, state="held", handle="h",
+        visible_until=clock() + timedelta(hours=1),
+    )  # fmt: skip
+    DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
+        depth_visible=1_200, depth_in_flight=7, depth_at=clock(), trouble="AccessDenied", mode="automatic"
+    )
+    Run.objects.create(name="mend-17", dlq=shop.dlq, state="paused", stopped_by="redrive", why="9 of 10 failed")
+    Breaker.objects.filter(target=shop.target).update(state="open", why="5 letters in a row failed", retry_at=clock())
+    page = _board(ann)
+    for told in (
+        "1,200 visible, 7 in flight", "1 h 0 min", "2 h 59 min", "automatic", "AccessDenied", "mend-17",
+        "9 of 10 failed", "breaker open, canaries only", "5 letters in a row failed",
+    ):  # fmt: skip
+        assert told in page, told
+    assert '<div class="bad"><dt>First copy expires in</dt>' in page
+
+
+def test_what_nobody_has_captured_is_told_with_how_long_sqs_keeps_it_and_the_page_that_captures() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
+        depth_visible=12, depth_in_flight=0, depth_at=clock(), retention=4 * 86_400
+    )
+    page = _board(ann)
+    assert (
+        f'<a href="/admin/reprocessing/run/add/?dlq={shop.dlq.pk}"><b>12</b> in SQS, not captured: plan a run' in page
+    )
+    assert "SQS drops each about 4 days after it was sent first, and nobody else has it: planning a run" in page
+
+
+def test_what_is_urgent_stands_first() -> None:
+    ann = person("ann", *SEES)
+    for name in ("calm", "wary", "ill", "busy"):
+        dlq(name)
+    parked(dlq("busier"))
+    DeadLetterQueue.objects.filter(name="ill").update(trouble="AccessDenied")
+    Breaker.objects.filter(target__arn__endswith="wary-origin").update(state="open", retry_at=clock())
+    assert re.findall(r"/change/\">([a-z]+)</a></h2>", _board(ann)) == ["ill", "wary", "busier", "busy", "calm"]
+
+
+def test_who_may_not_see_dlqs_sees_no_board() -> None:
+    ben = person("ben", *LOOKS)
+    dlq("shop")
+    page = ben.get("/admin/").content.decode()
+    assert "You may not see dlqs" in page
+    assert 'id="board"' not in page
+    assert ben.get("/admin/board", headers=LIVE).status_code == 403
+
+
+def test_a_page_whose_person_has_left_is_refused_and_not_sent_to_log_in() -> None:
+    assert Client().get("/admin/board", headers=LIVE).status_code == 401
+    assert Client().get("/admin/").status_code == 302
+
+
+def test_the_figures_take_no_message_that_another_page_is_to_show() -> None:
+    ann = person("ann", *SEES, "stop_sends")
+    token = ann.get("/admin/stop").cookies["csrftoken"].value
+    ann.post("/admin/stop", {"reason": "an incident", "seen": "none", "csrfmiddlewaretoken": token})
+    _board(ann)
+    assert "nothing of it is sent until somebody lets it go on" in ann.get("/admin/").content.decode()
+
+
+def test_the_banner_goes_with_the_figures_where_the_page_shows_another_and_is_not_read_aloud_again() -> None:
+    ann, said = person("ann", *SEES), []
+    look = _looked_at(ann.get("/admin/").content.decode())
+    for does in (None, stops.stop, None, stops.resume, None):
+        if does:
+            does(None, by="bob", reason="an incident")
+        page = ann.get(look, headers=LIVE).content.decode()
+        banner = re.search(r'<div id="halt" hx-swap-oob="true">(.*?)</div>', page, re.DOTALL)
+        said.append(banner and ("Everything is stopped" in banner[1], "Stop everything" in page))
+        look = _looked_at(page)
+    assert said == [None, (True, False), None, (False, True), None]
+    assert '<div id="halt" hx-swap-oob="true">' in _board(ann)  # of a page from before there was a banner of its own
+
+
+def test_it_asks_the_same_number_of_questions_however_many_dlqs_there_are(
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    ann = person("ann", *SEES)
+    parked(dlq("first"))
+    with django_assert_max_num_queries(14) as few:
+        _board(ann)
+    for number in range(5):
+        parked(dlq(f"dlq-{number}"))
+    with django_assert_max_num_queries(14) as many:
+        _board(ann)
+    assert len(many) == len(few)
+
+
+def test_no_dlq_yet_says_how_to_add_one() -> None:
+    assert '<a href="/admin/rights">your rights</a>): each is examined' in _board(person("ann", *SEES))
+    assert '<a href="/admin/reprocessing/deadletterqueue/add/">' in _board(person("eva", *SEES, "add_deadletterqueue"))
+
+
+def test_the_worst_causes_of_each_dlq_are_told_and_lead_to_their_groups() -> None:
+    shop = dlq("shop")
+    for title, letters in (("KeyError", 2), ("Timeout", 4), ("JSON with id", 3), ("rare", 1)):
+        group = LetterGroup.objects.create(
+            dlq=shop.dlq, fingerprint=title.encode(), cause="reported", title=title, first_at=clock(), last_at=clock()
+        )
+        for _ in range(letters):
+            DeadLetter.objects.filter(pk=parked(shop).pk).update(group=group)
+    page = _board(person("ann", *SEES, "view_lettergroup"))
+    assert [title for title in ("KeyError", "Timeout", "JSON with id", "rare") if title in page][-1] != "rare"
+    more = f'<a href="/admin/reprocessing/lettergroup/?dlq={shop.dlq_id}&amp;status=open">and 1 more</a>'
+    assert more in page
+    n, address = _count(page, "Timeout")
+    assert (n, address) == (4, f"/admin/reprocessing/lettergroup/{LetterGroup.objects.get(title='Timeout').pk}/change/")
+    assert "What they died of" not in _board(person("bob", *SEES))
+
+
+def test_beat_s_own_run_is_told_while_it_has_something_to_do_or_stands() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    run = Run.objects.create(name="standing:1", dlq=shop.dlq, kind="standing", state="running")
+    assert "standing:1" not in _board(ann)
+    letter = parked(shop)
+    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None, run=run)
+    assert "standing:1" in _board(ann)
+    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.DELIVERED, finished_at=clock())
+    Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
+    assert "standing:1" in _board(ann)
+
+
+def test_what_lies_in_a_dlq_that_nothing_captures_is_left_for_people() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(depth_visible=60, depth_in_flight=0, depth_at=clock())
+    page = _board(ann)
+    assert _count(page, "in SQS, not captured: plan a run…") == (60, f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
+    assert "card-wary" in page
+    DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(mode="automatic")
+    assert "not captured" not in _board(ann)
+
+
+def test_letters_that_move_when_a_person_lets_them_are_left_for_people() -> None:
+    """Those of no run that goes, and those of a paused one; where a run is at work, it may take them up."""
+    ann, shop = person("ann", *SEES), dlq("shop")
+    letter = DeadLetter.objects.filter(pk=parked(shop).pk)
+    letter.update(state=LetterState.CAPTURED, lane=None, reason="", finished_at=None)
+    page = _board(ann)
+    assert _count(page, "captured, in no run that goes: plan one…") == (
+        1,
+        f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}",
+    )
+    assert re.findall(r"<strong>([\d,]+)</strong>", page) == ["1", "0"]
+    run = Run.objects.create(name="mend-17", dlq=shop.dlq, state="running", asked_by="ann", started_at=clock())
+    letter.update(run=run)
+    assert re.findall(r"<strong>([\d,]+)</strong>", _board(ann)) == ["0", "1"]
+    Run.objects.filter(pk=run.pk).update(state="paused", stopped_by="ben", why="it rained")
+    page = _board(ann)
+    assert _count(page, "in mend-17, which is paused") == (1, f"/admin/reprocessing/run/{run.pk}/change/")
+    assert re.findall(r"<strong>([\d,]+)</strong>", page) == ["1", "0"]
+
+
+def test_what_is_captured_is_not_left_in_the_dlq_because_its_copy_came_to_sight() -> None:
+    """Nor what was counted before a capture that ran dry."""
+    ann, shop = person("ann", *SEES), dlq("shop")
+    watched = DeadLetterQueue.objects.filter(pk=shop.dlq_id)
+    watched.update(depth_visible=60, depth_in_flight=0, depth_at=clock())
+    letter = parked(shop)
+    Custody.objects.create(
+        dlq_id=shop.dlq_id,
+        message_id="m",
+        letter=letter,
+        state="held",
+        handle="h",
+        visible_until=clock() - timedelta(hours=1),
+    )
+    assert _count(_board(ann), "in SQS, not captured: plan a run…")[0] == 59
+    watched.update(drained_through=clock())
+    assert "not captured" not in _board(ann)
+
+
+def test_what_the_oldest_sent_letter_waits_for_is_told() -> None:
+    ann, letter = person("ann", *SEES), parked(dlq("shop"))
+    assert letter.target
+    assert letter.lane
+    Target.objects.filter(pk=letter.target.pk).update(proof="absence", watched_by=letter.dlq_id, window=3_600)
+    Attempt.objects.create(
+        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=clock(),
+        taken_at=clock(), deadline=clock() + timedelta(hours=1), holds_lane=True,
+    )  # fmt: skip
+    assert "Its oldest letter waits for: shop-origin has not been seen empty since it took its oldest" in _board(ann)
+
+
+def test_causes_of_one_title_are_told_apart() -> None:
+    shop = dlq("shop")
+    since = clock().replace(year=2026, month=3, day=1, hour=9, minute=30)
+    groups = [
+        LetterGroup.objects.create(
+            dlq=shop.dlq, fingerprint=number.encode(), cause="body", title="Text", first_at=since, last_at=clock()
+        )
+        for number in "12"
+    ]
+    for group in groups:
+        DeadLetter.objects.filter(pk=parked(shop).pk).update(group=group)
+    page = _board(person("ann", *SEES, "view_lettergroup"))
+    apart = [f"Text (group {group.pk}, since 2026-03-01 09:30 UTC)" for group in groups]
+    addresses = [f"/admin/reprocessing/lettergroup/{group.pk}/change/" for group in groups]
+    assert [_count(page, title) for title in apart] == [(1, address) for address in addresses]
+    assert "more</a>" not in page
+
+
+def test_a_parked_letter_is_not_unfinished() -> None:
+    ann, letter = person("ann", *SEES), parked(dlq("shop"))
+    oldest = "<dt>Oldest letter, unfinished</dt><dd>{}</dd>"
+    assert oldest.format("none") in _board(ann)
+    DeadLetter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
+    assert oldest.format("1 h 0 min") in _board(ann)
+
+
+@pytest.mark.parametrize(("minutes", "meant"), [(1, ""), (2, ": nobody seems to consume shop-origin")])
+def test_a_queue_that_nobody_empties_is_named(minutes: int, meant: str) -> None:
+    ann, letter = person("ann", *SEES), parked(dlq("shop"))
+    assert letter.target
+    assert letter.lane
+    Target.objects.filter(pk=letter.target.pk).update(proof="absence", watched_by=letter.dlq_id, window=30)
+    taken_at = clock() - timedelta(minutes=minutes)
+    Attempt.objects.create(
+        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=taken_at,
+        taken_at=taken_at, deadline=taken_at + timedelta(seconds=30), holds_lane=True,
+    )  # fmt: skip
+    told = f"waits for: shop-origin has not been seen empty since it took its oldest letter, at {taken_at:%Y-%m-%d %X}"
+    assert f"{told} UTC{meant}</small>" in _board(ann)

@@ -1,0 +1,90 @@
+"""What letters came to, hour by hour: the chart's figures, and the table that says the same."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from reprocessing.models import DeadLetter, Flow, FlowDelta
+from reprocessing.store.ordering.lanes import clock
+from tests.conditions import eventually
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
+
+pytestmark = pytest.mark.django_db
+
+SEES = (*LOOKS, "view_deadletterqueue")
+
+
+@pytest.fixture(autouse=True)
+def _no_hour_ends_meanwhile() -> None:
+    eventually(lambda: (now := clock()).minute < 59 or now.second < 40, within=60, every=0.5)
+
+
+def _told(client: Client, query: str = "") -> dict[str, list[int]]:
+    answer = client.get(f"/admin/hours{query}")
+    assert answer.status_code == 200
+    told = json.loads(answer.content)
+    assert len(told["hours"]) == 24
+    assert told["hours"] == sorted(told["hours"])
+    return dict(zip(told["kinds"], told["counts"], strict=True))
+
+
+def _release(letter: DeadLetter) -> None:
+    DeadLetter.objects.filter(pk=letter.pk).update(state="delivered", reason="", finished_at=clock())
+
+
+def test_the_last_hour_counts_what_died_and_what_became_of_it() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    letters = [parked(shop) for _ in range(3)]
+    parked(dlq("other"))
+    _release(letters[0])
+    told = _told(ann)
+    assert {kind: (counts[-1], sum(counts)) for kind, counts in told.items()} == {
+        "died": (4, 4), "delivered": (1, 1), "failed again": (0, 0), "parked": (0, 0), "discarded": (0, 0),
+    }  # fmt: skip
+    assert sum(_told(ann, f"?dlq={shop.dlq_id}")["died"]) == 3
+
+
+def test_hours_stand_where_they_were_and_older_ones_are_left_out() -> None:
+    ann, now = person("ann", *SEES), clock().replace(minute=0, second=0, microsecond=0)
+    for hours, n in ((1, 7), (23, 5), (24, 100)):
+        Flow.objects.create(dlq_id=1, hour=now - timedelta(hours=hours), what="parked", n=n)
+    FlowDelta.objects.create(dlq_id=2, hour=now - timedelta(hours=1), what="parked", n=2)
+    counts = _told(ann)["parked"]
+    assert (counts[-2], counts[0], sum(counts)) == (9, 5, 14)
+
+
+def test_the_table_says_what_the_chart_does() -> None:
+    ann = person("ann", *SEES)
+    assert "Nothing died, and nothing was settled." in ann.get("/admin/").content.decode()
+    parked(dlq("shop"))
+    page = ann.get("/admin/").content.decode()
+    assert "Nothing died" not in page
+    assert page.count('<th scope="row">') >= 24
+    hour = clock().strftime("%Y-%m-%d %H:00")
+    assert f'<tr><th scope="row">{hour}</th><td>1</td><td>0</td><td>0</td><td>0</td><td>0</td></tr>' in page
+
+
+@pytest.mark.parametrize("asked", ["x", "-1", "1e3", "9" * 19, "\u0661"])
+def test_a_dlq_that_is_no_number_is_refused(asked: str) -> None:
+    assert person("ann", *SEES).get("/admin/hours", {"dlq": asked}).status_code == 400
+
+
+def test_who_may_not_see_dlqs_is_told_no_figures() -> None:
+    bob = person("bob", *LOOKS)
+    assert bob.get("/admin/hours").status_code == 403
+    assert "The last 24 hours" not in bob.get("/admin/").content.decode()
+
+
+def test_every_page_leads_to_the_lists_that_this_person_may_see() -> None:
+    def ways(name: str, *rights: str) -> list[str]:
+        page = person(name, *rights).get("/admin/rights")
+        return [one.words for one in page.context["desk_lists"]]
+
+    assert ways("bob") == ["Board"]
+    assert ways("cid", "view_parkedletter", "view_review") == ["Board", "Parking lot", "Audit"]
+    ann = person("ann", *SEES).get("/admin/reprocessing/deadletter/")
+    assert [one.words for one in ann.context["desk_lists"] if one.here] == ["Letters"]

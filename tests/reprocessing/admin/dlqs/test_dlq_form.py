@@ -1,0 +1,195 @@
+"""A dlq is examined at the desk before it is added or changed; what was found is shown, and what was shown, written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.models import DeadLetterQueue, Review, Target
+from reprocessing.models.target import FORTNIGHT
+from tests.contract.queues import Queue, redrive_policy
+from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.parking_lot.test_failure_group_pages import group
+from tests.reprocessing.admin.site.sheets import look, sheet
+from tests.reprocessing.commands.stock import add_lane, add_letter
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue, endpoint  # noqa: F401  a fixture of this module's own
+
+pytestmark = pytest.mark.django_db
+ADD = "/admin/reprocessing/deadletterqueue/add/"
+DAY = 86_400
+CONFIGURES = ("view_deadletterqueue", "add_deadletterqueue", "change_deadletterqueue")
+
+
+@pytest.fixture
+def watched(make_queue: MakeQueue) -> Queue:
+    """A dlq that one queue names in its redrive policy."""
+    found = make_queue(MessageRetentionPeriod="1209600")
+    make_queue(RedrivePolicy=redrive_policy(found, 3))
+    return found
+
+
+def _sheet(client: Client, address: str = ADD) -> dict[str, Any]:
+    return sheet(client, address)
+
+
+def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
+    return {**look(client, given, address), "reason": "an incident"}
+
+
+def _examine(row: DeadLetterQueue) -> str:
+    return f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
+
+
+def test_what_was_found_is_a_list_of_what_is_well_what_is_not_and_how_to_cure_it(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    given = _sheet(ann) | {"name": "orders", "url": watched.url, "advance": "accepted", "do": "look"}
+    page = post(ann, ADD, **given)
+    assert "<b>ok</b>It is the queue that was meant, and nobody else&#x27;s." in page
+    assert "<b>note</b>Capturing hides messages" in page
+    assert "This would be written" in page
+    assert not DeadLetterQueue.objects.exists()
+
+
+def test_what_was_shown_is_written_with_who_and_why(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    given = _look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "max_attempts": 5, "rate": "off"})
+    page = post(ann, ADD, **given)
+    assert "orders is added. Nothing of it is redriven yet" in page
+    row, target = DeadLetterQueue.objects.get(), Target.objects.get()
+    assert (row.name, row.url, row.mode, row.max_attempts, row.waves) == ("orders", watched.url, "manual", 5, True)
+    assert (target.rate, target.proof) == (None, "absence")
+    assert list(Review.objects.values_list("act", "by", "reason", "dlq")) == [("added", "ann", "an incident", row.pk)]
+
+
+@pytest.mark.soak
+def test_what_is_refused_is_not_written_and_says_how_to_cure_it(make_queue: MakeQueue) -> None:
+    ann, lonely = person("ann", *CONFIGURES), make_queue()
+    given = _look(ann, _sheet(ann) | {"name": "orders", "url": lonely.url})
+    page = post(ann, ADD, **given)
+    assert "<b>refused</b>No queue&#x27;s redrive policy names it." in page
+    assert "Name the queue that letters go back to: “Origins that SQS does not name” URL" in page
+    assert "Cure what is refused below" in page
+    assert not DeadLetterQueue.objects.exists()
+
+
+def test_what_was_not_looked_at_is_shown_first(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    given = _look(ann, _sheet(ann) | {"name": "orders", "url": watched.url})
+    page = post(ann, ADD, **given | {"max_attempts": 9})
+    assert "What would be written is not what you saw" in page
+    assert "It takes a reason." in post(ann, ADD, **given | {"reason": ""})
+    assert not DeadLetterQueue.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("ordering_key", "nonsense", "nonsense"),
+        ("open_fields", "order.id\norder.[", "Line 2:"),
+        ("role_arn", "me", "This is no role&#x27;s ARN"),
+        ("crontab", "never", "This is no schedule"),
+        ("rate", "fast", "A number from 0.001 to 1,000,000"),
+        ("tenant", "message-id", "nothing that letters have in common"),
+        ("max_attempts", "0", "greater than or equal to 1"),
+        ("name", "no name", "A name has letters from a to z"),
+        ("give_up_after", "0", "greater than or equal to 1"),
+        ("give_up_after", f"{FORTNIGHT + 1}", "less than or equal to 1209600"),
+        ("give_up_after", "a day", "Enter a number"),
+    ],
+)
+def test_what_cannot_be_read_is_marked_where_it_is(field: str, value: str, why: str) -> None:
+    ann = person("ann", *CONFIGURES)
+    page = post(ann, ADD, **_sheet(ann) | {"name": "orders", "url": "http://127.0.0.1:9/0/x", field: value})
+    assert why in page
+    assert "Correct what is marked below" in page
+
+
+def test_a_queue_that_cannot_be_reached_is_a_sentence() -> None:
+    ann = person("ann", *CONFIGURES)
+    page = post(ann, ADD, **_sheet(ann) | {"name": "orders", "url": "http://127.0.0.1:9/000000000000/nowhere"})
+    assert "Nothing was written." in page
+    assert "nowhere" in page
+
+
+@pytest.mark.soak
+def test_everything_is_changed_after_the_same_look_also_to_automatic(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
+    row = DeadLetterQueue.objects.get()
+    changed = {"mode": "automatic", "open_fields": "order.id\ncustomer", "interval": 30, "waves": "no", "window": 7200}
+    page = post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | changed, _examine(row)))
+    assert "orders is changed." in page
+    row.refresh_from_db()
+    assert (row.mode, row.open_fields, row.waves) == ("automatic", ["order.id", "customer"], False)
+    assert row.interval
+    assert (row.interval.every, Target.objects.get().window) == (30, 7200)
+    review = Review.objects.latest("pk")
+    assert review.before == {
+        "orders.mode": "manual", "orders.open_fields": [], "orders.interval": None, "orders.waves": True,
+        f"{Target.objects.get()}.window": 120.0,
+    }  # fmt: skip
+
+
+def test_a_run_gives_a_target_up_after_a_day_or_as_long_as_a_person_says_or_never(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    fresh = _sheet(ann)
+    assert fresh["give_up_after"] == DAY
+    post(ann, ADD, **_look(ann, fresh | {"name": "orders", "url": watched.url, "give_up_after": "7200"}))
+    row = DeadLetterQueue.objects.get()
+    assert (row.give_up_after, _sheet(ann, _examine(row))["give_up_after"]) == (7_200, 7_200)
+    given = _look(ann, _sheet(ann, _examine(row)) | {"give_up_after": ""}, _examine(row))
+    assert "orders is changed." in post(ann, _examine(row), **given)
+    row.refresh_from_db()
+    assert row.give_up_after is None
+    assert Review.objects.latest("pk").before == {"orders.give_up_after": 7_200.0}
+
+
+@pytest.mark.soak
+def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "parked_head": "hold"}))
+    row = DeadLetterQueue.objects.get()
+    origin = row.origins.get()
+    lane = add_lane(origin, LanePhase.HELD)
+    for state in (LetterState.PARKED, LetterState.WAITING):
+        add_letter(origin, state, lane=lane)
+    post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"parked_head": "aside"}, _examine(row)))
+    lane.refresh_from_db()
+    assert lane.phase == LanePhase.READY
+
+
+def test_a_sheet_as_it_stands_changes_nothing(watched: Queue) -> None:
+    ann = person("ann", *CONFIGURES)
+    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
+    row = DeadLetterQueue.objects.get()
+    page = post(ann, _examine(row), **_sheet(ann, _examine(row)), do="look")
+    assert "Nothing would change" in page
+
+
+@pytest.mark.soak
+def test_of_two_people_the_second_is_told_who_was_first_and_changes_nothing(watched: Queue) -> None:
+    ann, ben = person("ann", *CONFIGURES), person("ben", *CONFIGURES)
+    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
+    row = DeadLetterQueue.objects.get()
+    mine = _look(ben, _sheet(ben, _examine(row)) | {"max_attempts": 4}, _examine(row))
+    post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"max_attempts": 7}, _examine(row)))
+    for act, more in (
+        ("exported", {}), ("stopped", {}), ("changed", {"before": {"rule": "one that is gone"}}),
+        ("changed", {"group": group(row.origins.get())}), ("changed", {"before": {"native_redrive": True}}),
+    ):  # fmt: skip
+        Review.objects.create(act=act, dlq=row, by="bob", reason="another thing", **more)
+    page = post(ben, _examine(row), **mine)
+    assert "Somebody else changed orders since you opened this page: ann (&quot;an incident&quot;)" in page
+    row.refresh_from_db()
+    assert row.max_attempts == 7
+
+
+def test_who_may_not_configure_sees_why_and_cannot() -> None:
+    row, eve = dlq().dlq, person("eve", "view_deadletterqueue")
+    page = eve.get(f"/admin/reprocessing/deadletterqueue/{row.pk}/change/").content.decode()
+    for words in ("You may not stop dlqs", "You may not change dlqs", "You may not operate runs"):
+        assert words in page
+    assert [eve.get(ADD).status_code, eve.get(_examine(row)).status_code] == [403, 403]

@@ -1,0 +1,77 @@
+"""A letter's page answers: did it work, how do we know, since when; and why it died, for those who may see that."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+from django.test import Client
+
+from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target
+from reprocessing.models.doubt import Word
+from reprocessing.store import rows
+from reprocessing.store.maintenance import restore_doubts, restore_hold
+from reprocessing.store.ordering.lanes import clock
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, revealed
+
+pytestmark = pytest.mark.django_db
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def page(client: Client, letter: DeadLetter) -> str:
+    return client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+
+
+def reported(digest: bytes, **said: object) -> None:
+    values = {"verdict": "failed", "happened_at": clock(), "received_at": clock(), "digest": digest}
+    Report.objects.create(**{**values, **said})
+
+
+def test_the_page_says_what_is_known_and_since_when() -> None:
+    letter = parked(dlq())
+    Attempt.objects.filter(letter=letter).update(returned_at=clock())
+    text = page(person("ann", *LOOKS), letter)
+    assert '<p class="answer">It failed: it came back to a dlq. It is parked: a person decides. (failed, since ' in text
+
+
+@pytest.mark.parametrize(("word", "told"), [("delivered", "delivered since"), ("replay", "to be replayed")])
+def test_what_a_person_said_after_a_restore_is_told_with_the_answer(word: Word, told: str) -> None:
+    letter = parked(dlq())
+    ann = person("ann", *LOOKS)
+    assert "restored from a backup" not in page(ann, letter)
+    DeadLetter.objects.filter(pk=letter.pk).update(state="waiting", reason="", finished_at=None)
+    restore_hold.begin(clock(), by="eva", reason="a disk died")
+    found = restore_doubts.page(dlq=None, above=0, limit=1)
+    rows.whole(lambda: restore_doubts.decide(found, Word(word), by="ben", reason=f"I asked {SCRIPT}"))
+    said = f"<b>ben</b> said of it: {told} (“I asked {html.escape(SCRIPT)}”, "
+    assert said in page(ann, letter).partition("<details")[0]
+
+
+def test_why_it_died_is_told_to_those_who_may_see_payloads() -> None:
+    letter = parked(dlq())
+    reported(b"1", message_id=letter.message_id, type="KeyError", message=f"c-canary{SCRIPT}", fingerprint="f-canary")
+    reported(b"2", public_id=letter.public_id, attempt_no=1, type="Timeout\u202e")
+    reported(b"3", message_id="another's", type="Other-canary")
+    ben = person("ben", *LOOKS, "view_payload")
+    seen, covered, shown = page(person("ann", *LOOKS), letter), page(ben, letter), revealed(ben, letter)
+    canaries = ("KeyError", "c-canary", "f-canary", "Timeout")
+    assert [one in text for text in (seen, covered) for one in canaries] == [False] * 8
+    assert "You may not see what consumers said" in seen
+    assert [one in shown for one in canaries] == [True] * 4
+    assert [one in shown for one in (SCRIPT, "Other-canary", "\u202e")] == [False] * 3
+    assert [one in html.unescape(shown) for one in ("its first death", ">attempt 1</td>", "Timeout<U+202E>")] == (
+        [True] * 3
+    )
+
+
+def test_what_a_stranger_said_is_on_no_page() -> None:
+    letter = parked(dlq())
+    stranger = Reporter.objects.create(name="stranger", token_hash=b"1", added_by="ann")
+    stranger.targets.set([Target.objects.create(arn="arn:else", url="u", region="r")])
+    reported(b"1", message_id=letter.message_id, type="Stranger-canary", reporter=stranger)
+    client = person("ann", *LOOKS, "view_payload")
+    assert "Stranger-canary" not in revealed(client, letter)
+    assert letter.target
+    stranger.targets.add(letter.target)
+    assert "Stranger-canary" in revealed(client, letter)

@@ -1,0 +1,291 @@
+"""Edit one letter at the desk: what is shown, what is asked, what is done, and what somebody else had done first."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reprocessing.domain.message.envelope import Attribute, unpack
+from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Payload, Review, Revision
+from reprocessing.store.ordering.lanes import clock
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post
+
+pytestmark = pytest.mark.django_db
+
+EDITS = (*LOOKS, "view_payload", "edit_parkedletter")
+REPLAYS = (*EDITS, "release_parkedletter")
+SCRIPT = "<script>alert(1)</script>"
+BODY = b'{\n  "card": "4111-canary",\n  "total": 1\n}'
+
+
+def address(letter: DeadLetter) -> str:
+    return f"/admin/reprocessing/parkedletter/{letter.pk}/edit"
+
+
+def field(page: str, name: str) -> str:
+    """What a field of a page holds, as a browser would send it."""
+    found = re.search(rf'<textarea[^>]* name="{name}"[^>]*>\n?(.*?)</textarea>', page, re.DOTALL) or re.search(
+        rf'<input[^>]* name="{name}" value="([^"]*)"', page
+    )
+    return unescape(found[1]).replace("\r\n", "\n").replace("\n", "\r\n") if found else ""
+
+
+def filled(page: str, **values: object) -> dict[str, Any]:
+    """The form of a page, its fields as they stand but for these."""
+    names = ["opened", "body", "form-TOTAL_FORMS", "form-INITIAL_FORMS", "form-MIN_NUM_FORMS", "form-MAX_NUM_FORMS"]
+    names += [f"form-{row}-{part}" for row in range(12) for part in ("name", "type", "value")]
+    return {name: text for name in names if (text := field(page, name))} | {"look": "1"} | values
+
+
+def opened(client: Client, letter: DeadLetter) -> str:
+    return post(client, address(letter), open="1")
+
+
+def looked(client: Client, letter: DeadLetter, **values: object) -> str:
+    """The page of what would change."""
+    return post(client, address(letter), **filled(opened(client, letter), **values))
+
+
+def done(client: Client, letter: DeadLetter, page: str, **values: object) -> str:
+    said = {"written": field(page, "written"), "do": "1", "reason": "a typo", "then": "keep"}
+    return post(client, address(letter), **{**said, **values})
+
+
+def mended(total: int = 2) -> str:
+    return BODY.decode().replace('"total": 1', f'"total": {total}').replace("\n", "\r\n")
+
+
+def changes(page: str) -> list[tuple[str, str]]:
+    found = re.findall(
+        r'<div class="(put-in|taken-out)"><span class="mark">.</span><span class="text">(.*?)</span>', page
+    )
+    return [(way, unescape(text)) for way, text in found]
+
+
+def test_a_letter_is_edited_in_two_steps_and_what_it_was_stays() -> None:
+    letter = parked(dlq(), body=BODY, attributes={"note": Attribute("String", "first")})
+    client = person("ann", *EDITS)
+    page = looked(client, letter, body=mended(), **{"form-0-value": "second"})
+    assert changes(page) == [
+        ("taken-out", '  "total": 1'), ("put-in", '  "total": 2'),
+        ("taken-out", "note (String): first"), ("put-in", "note (String): second"),
+    ]  # fmt: skip
+    assert Revision.objects.count() == 0
+    assert "Edit 1 is kept; the letter stays parked" in done(client, letter, page)
+    revision = Revision.objects.get()
+    assert (bytes(revision.body), revision.by, revision.reason) == (BODY.replace(b"1\n", b"2\n"), "ann", "a typo")
+    assert unpack(bytes(revision.attributes)) == {"note": Attribute("String", "second")}
+    assert bytes(Payload.objects.get(letter=letter).body) == BODY
+    assert [(one.act, one.by) for one in Review.objects.order_by("id")] == [("revealed", "ann"), ("edited", "ann")]
+    assert "canary" not in str(Review.objects.values_list("before", "after"))
+
+
+def test_an_edited_letter_is_replayed_by_those_who_may() -> None:
+    letter = parked(dlq(), body=BODY)
+    client = person("ann", *REPLAYS)
+    told = done(client, letter, looked(client, letter, body=mended()), then="replay")
+    assert "Edit 1 is kept, and goes as soon as" in told
+    assert DeadLetter.objects.get(pk=letter.pk).state == "waiting"
+
+
+def test_a_letter_that_stays_parked_after_its_edit_can_be_decided_about_at_once() -> None:
+    letter = parked(dlq(), body=BODY)
+    client = person("ann", *REPLAYS)
+    told = done(client, letter, looked(client, letter, body=mended()))
+    assert re.findall(r'value="\S+"><button type="submit" class="button">(Replay[^<]*)<', told) == ["Replay…"]
+
+
+def test_who_may_not_replay_keeps_it_parked() -> None:
+    letter = parked(dlq(), body=BODY)
+    client = person("ann", *EDITS)
+    page = looked(client, letter, body=mended())
+    assert 'value="replay"' not in page
+    assert "Select a valid choice" in done(client, letter, page, then="replay")
+    assert DeadLetter.objects.get(pk=letter.pk).state == "parked"
+
+
+@pytest.mark.parametrize("body", [b"a\r\nb\r\n", b"\n\na\nb", b"  a  ", "\u00e9\U0001f600".encode(), b"a\tb"])
+def test_what_is_not_touched_comes_back_byte_for_byte(body: bytes) -> None:
+    letter = parked(dlq(), body=body, attributes={"note": Attribute("String", "\n x\r\n ".replace("\r\n", "\n"))})
+    client = person("ann", *EDITS)
+    assert "<li>Nothing is changed.</li>" in looked(client, letter)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"\xff\x00", "it is not text (not UTF-8), and bytes cannot be typed"),
+        (b"a\r\nb\nc", "its lines end in more than one way, and a browser would end them all alike"),
+        (b"a\x0bb", "it holds characters that no page can show and give back"),
+    ],
+)
+def test_a_body_that_no_browser_gives_back_says_so_and_its_attributes_can_be_edited(body: bytes, why: str) -> None:
+    letter = parked(dlq(), body=body, attributes={"note": Attribute("String", "first")})
+    client = person("ann", *EDITS)
+    assert f"It cannot be edited here: {why}." in opened(client, letter)
+    page = looked(client, letter, body="something else", **{"form-0-value": "second"})
+    assert changes(page) == [("taken-out", "note (String): first"), ("put-in", "note (String): second")]
+
+
+def test_what_was_json_stays_json_and_the_place_is_told() -> None:
+    letter = parked(dlq(), body=BODY)
+    page = looked(person("ann", *EDITS), letter, body='{\r\n  "card": }')
+    assert "The body was JSON and no longer is: Expecting value, line 2, column 11." in unescape(page)
+    assert field(page, "body") == '{\r\n  "card": }'
+
+
+def test_space_alone_is_told_as_such() -> None:
+    letter = parked(dlq(), body=b'{"total":1}')
+    assert "It differs in the space between its words alone." in looked(
+        person("ann", *EDITS), letter, body='{"total": 1}'
+    )
+
+
+def test_attributes_come_in_three_classes() -> None:
+    attributes = {
+        "traceparent": Attribute("String", "00-canary"), "customer": Attribute("String", "c-7"),
+        "note": Attribute("String", "first"), "raw": Attribute("Binary", b"\x00"),
+    }  # fmt: skip
+    letter = parked(dlq(), body=BODY, attributes=attributes)
+    DeadLetterQueue.objects.update(ordering_key="attribute:customer")
+    client = person("ann", *EDITS)
+    page = opened(client, letter)
+    assert [field(page, f"form-{row}-name") for row in range(3)] == ["customer", "note", ""]
+    assert "It says which letters are replayed in order." in page
+    assert "it ties the letter to its trace" in page
+    assert "raw: 1 byte, which cannot be typed" in page
+    told = looked(client, letter, gone="raw", **{"form-1-remove": "on"})
+    assert changes(told) == [
+        ("taken-out", "note (String): first"),
+        ("taken-out", "raw (Binary): \x00".replace("\x00", "<U+0000>")),
+    ]
+
+
+def test_what_somebody_goes_by_takes_a_tick_of_its_own() -> None:
+    letter = parked(dlq(), body=BODY, attributes={"customer": Attribute("String", "c-7")})
+    DeadLetterQueue.objects.update(ordering_key="attribute:customer")
+    client = person("ann", *EDITS)
+    page = looked(client, letter, **{"form-0-value": "c-8"})
+    assert "This changes attribute:customer, which says which letters are replayed in order." in page
+    assert "Tick this as well, or take the change back." in done(client, letter, page)
+    assert Revision.objects.count() == 0
+    done(client, letter, page, knowing="on")
+    assert Revision.objects.count() == 1
+
+
+def test_of_two_names_that_are_the_same_one_is_refused() -> None:
+    letter = parked(dlq(), body=BODY, attributes={"note": Attribute("String", "first")})
+    values = {"form-1-name": "note", "form-1-type": "String", "form-1-value": "x"}
+    assert "There is one of this name already." in looked(person("ann", *EDITS), letter, **values)
+
+
+def test_of_two_who_edit_one_letter_the_second_is_told_in_the_page() -> None:
+    letter = parked(dlq(), body=BODY)
+    ann, ben = person("ann", *EDITS), person("ben", *EDITS)
+    first, second = looked(ann, letter, body=mended(2)), looked(ben, letter, body=mended(3))
+    done(ann, letter, first)
+    told = unescape(done(ben, letter, second))
+    assert re.search(
+        r'Nothing was done: it is not as you saw it any more: ann edited it at [\d:]+ UTC \("a typo"\)', told
+    )
+    assert [one.by for one in Revision.objects.all()] == ["ann"]
+
+
+def test_what_was_replayed_meanwhile_is_not_edited() -> None:
+    letter = parked(dlq(), body=BODY)
+    ann, ben = person("ann", *REPLAYS), person("ben", *EDITS)
+    page = opened(ben, letter)
+    done(ann, letter, looked(ann, letter, body=mended()), then="replay")
+    told = post(ben, address(letter), **filled(page, body=mended(3)))
+    assert "it is waiting. Open the letter again to edit it as it is now." in told
+
+
+def test_a_page_of_somebody_else_is_no_page(client: Client) -> None:
+    letter, other = parked(dlq("a"), body=BODY), parked(dlq("b"), body=BODY)
+    ann, ben = person("ann", *EDITS), person("ben", *EDITS)
+    page = looked(ann, letter, body=mended())
+    for told in (done(ben, letter, page), done(ann, other, page), done(ann, letter, page, written="x")):
+        assert "this page is too old, or somebody else" in told
+    assert Revision.objects.count() == 0
+
+
+def test_nothing_is_compared_for_those_who_did_not_open_the_letter() -> None:
+    letter = parked(dlq(), body=BODY)
+    told = post(person("ann", *EDITS), address(letter), look="1", body="{}")
+    assert ("too old" in told, "4111-canary" in told) == (True, False)
+
+
+@pytest.mark.parametrize("lacking", ["view_payload", "edit_parkedletter", "view_parkedletter"])
+def test_editing_takes_both_permissions_and_is_shown_closed_to_others(lacking: str) -> None:
+    letter = parked(dlq(), body=BODY)
+    client = person("ann", *(one for one in EDITS if one != lacking))
+    values = {"csrfmiddlewaretoken": "", "open": "1"}
+    assert client.post(address(letter), values).status_code == 403
+    if lacking != "view_parkedletter":
+        page = client.get(f"/admin/reprocessing/parkedletter/{letter.pk}/change/").content.decode()
+        why = "takes the permissions to edit letters and to see payloads"
+        assert (address(letter) in page, why in page) == (False, True)
+
+
+def test_the_page_tells_its_edits_and_which_attempt_sent_them() -> None:
+    letter = parked(dlq(), body=BODY)
+    client = person("ann", *EDITS)
+    done(client, letter, looked(client, letter, body=mended()))
+    assert letter.lane
+    assert letter.target
+    Attempt.objects.create(
+        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=1, fence=2, opened_at=clock(),
+        holds_lane=False,
+    )  # fmt: skip
+    page = client.get(f"/admin/reprocessing/deadletter/{letter.pk}/change/").content.decode()
+    assert page.count("sent edit 1; ") == 1
+    cells = re.sub(r"<td [^>]*>", "<td>", page)
+    assert re.search(r"<td>1</td>.*<td>ann</td><td>a typo</td><td>\d+</td><td>2</td>", cells)
+    assert '<span class="chip chip-warm">edited</span>' in page
+
+
+def test_an_edit_is_compared_with_what_was_captured_and_that_is_recorded() -> None:
+    letter = parked(dlq(), body=BODY)
+    client = person("ann", *EDITS)
+    done(client, letter, looked(client, letter, body=mended()))
+    page = post(client, f"/admin/reprocessing/deadletter/{letter.pk}/compare", no="1")
+    assert changes(page) == [("taken-out", '  "total": 1'), ("put-in", '  "total": 2')]
+    last = Review.objects.order_by("id").last()
+    assert last
+    assert (last.act, last.by, last.after) == ("revealed", "ann", {"revision": 1})
+    for no in ("2", "", "9" * 30, "x"):
+        told = post(client, f"/admin/reprocessing/deadletter/{letter.pk}/compare", no=no)
+        assert "There is no such edit of it." in told
+
+
+def test_what_is_revealed_is_what_is_sent_and_what_was_captured_can_be_fetched() -> None:
+    letter = parked(dlq(), body=BODY)
+    client = person("ann", *EDITS)
+    done(client, letter, looked(client, letter, body=mended()))
+    there = f"/admin/reprocessing/deadletter/{letter.pk}"
+    assert "&quot;total&quot;: 2" in post(client, f"{there}/reveal")
+    values = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+    got = [client.post(f"{there}/body", values | more).content for more in ({}, {"of": "captured"})]
+    assert got == [BODY.replace(b"1\n", b"2\n"), BODY]
+
+
+def test_no_script_of_a_letter_runs_on_any_of_its_pages() -> None:
+    hostile = json.dumps({SCRIPT: SCRIPT}).encode()
+    letter = parked(dlq(), key=SCRIPT, body=hostile, attributes={"a": Attribute(f"String.{SCRIPT}", SCRIPT)})
+    DeadLetterQueue.objects.update(open_fields=["*"])
+    client = person("ann", *EDITS)
+    form = opened(client, letter)
+    page = post(
+        client, address(letter), **filled(form, body=json.dumps({SCRIPT: f"{SCRIPT}2"}), **{"form-0-type": "String"})
+    )
+    kept = done(client, letter, page, reason=SCRIPT)
+    there = f"/admin/reprocessing/deadletter/{letter.pk}"
+    seen = [form, page, kept, post(client, f"{there}/reveal"), post(client, f"{there}/compare", no="1")]
+    assert Revision.objects.count() == 1
+    assert [SCRIPT in one for one in seen] == [False] * 5
+    assert ["&lt;script&gt;" in one for one in seen] == [True] * 5

@@ -1,0 +1,292 @@
+"""A letter's page: its bytes for those who may see them, its history for everybody who may see the letter."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.db import DatabaseError
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from reprocessing import conf
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.ordering.placement import sort_key
+from reprocessing.models import Act, Custody, DeadLetter, DeadLetterQueue, Lane, Review, Rule, Target
+from reprocessing.models.report import Report
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.ordering import lane_neighbours
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.routing import rule_changes
+from tests import envelopes
+from tests.reprocessing.admin.parking_lot.lot import DECIDES, LOOKS, dlq, parked, person, revealed, token
+
+pytestmark = pytest.mark.django_db
+SCRIPT = "<script>alert(1)</script>"
+DESKS = ("parkedletter", "deadletter")
+SHOWING = ("reveal", "body", "compare")
+
+
+def pages(client: Client, letter: int) -> list[str]:
+    return [client.get(f"/admin/reprocessing/{desk}/{letter}/change/").content.decode() for desk in DESKS]
+
+
+def opens(client: Client, address: str) -> str:
+    return client.get(address).content.decode()
+
+
+def test_a_payload_is_covered_until_somebody_who_may_see_it_asks_for_it() -> None:
+    letter = parked(
+        dlq(), body=b'{"card": "4111-canary"}', attributes={"trace": Attribute("String", "attribute-canary")}
+    )
+    canaries = ("4111-canary", "attribute-canary", "AIDA-shop")
+    ben = person("ben", *LOOKS, "view_payload")
+    covered = [[canary in page for canary in canaries] for page in pages(ben, letter.pk)]
+    asked = [revealed(ben, letter, desk) for desk in DESKS]
+
+    assert covered == [[False] * 3] * 2
+    assert [[canary in page for canary in canaries] for page in asked] == [[True] * 3] * 2
+    assert [one.act for one in Review.objects.filter(letter=letter, by="ben")] == ["revealed"] * 2
+
+
+def test_who_may_not_see_payloads_is_told_so_and_refused() -> None:
+    letter = parked(dlq(), body=b'{"card": "4111-canary"}')
+    ann = person("ann", *DECIDES)
+    seen = pages(ann, letter.pk)
+    values = {"csrfmiddlewaretoken": token(ann, "/admin/password_change/")}
+    refused = [ann.post(f"/admin/reprocessing/{desk}/{letter.pk}/{deed}", values) for desk in DESKS for deed in SHOWING]
+
+    assert ["4111-canary" in page for page in seen] == [False] * 2
+    assert ["You may not see payloads; this takes the permission to" in page for page in seen] == [True] * 2
+    assert [answer.status_code for answer in refused] == [403] * 6
+    assert Review.objects.count() == 0
+
+
+def test_a_letter_that_was_never_sent_and_has_no_lane_has_a_page() -> None:
+    letter = parked(dlq())
+    other = DeadLetter.objects.create(
+        dlq=letter.dlq, message_id="new", body_hash=b"n", size=0, died_at=clock(), state="captured"
+    )
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/deadletter/{other.pk}/change/")
+    assert ('<li class="quiet">None yet.</li>' in page, "It has none yet: its place is not known." in page) == (
+        True,
+        True,
+    )
+
+
+def test_the_page_says_in_which_place_it_is_as_every_other_does() -> None:
+    letter = parked(dlq())
+    ann = person("ann", *LOOKS)
+    chips = [
+        re.findall(r'class="place [^"]*">([^<]*)<', page) for page in (*pages(ann, letter.pk), opens(ann, "/admin/"))
+    ]
+    assert chips == [[conf.current().place]] * 3
+
+
+def test_what_was_revealed_is_kept_by_no_browser() -> None:
+    letter = parked(dlq())
+    ben = person("ben", *LOOKS, "view_payload")
+    values = {"csrfmiddlewaretoken": token(ben, "/admin/password_change/")}
+    answers = [ben.post(f"/admin/reprocessing/deadletter/{letter.pk}/{deed}", values) for deed in ("reveal", "body")]
+    assert ["no-store" in answer["Cache-Control"] for answer in answers] == [True] * 2
+
+
+def test_what_cannot_be_recorded_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    letter = parked(dlq(), body=b"4111-canary")
+
+    def fails(*_: object, **__: object) -> None:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr("reprocessing.store.parking_lot.editing.record", fails)
+    with pytest.raises(DatabaseError):
+        revealed(person("ben", *LOOKS, "view_payload"), letter)
+
+
+def test_open_fields_are_shown_to_everybody_who_sees_the_letter() -> None:
+    letter = parked(dlq(), body=b'{"order": {"id": "o-7", "card": "4111-canary"}, "n": 7, "mark": "\\u202e"}')
+    DeadLetterQueue.objects.update(open_fields=["order.id", "n", "mark", "absent"])
+    page = html.unescape(pages(person("ann", *LOOKS), letter.pk)[0])
+    told = [f'<dt translate="no">{name}</dt><dd translate="no">{value}</dd>' in page for name, value in (
+        ("order.id", "o-7"), ("n", "7"), ("mark", "<U+202E>"), ("absent", "nothing"))]  # fmt: skip
+    assert (told, "4111-canary" in page, Review.objects.count()) == ([True] * 4, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"a=1&b=%20x", "form: 2 fields: a, b"),
+        (b"<order><id>7</id></order>", "XML: its root is order"),
+        (b'{"source": "shop", "detail-type": "paid", "detail": {}}', "EventBridge event: paid, from shop"),
+        (b"\x1f\x8b\xff", "bytes: looks like gzip"),
+    ],
+)
+def test_a_body_is_told_by_what_it_is(body: bytes, told: str) -> None:
+    assert told in revealed(person("ben", *LOOKS, "view_payload"), parked(dlq(), body=body))
+
+
+def shown(letter: DeadLetter) -> str:
+    return html.unescape(revealed(person("ben", *LOOKS, "view_payload"), letter))
+
+
+def test_a_task_is_shown_with_its_arguments_and_why_it_probably_died() -> None:
+    body = envelopes.task("shop.charge", "4111-canary", task_id="t-1", retries=2, compression="gzip")
+    letter = parked(dlq(), body=body)
+    page = shown(letter)
+    assert [text in page for text in (f'<dd translate="no">{one}</dd>' for one in ("shop.charge", "t-1", "2"))] == [
+        True
+    ] * 3
+    assert '"4111-canary"' in page
+    assert "It had failed and been retried 2 times before it died." in page
+    assert "never acknowledged: or its task failed" in page
+    assert "4111-canary" not in pages(person("ann", *LOOKS), letter.pk)[0]
+
+
+def test_where_the_consumer_reported_nothing_is_guessed() -> None:
+    letter = parked(dlq(), body=envelopes.task())
+    assert "never acknowledged" in shown(letter)
+    Report.objects.create(
+        message_id=letter.message_id, verdict="retrying", happened_at=clock(), received_at=clock(), digest=b"1" * 32
+    )
+    page = revealed(person("zoe", *LOOKS, "view_payload"), letter)
+    assert ("As a task message" in page, "never acknowledged" in page) == (True, False)
+
+
+def test_a_closed_payload_says_why_and_shows_what_its_producer_wrote_out() -> None:
+    page = shown(parked(dlq(), body=envelopes.task("shop.charge", 1, serializer="pickle")))
+    assert "Not shown: its payload is pickled, which nobody here opens." in page
+    assert '<dd translate="no">(1,) {}</dd>' in page
+
+
+@pytest.mark.parametrize(("kind", "told"), [("sqs", False), ("celery", True)])
+def test_of_other_bodies_something_is_said_where_workers_were_to_take_them(kind: str, told: bool) -> None:
+    letter = parked(dlq(), body=b"hello")
+    Target.objects.filter(origins__dlq=letter.dlq).update(kind=kind)
+    assert ("Not a Celery task: it is no kombu message." in shown(letter)) is told
+
+
+def test_attempts_reviews_and_copies_are_on_the_page() -> None:
+    letter = parked(dlq())
+    Review.objects.create(act=Act.RELEASED, letter=letter, by="zoe", reason="tried before")
+    Custody.objects.create(
+        dlq=letter.dlq, message_id="copy-1", letter=letter, state="held", handle="secret-handle", visible_until=clock()
+    )
+    for page in pages(person("ann", *LOOKS), letter.pk):
+        told = [text in page for text in ("came back", "sent-", "zoe", "tried before", "copy-1", "secret-handle")]
+        assert told == [True, True, True, True, True, False]
+
+
+def test_what_is_in_a_letter_is_never_run_nor_taken_for_markup() -> None:
+    attributes = {"a": Attribute(f"String.{SCRIPT}", SCRIPT), "b": Attribute("String", "half \ud800 a pair")}
+    letter = parked(dlq(), key=SCRIPT, body=SCRIPT.encode(), attributes=attributes)
+    DeadLetter.objects.filter(pk=letter.pk).update(detail=SCRIPT)
+    client = person("ann", *DECIDES, "view_payload")
+    seen = [
+        *(revealed(client, letter, desk) for desk in DESKS),
+        client.get("/admin/reprocessing/parkedletter/").content.decode(),
+    ]
+
+    assert [SCRIPT in page for page in seen] == [False] * 3
+    assert ["&lt;script&gt;" in page for page in seen] == [True] * 3
+
+
+def test_the_bytes_come_as_a_file_exactly_as_they_were_captured() -> None:
+    body = bytes(range(256)) * 4096
+    letter = parked(dlq(), body=body)
+    client = person("ann", *LOOKS, "view_payload")
+    values = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")}
+    answer = client.post(f"/admin/reprocessing/parkedletter/{letter.pk}/body", values)
+
+    assert Review.objects.values_list("act", "by", "reason").get() == (
+        "revealed",
+        "ann",
+        "Fetched the bytes of its body.",
+    )
+    assert answer.content == body
+    assert [answer["Content-Type"], answer["Content-Disposition"], answer["X-Content-Type-Options"]] == [
+        "application/octet-stream",
+        f'attachment; filename="{letter.public_id}.body"',
+        "nosniff",
+    ]
+
+
+@pytest.mark.parametrize("permissions", [LOOKS, ("view_payload",), ("view_deadletter",)])
+def test_the_bytes_are_for_those_who_may_see_both_the_letter_and_its_payload(permissions: tuple[str, ...]) -> None:
+    letter = parked(dlq())
+    client = person("ann", *permissions)
+    values = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")}
+
+    assert client.post(f"/admin/reprocessing/parkedletter/{letter.pk}/body", values).status_code == 403
+
+
+def test_a_page_takes_as_many_queries_for_much_history_as_for_little(
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    letter = parked(dlq())
+    for number in range(30):
+        Review.objects.create(act=Act.CHANGED, letter=letter, by="zoe", reason=f"{number}")
+        Custody.objects.create(
+            dlq=letter.dlq, message_id=f"{number}", letter=letter, state="held", handle="-", visible_until=clock(),
+            attempt=letter.history.get(),
+        )  # fmt: skip
+    client = person("ann", *DECIDES, "view_payload")
+
+    with django_assert_max_num_queries(20):
+        client.get(f"/admin/reprocessing/parkedletter/{letter.pk}/change/")
+
+
+def test_a_lane_tells_who_is_first_and_who_waits_behind() -> None:
+    origin = dlq()
+    letters = [parked(origin, key=f"key-{number}") for number in range(4)]
+    lane = letters[0].lane
+    DeadLetter.objects.filter(dlq=origin.dlq).update(lane=lane)
+    waiting = DeadLetter.objects.exclude(pk=letters[1].pk)
+    waiting.update(state="waiting", reason="", finished_at=None)
+    assert lane
+    Lane.objects.filter(pk=lane.pk).update(phase="ready", due_at=clock(), why="no token")
+    at = lane_neighbours.of(letters[1].pk)
+    assert at
+    first, _, third, _ = (one.pk for one in letters)
+    assert (at.head_id, at.before_id, at.after_id, at.behind, at.parked) == (first, first, third, 2, 0)
+    page = pages(person("ann", *LOOKS), letters[1].pk)[0]
+    assert "its head goes as soon as a worker has time; when it was looked at last: no token" in page
+    assert f"/admin/reprocessing/deadletter/{third}/change/" in page
+
+
+def test_of_a_long_lane_no_more_is_counted_than_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane_neighbours, "MOST", 1)
+    monkeypatch.setattr("reprocessing.admin.messages.message_page.MOST", 1)
+    origin = dlq()
+    letters = [parked(origin) for _ in range(4)]
+    DeadLetter.objects.filter(dlq=origin.dlq).update(lane=letters[0].lane)
+    DeadLetter.objects.exclude(pk=letters[0].pk).update(state="waiting", reason="", finished_at=None)
+    at = lane_neighbours.of(letters[0].pk)
+    assert at
+    assert at.behind == 2
+    assert "<dd>more than 1</dd>" in pages(person("ann", *LOOKS), letters[0].pk)[0]
+
+
+def decided(letter: DeadLetter) -> str:
+    page = pages(person(f"reader-{letter.reason}-{letter.route}", *LOOKS), letter.pk)[1]
+    found = re.search(r"<dt>Decided by</dt><dd>(.*?)</dd>", page)
+    assert found
+    return re.sub(r"<[^>]*>", "", found[1])
+
+
+def test_after_a_release_the_rule_that_quarantined_is_the_past() -> None:
+    letter = parked(dlq(), reason="quarantined")
+    rule_changes.put("bad", {"action": "quarantine", "conditions": []}, by="ann", reason="a test")
+    letter.rule, letter.route = Rule.objects.get(), "quarantine"
+    letter.save()
+    before = decided(letter)
+    act_on_parked.release([letter.pk], by="ben", reason="it is mended")
+    letter.refresh_from_db()
+    after = decided(letter)
+    assert before == "the rule bad: quarantine"
+    assert after == "ben, who released it; before that, the rule bad had it quarantined"
+
+
+def test_a_sequence_is_shown_as_it_was_written() -> None:
+    letter = parked(dlq())
+    DeadLetter.objects.filter(pk=letter.pk).update(sequence=sort_key("1"))
+    assert '<dt>Sequence</dt><dd translate="no">1</dd>' in pages(person("ann", *LOOKS), letter.pk)[1]

@@ -1,0 +1,77 @@
+"""What a destination is told is said at the desk, shown before it is written, and recorded; its URL is nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from reprocessing.models import NotificationRoute, Review
+from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.site.sheets import look, sheet
+
+pytestmark = pytest.mark.django_db
+ADD = "/admin/reprocessing/notificationroute/add/"
+CONFIGURES = tuple(f"{act}_notificationroute" for act in ("view", "add", "change", "delete"))
+
+
+@pytest.fixture(autouse=True)
+def destinations(settings: Settings) -> None:
+    settings.REDRIVE = {"DESTINATIONS": {"ops": "mailto://user:hunter2@example.com"}}
+
+
+def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
+    return {**look(client, given, address), "reason": "on call"}
+
+
+def _set(client: Client, **given: Any) -> str:  # noqa: ANN401
+    return post(client, ADD, **_look(client, sheet(client, ADD) | given))
+
+
+def test_a_destination_is_told_what_was_shown_with_who_and_why() -> None:
+    ann, watched = person("ann", *CONFIGURES), dlq().dlq
+    page = _set(ann, destination="ops", events=["beat_silent"], dlqs=[watched.name])
+    assert "Saved. Test it: manage.py test_notification ops" in page
+    assert "hunter2" not in page
+    row = NotificationRoute.objects.get()
+    assert (row.destination, row.kinds, [one.name for one in row.dlqs.all()]) == (
+        "ops",
+        ["beat_silent"],
+        [watched.name],
+    )
+    assert list(Review.objects.values_list("act", "by", "reason")) == [("added", "ann", "on call")]
+
+
+def test_what_it_is_told_is_changed_and_removed() -> None:
+    ann = person("ann", *CONFIGURES)
+    _set(ann, destination="ops")
+    row = NotificationRoute.objects.get()
+    edit = f"/admin/reprocessing/notificationroute/{row.pk}/edit"
+    post(ann, edit, **_look(ann, sheet(ann, edit) | {"events": ["run_stopped"]}, edit))
+    row.refresh_from_db()
+    assert row.kinds == ["run_stopped"]
+    page = post(
+        ann, f"/admin/reprocessing/notificationroute/{row.pk}/remove", seen="ops", reason="nobody reads it"
+    )  # fmt: skip
+    assert "Nothing more is sent to ops." in page
+    assert not NotificationRoute.objects.exists()
+    assert Review.objects.latest("pk").reason == "nobody reads it"
+
+
+def test_a_destination_without_a_url_is_warned_of() -> None:
+    ann = person("ann", *CONFIGURES)
+    page = post(ann, ADD, **sheet(ann, ADD) | {"destination": "team-a", "do": "look"})
+    assert "This process has no URL for team-a" in page
+
+
+def test_without_the_right_nothing_is_set_or_removed() -> None:
+    row = NotificationRoute.objects.create(destination="ops")
+    bob = person("bob", "view_notificationroute")
+    for address in (ADD, f"/admin/reprocessing/notificationroute/{row.pk}/edit",
+                    f"/admin/reprocessing/notificationroute/{row.pk}/remove"):  # fmt: skip
+        assert bob.get(address).status_code == 403
+    assert "You may not change notifications" in bob.get(
+        f"/admin/reprocessing/notificationroute/{row.pk}/change/"
+    ).content.decode()  # fmt: skip

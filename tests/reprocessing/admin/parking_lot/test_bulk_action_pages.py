@@ -1,0 +1,197 @@
+"""Operations at the desk: how far they are, live; ended by one, and the other is told."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from reprocessing.admin.parking_lot import bulk_action_pages
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Run, Target
+from reprocessing.pipeline.parking_lot import run_bulk_actions
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import bulk_actions
+from tests.reprocessing.admin.parking_lot.lot import DECIDES, HOUR, LOOKS, dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.test_parking_lot import messages
+
+pytestmark = pytest.mark.django_db
+DESK = "/admin/reprocessing/operation/"
+MAY = (*DECIDES, "view_operation")
+
+
+def _asked(act: OperationAct = OperationAct.DISCARD, **arguments: object) -> Operation:
+    bulk_actions.begin(uuid4(), act, Sieve(), arguments, by="ann", reason="<b>test data</b>")
+    return Operation.objects.latest("id")
+
+
+def _facts(page: str) -> dict[str, str]:
+    return dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
+
+
+def test_its_page_tells_how_far_it_is_and_asks_anew_until_it_is_done() -> None:
+    origin = dlq()
+    for _ in range(3):
+        parked(origin)
+    operation = _asked()
+    client = person("ben", *MAY)
+    page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
+    assert (_facts(page), f'hx-get="{DESK}{operation.pk}/progress"' in page) == (
+        {"Done": "0", "Left alone": "0", "To go": "3"}, True,
+    )  # fmt: skip
+    assert ("&lt;b&gt;test data" in page, "<b>test data" in page) == (True, False)
+    parked(origin)
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
+    assert {name: _facts(part)[name] for name in ("Done", "Left alone")} == {"Done": "3", "Left alone": "0"}
+    assert ("hx-get" in part, "1 new letter that the filter means arrived meanwhile" in part) == (False, True)
+
+
+def test_letters_that_went_into_a_paused_run_are_told_of_while_one_looks() -> None:
+    origin = dlq()
+    letter = parked(origin)
+    run = Run.objects.create(name="later", dlq=letter.dlq, state="paused", stopped_by="ann", why="it rains")
+    DeadLetter.objects.filter(pk=letter.pk).update(run=run)
+    operation = _asked(OperationAct.RELEASE)
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    part = person("ben", *MAY).get(f"{DESK}{operation.pk}/progress").content.decode()
+    assert (_facts(part)["Done"], "which is paused: nothing of it is sent" in part) == ("1", True)
+
+
+def test_it_tells_why_letters_were_left_alone() -> None:
+    origin = dlq()
+    letters = [parked(origin) for _ in range(3)]
+    fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
+    operation = _asked(OperationAct.RELEASE, target=fifo.pk)
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    page = person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode()
+    assert (_facts(page)["Left alone"], _facts(page)["To"]) == ("3", "x.fifo")
+    assert f"such as {letters[0].message_id}" in page
+
+
+def test_letters_that_others_moved_before_their_turn_are_told_of() -> None:
+    origin = dlq()
+    for _ in range(3):
+        parked(origin)
+    operation = _asked()
+    DeadLetter.objects.update(finished_at=clock() + HOUR)
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    assert _facts(person("ben", *MAY).get(f"{DESK}{operation.pk}/change/").content.decode())[
+        "Moved by others before their turn"
+    ] == "3"  # fmt: skip
+    listed = person("zoe", *MAY).get(DESK).content.decode()
+    cells = re.findall(r'<td data-label="(Done|Left alone|Moved by others before|Of)">([^<]*)<', listed)
+    assert cells == [("Done", "0"), ("Left alone", "0"), ("Moved by others before", "3"), ("Of", "3")]
+
+
+def test_without_a_worker_it_says_so_once_that_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted from when it was asked for: its page may have been open for long before."""
+    parked(dlq())
+    operation, ben = _asked(), person("ben", *MAY)
+    Operation.objects.update(asked_at=clock() - HOUR)
+    said = "No worker has taken it up yet."
+    monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", HOUR / 2)
+    assert said not in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
+    monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", -HOUR)
+    assert said in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
+
+
+def test_what_was_asked_for_and_who_ended_it_is_in_the_audit_though_no_letter_was_touched() -> None:
+    parked(dlq())
+    token, sieve = uuid4(), Sieve(states=("parked",), text="secret")
+    for _ in range(2):
+        bulk_actions.begin(token, OperationAct.ASSIGN, sieve, {"to": "zoe"}, by="ann", reason="hers")
+    operation = Operation.objects.get()
+    assert [bulk_actions.abort(operation.pk, by="ben", why="not hers") for _ in range(2)] == [True, False]
+    told = Review.objects.filter(letter=None).order_by("pk").values_list("act", "operation", "by", "reason", "after")
+    asked = {
+        "filter": {"states": ["parked"], "text": "(a text in their bodies)"},
+        "letters": operation.asked,
+        "to": "zoe",
+    }
+    ended = {"letters": operation.asked, "done": 0, "left_alone": 0}
+    assert list(told) == [
+        ("assigned", operation.pk, "ann", "hers", asked),
+        ("aborted", operation.pk, "ben", "not hers", ended),
+    ]
+    page = person("cleo", *MAY, "view_review").get("/admin/reprocessing/review/").content.decode()
+    assert page.count(f'operation <a href="/admin/reprocessing/operation/{operation.pk}/change/">') == 2
+
+
+def test_it_is_aborted_with_a_reason_and_who_comes_second_is_told() -> None:
+    parked(dlq())
+    operation = _asked()
+    ann, ben = person("ann", *MAY), person("ben", *MAY)
+    abort = f"{DESK}{operation.pk}/abort"
+    assert "This field is required." in post(ann, abort, reason=" ")
+    assert messages(post(ann, abort, reason="wrong dlq")) == [
+        "It is aborted: what was done stays done, the rest is left alone."
+    ]
+    page = post(ben, abort, reason="me, too")
+    assert messages(page) == ["Nothing was changed: before you, ann aborted it (wrong dlq)."]
+    assert "ann aborted it: wrong dlq" in page
+    operation.refresh_from_db()
+    assert (operation.state, operation.ended_by, DeadLetter.objects.get().state) == ("aborted", "ann", "parked")
+
+
+def test_what_was_done_already_is_not_aborted() -> None:
+    parked(dlq())
+    operation = _asked()
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    page = post(person("ben", *MAY), f"{DESK}{operation.pk}/abort", reason="too late")
+    assert messages(page) == ["Nothing was changed: before you, it was done."]
+
+
+def test_only_who_may_do_the_deed_may_end_it() -> None:
+    parked(dlq())
+    operation = _asked()
+    client = person("ben", *LOOKS, "view_operation", "release_parkedletter")
+    page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
+    assert "You may not abort it: it takes the permission to discard parked letters." in page
+    client.get("/admin/password_change/")
+    given = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value, "reason": "no"}
+    assert client.post(f"{DESK}{operation.pk}/abort", given).status_code == 403
+
+
+def test_the_list_goes_on_from_place_to_place_in_few_queries(
+    monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    monkeypatch.setattr(bulk_action_pages, "SHOWN", 2)
+    asked = [_asked(OperationAct.NOTE).pk for _ in range(5)]
+    client, shown, query = person("ben", *MAY), [], ""
+    for _ in range(3):
+        with django_assert_max_num_queries(8):
+            page = client.get(DESK + query).content.decode()
+        shown += [int(one) for one in re.findall(rf'{DESK}(\d+)/change/">Note', page)]
+        query = "".join(re.findall(r'href="(\?after=\d+)"', page))
+    assert (shown, query) == (asked[::-1], "")
+
+
+@pytest.mark.parametrize("which", ["0", "9" * 30, "x"])
+def test_one_that_is_not_there_is_not_found(which: str) -> None:
+    client = person("ben", *MAY)
+    assert client.get(f"{DESK}{which}/change/").status_code == 404
+
+
+def test_a_text_out_of_bodies_is_told_to_nobody_who_may_not_see_them() -> None:
+    parked(dlq(), body=b"4111-canary")
+    bulk_actions.begin(uuid4(), OperationAct.NOTE, Sieve(text="4111-canary"), {}, by="ann", reason="why")
+    address = f"{DESK}{Operation.objects.get().pk}/change/"
+    page = person("ben", *MAY).get(address).content.decode()
+    assert ("4111-canary" in page, "whose body holds a text" in page) == (False, True)
+    assert (
+        "whose body holds &quot;4111-canary&quot;" in person("cid", *MAY, "view_payload").get(address).content.decode()
+    )
+
+
+def test_once_it_has_ended_nobody_can_abort_it_on_the_open_page() -> None:
+    parked(dlq())
+    operation = _asked()
+    client = person("ben", *MAY)
+    gone = '<div id="abort" hx-swap-oob="true"></div>'
+    assert gone not in client.get(f"{DESK}{operation.pk}/progress").content.decode()
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    assert gone in client.get(f"{DESK}{operation.pk}/progress").content.decode()
+    assert 'id="abort"' not in client.get(f"{DESK}{operation.pk}/change/").content.decode()

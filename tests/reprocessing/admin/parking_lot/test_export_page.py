@@ -1,0 +1,215 @@
+"""The export: what the filter means, no more, as a file that runs nothing; and who has it is written down."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.redrive_attributes import MarkNames
+from reprocessing.models import DeadLetter, LetterGroup, Review
+from reprocessing.pipeline.parking_lot import edit
+from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Seen
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import export
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post, token
+
+pytestmark = pytest.mark.django_db
+EXPORT = "/admin/reprocessing/parkedletter/export"
+MAY = (*LOOKS, "export_deadletter")
+
+
+def exported(client: Client, **values: object) -> tuple[dict[str, str], str]:
+    """The headers and the text of the file."""
+    given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/"), "reason": "for the supplier", **values}
+    answer = client.post(EXPORT, given)
+    assert answer.status_code == 200
+    text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    return dict(answer.headers), text
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_it_asks_why_and_then_holds_what_the_filter_means() -> None:
+    here, there = dlq("here"), dlq("there")
+    meant = [parked(here, key="a"), parked(here)]
+    parked(there)
+    client = person("ann", *MAY)
+    page = post(client, EXPORT, query=f"dlq={here.dlq_id}")
+    assert "<strong>2</strong> parked letters of the dlq here" in page
+    headers, text = exported(client, kind="jsonl", query=f"dlq={here.dlq_id}")
+    assert [one["message_id"] for one in lines(text)] == [one.message_id for one in meant]
+    assert lines(text)[0]["ordering_key"] == "a"
+    assert re.fullmatch(r'attachment; filename="letters-\d{8}-\d{6}\.jsonl"', headers["Content-Disposition"])
+    assert headers["Cache-Control"].startswith("no-store")
+
+
+def test_who_has_it_of_which_letters_and_why_is_written_down() -> None:
+    origin = dlq()
+    parked(origin)
+    client = person("ann", *MAY)
+    assert "This field is required." in post(client, EXPORT, query="", kind="csv", reason=" ")
+    assert Review.objects.count() == 0
+    exported(client, kind="csv", query=f"dlq={origin.dlq_id}&reason=stale")
+    review = Review.objects.get()
+    assert (review.act, review.by, review.reason, review.dlq_id) == (
+        "exported",
+        "ann",
+        "for the supplier",
+        origin.dlq_id,
+    )
+    assert review.after == {
+        "filter": {"dlq": origin.dlq_id, "states": ["parked"], "reasons": ["stale"]}, "as": "csv", "bodies": False,
+        "originals": False,
+    }  # fmt: skip
+
+
+def test_bodies_are_for_those_who_may_see_payloads() -> None:
+    binary = b"\xff\x00canary"
+    parked(dlq(), body=b'{"card": "4111-canary"}', attributes={"n": Attribute("Binary", b"canary-value")})
+    parked(dlq("two"), body=binary)
+    _, text = exported(person("ann", *MAY), kind="jsonl", bodies="on", query="")
+    assert ["canary" in text, "body" in lines(text)[0]] == [False, False]
+    client = person("ben", *MAY, "view_payload")
+    assert "canary" not in exported(client, kind="csv", query="")[1]
+    found = lines(exported(client, kind="jsonl", bodies="on", query="")[1])
+    assert [(one["body_encoding"], one["body"]) for one in found] == [
+        ("text", '{"card": "4111-canary"}'), ("base64", base64.b64encode(binary).decode()),
+    ]  # fmt: skip
+    assert found[0]["attributes"] == {"n": {"type": "Binary", "value": base64.b64encode(b"canary-value").decode()}}
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_cell_is_a_formula(begin: str) -> None:
+    letter = parked(dlq(), body=f"{begin}cmd|' /C calc'!A0".encode())
+    DeadLetter.objects.filter(pk=letter.pk).update(ordering_key=f"{begin}1", assigned_to='a "quoted", b')
+    _, text = exported(person("ann", *MAY, "view_payload"), kind="csv", bodies="on", query="")
+    row = next(csv.DictReader(io.StringIO(text, newline="")))
+    assert (row["ordering_key"], row["assigned_to"]) == (f"'{begin}1", 'a "quoted", b')
+    assert row["body"] == f"'{begin}cmd|' /C calc'!A0"
+
+
+def test_it_is_read_piece_by_piece_and_holds_every_letter_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "PIECE", 2)
+    monkeypatch.setattr(export, "WEIGHT", 15)
+    origin = dlq()
+    letters = [parked(origin, body=b"x" * 10) for _ in range(7)]
+    ids = [one.message_id for one in letters]
+    edited(letters[2], b"made", "new")
+    for given in ({}, {"bodies": "on"}, {"bodies": "on", "originals": "on"}):
+        _, text = exported(person(f"ann{given}", *MAY, "view_payload"), kind="jsonl", query="", **given)
+        assert [one["message_id"] for one in lines(text)] == ids
+
+
+def test_it_takes_a_permission_and_a_post() -> None:
+    able, unable = person("ann", *MAY), person("ben", *LOOKS)
+    given = {"csrfmiddlewaretoken": token(unable, "/admin/password_change/"), "reason": "x", "kind": "csv"}
+    assert [able.get(EXPORT).status_code, unable.post(EXPORT, given).status_code] == [405, 403]
+    assert "export (it takes the permission to export letters)" in unable_page(unable)
+
+
+def unable_page(client: Client) -> str:
+    parked(dlq())
+    return client.get("/admin/reprocessing/parkedletter/").content.decode()
+
+
+def test_a_text_out_of_bodies_is_not_written_down() -> None:
+    parked(dlq(), body=b"4111-canary")
+    client = person("ann", *MAY, "view_payload")
+    assert len(lines(exported(client, kind="jsonl", query="text=4111-canary")[1])) == 1
+    assert Review.objects.get().after["filter"]["text"] == "(a text in their bodies)"
+
+
+def edited(letter: DeadLetter, body: bytes, note: str) -> None:
+    assert letter.finished_at
+    to = Alteration(body, {"note": Attribute("String", note)})
+    done = edit.letter(
+        letter.pk, Seen(letter.finished_at, 0), to, names=MarkNames(), by="bob", reason="a typo", replay=False
+    )
+    assert done == Edited(1)
+
+
+def test_an_edited_letter_is_handed_out_as_it_would_be_sent_and_what_it_died_with_on_request() -> None:
+    origin = dlq()
+    first = parked(origin, body=b"=captured", attributes={"note": Attribute("String", "old")})
+    parked(origin, body=b"untouched")
+    edited(first, b"made", "new")
+    client = person("ben", *MAY, "view_payload")
+    sent = {"body_encoding": "text", "body": "made", "attributes": {"note": {"type": "String", "value": "new"}}}
+    died = {"body_encoding": "text", "body": "=captured", "attributes": {"note": {"type": "String", "value": "old"}}}
+    for given, originals in (({}, ()), ({"originals": "on"}, (died, None))):
+        text = exported(client, kind="jsonl", bodies="on", query="", **given)[1]
+        assert [one["edited"] for one in lines(text)] == [True, False]
+        assert lines(text)[0] | sent == lines(text)[0]
+        assert tuple(one["original"] for one in lines(text) if "original" in one) == originals
+        rows = list(csv.DictReader(io.StringIO(exported(client, kind="csv", bodies="on", query="", **given)[1])))
+        assert [(row["edited"], row["body"]) for row in rows] == [("True", "made"), ("False", "untouched")]
+        assert [row["original"] and json.loads(row["original"]) for row in rows if "original" in row] == [
+            one or "" for one in originals
+        ]
+    assert [one.after["originals"] for one in Review.objects.filter(act="exported").order_by("pk")] == [
+        False, False, True, True,
+    ]  # fmt: skip
+
+
+def test_what_letters_died_with_is_not_handed_out_without_bodies_or_to_those_who_may_not_see_payloads() -> None:
+    edited(parked(dlq(), body=b"4111-canary"), b"made", "new")
+    asked = {"kind": "jsonl", "query": "", "originals": "on", "reason": "because"}
+    assert "tick them as well, or take this back." in post(person("ann", *MAY, "view_payload"), EXPORT, **asked)
+    text = exported(person("ben", *MAY), **asked, bodies="on")[1]
+    assert ("canary" in text, "original" in lines(text)[0], "body" in lines(text)[0]) == (False, False, False)
+
+
+@pytest.mark.parametrize("text", ["captured", "made"])
+def test_a_text_is_found_in_what_was_captured_and_in_what_a_person_made_of_it(text: str) -> None:
+    origin = dlq()
+    letter = parked(origin, body=b"captured")
+    edited(letter, b"made", "new")
+    parked(origin, body=b"another")
+    client = person("ben", *MAY, "view_payload")
+    page = client.get("/admin/reprocessing/parkedletter/", {"text": text}).content.decode()
+    assert (letter.message_id in page, page.count('name="pick"')) == (True, 1)
+    found = lines(exported(client, kind="jsonl", query=f"text={text}")[1])
+    assert [one["message_id"] for one in found] == [letter.message_id]
+
+
+@pytest.mark.parametrize("query", ["dlq=999999", "group=999999", "dlq=9223372036854775807"])
+def test_a_filter_that_names_what_is_gone_is_answered_and_nothing_is_written_down(query: str) -> None:
+    parked(dlq())
+    client = person("ann", *MAY, "discard_parkedletter", "view_operation")
+    lot = "/admin/reprocessing/parkedletter/"
+    refused = post(client, EXPORT, query=query, kind="csv", reason="for the supplier")
+    name, _, number = query.partition("=")
+    assert f"There is no {name} {number} any more, and so nothing of it to export." in refused
+    others = [client.get(f"{lot}?{query}").content.decode()]
+    others += [post(client, address, query=query, scope="all") for address in (EXPORT, f"{lot}discard")]
+    deed = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11", "opened": clock().isoformat(), "reason": "test data"}
+    others.append(post(client, f"{lot}discard", query=query, **deed))
+    assert [len(others), Review.objects.filter(act="exported").count()] == [4, 0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_group_that_goes_while_its_export_is_written_down_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = dlq()
+    group = LetterGroup.objects.create(
+        dlq=origin.dlq, fingerprint=b"f", cause="body", title="JSON with a", first_at=clock(), last_at=clock()
+    )
+    bound = export.bound
+
+    def too_late() -> export.Bound:
+        LetterGroup.objects.all().delete()
+        return bound()
+
+    monkeypatch.setattr(export, "bound", too_late)
+    said = post(person("ann", *MAY), EXPORT, query=f"group={group.pk}", kind="csv", reason="for the supplier")
+    assert "What this filter names is there no more. Choose another dlq or group." in said
+    assert not Review.objects.exists()

@@ -1,0 +1,280 @@
+"""Groups at the desk: what stands first, where numbers lead, and that of two who decide one is told of the other."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from reprocessing.models import DeadLetter, LetterGroup, Origin, Review
+from reprocessing.store.maintenance import counters
+from reprocessing.store.ordering.lanes import clock
+from tests.reprocessing.admin.parking_lot.lot import HOUR, LOOKS, dlq, parked, person, post
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/reprocessing/lettergroup/"
+SEES = (*LOOKS, "view_lettergroup")
+SETTLES = (*SEES, "change_lettergroup")
+
+
+def group(origin: Origin, title: str = "KeyError", **fields: Any) -> LetterGroup:  # noqa: ANN401
+    now = clock()
+    values = {
+        "dlq": origin.dlq, "fingerprint": f"{title} {LetterGroup.objects.count()}".encode(), "cause": "reported",
+        "title": title, "first_at": now - 2 * HOUR, "last_at": now - HOUR,
+    }  # fmt: skip
+    return LetterGroup.objects.create(**{**values, **fields})
+
+
+def member(of: LetterGroup, origin: Origin, **fields: Any) -> DeadLetter:  # noqa: ANN401
+    letter = parked(origin)
+    DeadLetter.objects.filter(pk=letter.pk).update(group=of, **fields)
+    letter.refresh_from_db()
+    return letter
+
+
+def address(of: LetterGroup) -> str:
+    return f"{LIST}{of.pk}/change/"
+
+
+def seen(client: Client, of: LetterGroup) -> dict[str, str]:
+    """What the group's page carries, to be sent back."""
+    form = client.get(address(of)).context["form"]
+    return {name: str(form[name].value() or "") for name in ("status", "note", "seen_status", "seen_note")}
+
+
+def titles(page: str) -> list[str]:
+    return [html.unescape(one) for one in re.findall(r'<h2><a href="[^"]+">([^<]+)</a></h2>', page)]
+
+
+def read(client: Client, query: str = "") -> str:
+    answer = client.get(f"{LIST}{query}")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def number(page: str, what: str) -> tuple[str, str]:
+    """A number of a card, and where it leads."""
+    found = re.search(rf"<dt>{re.escape(what)}</dt><dd>(?:<a href=\"([^\"]+)\">)?([^<]+)<", page)
+    assert found, what
+    return found[2], html.unescape(found[1] or "")
+
+
+def test_open_groups_stand_first_and_each_by_its_last_death() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    now = clock()
+    for title, status, minutes in (
+        ("settled", "resolved", 1), ("older", "open", 50), ("newer", "open", 20), ("seen", "acknowledged", 5),
+    ):  # fmt: skip
+        group(shop, title, status=status, settled_at=now, settled_by="ann", last_at=now - timedelta(minutes=minutes))
+    assert titles(read(ann)) == ["newer", "older", "settled", "seen"]
+
+
+def test_they_are_filtered_by_dlq_and_status_and_what_is_no_filter_filters_nothing() -> None:
+    ann, shop, mail = person("ann", *SEES), dlq("shop"), dlq("mail")
+    group(shop, "a")
+    group(mail, "b")
+    group(mail, "c", status="ignored", settled_at=clock(), settled_by="ann")
+    assert titles(read(ann, f"?dlq={mail.dlq.pk}")) == ["b", "c"]
+    assert titles(read(ann, f"?dlq={mail.dlq.pk}&status=ignored")) == ["c"]
+    assert titles(read(ann, "?status=ignored&dlq=")) == ["c"]
+    for odd in ("?dlq=x&status=y&after=z", "?dlq=-1", "?after=1.99999999999999999.1", "?after=2.1.1"):
+        assert titles(read(ann, odd)) == ["b", "a", "c"]
+    assert "No group is like that" in read(ann, f"?dlq={10**17}")
+
+
+def test_every_group_stands_on_one_page_and_on_no_other() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    at = clock()
+    for n in range(45):
+        settled = {"status": "resolved", "settled_at": at, "settled_by": "ann"} if n % 3 else {}
+        group(shop, f"g{n}", last_at=at, **settled)
+    found, query = list[str](), ""
+    for _ in range(3):
+        page = read(ann, query)
+        found += titles(page)
+        query = html.unescape(re.search(r'href="([^"]*)" rel="next"', page)[1]) if 'rel="next"' in page else ""  # type: ignore[index]
+    assert query == ""
+    assert sorted(found) == sorted(f"g{n}" for n in range(45))
+    assert [one for one in found if int(one[1:]) % 3 == 0] == found[:15]
+
+
+def test_its_numbers_are_those_of_its_letters_and_lead_to_them() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    ours, other = group(shop), group(shop, "Timeout")
+    for state, finished in (
+        ("parked", True), ("parked", True), ("captured", False), ("waiting", False), ("awaiting", False),
+        ("delivered", True), ("discarded", True),
+    ):  # fmt: skip
+        reason = "stale" if state == "parked" else ""
+        member(ours, shop, state=state, reason=reason, finished_at=clock() if finished else None)
+    member(other, shop)
+    counters.fold()
+    page = ann.get(address(ours)).content.decode()
+    told = {what: number(page, what)[0] for what in ("Under way", "Finished", "Waiting behind")}
+    assert told == {"Under way": "2", "Finished": "2", "Waiting behind": "none"}
+    by_state = re.findall(r'<a href="([^"]+)">(\d+ [a-z]+)</a>', page)
+    assert [words for _, words in by_state] == ["1 waiting", "1 awaiting", "1 delivered", "1 discarded"]
+    for address_, words in by_state:
+        rows = ann.get(html.unescape(address_)).context["cl"].result_list
+        assert [(one.state, one.group_id) for one in rows] == [(words.split()[1], ours.pk)]
+    shown, leads = number(page, "Parked, for people")
+    assert (shown, ann.get(leads).content.decode().count('class="lot-id"')) == ("2", 2)
+    shown, leads = number(page, "Captured, not asked for")
+    assert (shown, ann.get(leads).context["cl"].result_count) == ("1", 1)
+    everything = re.search(r'href="([^"]+)">All its letters<', page)
+    assert everything
+    assert ann.get(everything[1]).context["cl"].result_count == 7
+
+
+def test_who_waits_behind_its_letters_is_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    ours = group(shop)
+    first, second = member(ours, shop, single=False), member(ours, shop)
+    for lane in (first, second):
+        for n in range(3):
+            behind = parked(shop)
+            DeadLetter.objects.filter(pk=behind.pk).update(
+                lane=lane.lane, state="waiting", reason="", finished_at=None, sequence=f"9{n}", single=False
+            )
+    before = parked(shop)
+    DeadLetter.objects.filter(pk=before.pk).update(
+        lane=first.lane, state="waiting", reason="", finished_at=None, sequence="", single=False
+    )
+    shown, leads = number(read(ann), "Waiting behind")
+    assert shown == "3"
+    page = ann.get(leads).content.decode()
+    waits = DeadLetter.objects.filter(lane=first.lane, sequence__startswith="9").order_by("-pk")
+    assert re.findall(r'<th scope="row"><a href="[^"]+">([^<]+)<', page) == [one.message_id for one in waits]
+    monkeypatch.setattr("reprocessing.admin.parking_lot.failure_group_pages.LETTERS", 2)
+    older = re.search(r'href="([^"]+)" rel="next"', ann.get(leads).content.decode())
+    assert older
+    rest = ann.get(address(ours) + html.unescape(older[1])).content.decode()
+    assert re.findall(r'<th scope="row"><a href="[^"]+">([^<]+)<', rest) == [waits[2].message_id]
+    for module in (
+        "reprocessing.store.parking_lot.failure_group_pages",
+        "reprocessing.admin.parking_lot.failure_group_cards",
+    ):
+        monkeypatch.setattr(f"{module}.BEHIND", 2)
+    assert number(read(ann), "Waiting behind")[0] == "2+"
+
+
+def test_its_newest_letters_are_listed_by_pages() -> None:
+    ann, shop = person("ann", *SEES), dlq("shop")
+    ours = group(shop)
+    ids = [member(ours, shop).message_id for _ in range(53)]
+    page = ann.get(address(ours)).content.decode()
+    older = re.search(r'href="(\?after=\d+)#letters" rel="next"', page)
+    assert older
+    rest = ann.get(address(ours) + older[1]).content.decode()
+    found = [re.findall(r'<th scope="row"><a href="[^"]+">([^<]+)<', one) for one in (page, rest)]
+    assert found == [ids[:2:-1], ids[2::-1]]
+    assert 'rel="next"' not in rest
+
+
+def test_a_status_takes_a_reason_and_is_recorded_with_who_and_what_it_was() -> None:
+    ann, ours = person("ann", *SETTLES), group(dlq())
+    given = seen(ann, ours) | {"status": "acknowledged", "note": "ticket 7\nann is on it"}
+    assert "This field is required" in post(ann, address(ours), **given, reason=" ")
+    assert LetterGroup.objects.get().status == "open"
+    page = post(ann, address(ours), **given, reason="I see to it")
+    now = LetterGroup.objects.get()
+    assert (now.status, now.note, now.settled_by) == ("acknowledged", "ticket 7\nann is on it", "ann")
+    assert "Recorded: acknowledged" in page
+    assert "ticket 7<br>ann is on it" in page
+    assert "status: open &rarr; acknowledged" in page
+    one = Review.objects.get()
+    assert (one.act, one.by, one.reason, one.group, one.dlq) == ("changed", "ann", "I see to it", ours, ours.dlq)
+
+
+def test_line_ends_that_browsers_send_are_nobody_elses_change() -> None:
+    ann, ours = person("ann", *SETTLES), group(dlq(), note="one\ntwo")
+    given = {"status": "ignored", "note": "one\r\ntwo", "seen_status": "open", "seen_note": "one\r\ntwo"}
+    post(ann, address(ours), **given, reason="noise")
+    assert (LetterGroup.objects.get().status, LetterGroup.objects.get().note) == ("ignored", "one\ntwo")
+
+
+def test_what_is_as_it_was_is_no_decision() -> None:
+    ann, ours = person("ann", *SETTLES), group(dlq())
+    assert "Nothing was changed" in post(ann, address(ours), **seen(ann, ours), reason="so")
+    assert not Review.objects.exists()
+
+
+def test_of_two_who_decide_the_second_is_told_who_was_first_and_may_still_say_so() -> None:
+    ann, ben, ours = person("ann", *SETTLES), person("ben", *SETTLES), group(dlq())
+    bens = seen(ben, ours)
+    post(ann, address(ours), **seen(ann, ours) | {"status": "acknowledged"}, reason="I <see> to it")
+    Review.objects.create(act="exported", group=ours, dlq=ours.dlq, by="carol", reason="for a report")
+    page = post(ben, address(ours), **bens | {"status": "ignored", "note": "noise"}, reason="no")
+    assert LetterGroup.objects.get().status == "acknowledged"
+    told = "since you opened this page, ann changed it (&quot;I &lt;see&gt; to it&quot;). It is acknowledged now."
+    assert told in page
+    assert re.search(r'<option value="ignored" selected>', page)
+    assert ">\nnoise</textarea>" in page
+    again = {"status": "ignored", "note": "noise", "seen_status": "acknowledged", "seen_note": ""}
+    assert 'name="seen_status" value="acknowledged"' in page
+    post(ben, address(ours), **again, reason="agreed with ann")
+    assert LetterGroup.objects.get().status == "ignored"
+    assert Review.objects.exclude(by="carol").count() == 2
+
+
+def test_who_may_not_settle_sees_why_and_is_refused() -> None:
+    ben, ours = person("ben", *SEES), group(dlq())
+    page = ben.get(address(ours)).content.decode()
+    assert 'You may not say what becomes of groups: <a href="/admin/rights">your rights</a>' in page
+    assert "<textarea" not in page
+    token = ben.get("/admin/password_change/").wsgi_request.META["CSRF_COOKIE"]
+    given = {"status": "ignored", "seen_status": "open", "reason": "x", "csrfmiddlewaretoken": token}
+    assert ben.post(address(ours), given).status_code == 403
+    assert LetterGroup.objects.get().status == "open"
+
+
+def test_who_may_not_see_groups_or_letters_sees_none() -> None:
+    shop = dlq()
+    ours = group(shop)
+    letter = member(ours, shop)
+    nobody, blind = person("nobody", *LOOKS), person("blind", "view_lettergroup")
+    assert [nobody.get(one).status_code for one in (LIST, address(ours))] == [403, 403]
+    page = blind.get(address(ours)).content.decode()
+    assert "You may not see letters" in page
+    assert letter.message_id not in page
+
+
+def test_a_group_that_is_not_there_is_no_page() -> None:
+    ann = person("ann", *SETTLES)
+    assert [ann.get(f"{LIST}{one}/change/").status_code for one in ("7", "x", "9" * 30)] == [404, 404, 404]
+
+
+def test_what_others_wrote_is_text() -> None:
+    ann, shop = person("ann", *SETTLES), dlq()
+    odd = "<script>alert(1)</script>\u202e{{ 7 }}"
+    ours = group(shop, odd, note=odd, cause=odd, status="ignored", settled_at=clock(), settled_by=odd)
+    member(ours, shop, message_id=odd)
+    Review.objects.create(group=ours, act="changed", by=odd, reason=odd, before={"note": odd}, after={"note": ""})
+    for page in (read(ann), ann.get(address(ours)).content.decode()):
+        assert "<script>alert" not in page
+        assert page.count("&lt;script&gt;alert(1)") > 2
+
+
+def test_it_asks_the_same_number_of_questions_however_much_there_is(
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    ann, shop = person("ann", *SETTLES), dlq()
+    ours = group(shop)
+    member(ours, shop)
+    for page in (LIST, address(ours)):
+        with django_assert_max_num_queries(12) as few:
+            ann.get(page)
+        for n in range(6):
+            member(group(dlq(f"{n}-{len(page)}")), shop)
+            member(ours, shop)
+            Review.objects.create(group=ours, act="noted", by="ann", reason="x")
+        with django_assert_max_num_queries(12) as many:
+            ann.get(page)
+        assert len(many) == len(few)

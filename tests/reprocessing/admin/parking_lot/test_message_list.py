@@ -1,0 +1,300 @@
+"""The list of the parking lot: filters, places, and what can be done with what they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from reprocessing.admin.parking_lot import message_list
+from reprocessing.admin.parking_lot.decision import packed
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.models import Act, DeadLetter, LetterGroup, Operation, Review, Target
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.safety import stops
+from tests.reprocessing.admin.parking_lot.lot import DECIDES, LOOKS, dlq, parked, person, post, token
+from tests.reprocessing.admin.parking_lot.test_parking_lot import carried, messages, states
+
+pytestmark = pytest.mark.django_db
+LOT = "/admin/reprocessing/parkedletter/"
+EVERYTHING = (*DECIDES, "assign_parkedletter", "export_deadletter", "view_operation", "view_payload")
+OF_A_FILTER = {"token": "0b5c2a3e-7d4e-4a57-9b7e-6a2f1f2b8a11"}
+
+
+def listed(client: Client, **query: Any) -> list[str]:  # noqa: ANN401  what an address says
+    """The message ids of the list, in its order."""
+    page = client.get(LOT, query).content.decode()
+    return [unescape(one) for one in re.findall(r'class="lot-id"><a href="[^"]*">([^<]*)</a>', page)]
+
+
+def hidden(page: str, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert found, name
+    return unescape(found[1])
+
+
+def pages(client: Client, query: str = "") -> Iterator[str]:
+    """Each page of the list, by the links to the next one."""
+    while True:
+        page = client.get(LOT + query).content.decode()
+        yield page
+        found = re.search(r'href="(\?[^"]*)" rel="next"', page)
+        if found is None:
+            return
+        query = unescape(found[1])
+
+
+def test_the_pages_of_a_list_show_each_letter_once_the_last_that_was_parked_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(message_list, "SHOWN", 2)
+    origin = dlq()
+    letters = [parked(origin) for _ in range(5)]
+    DeadLetter.objects.filter(pk__in=[one.pk for one in letters[:2]]).update(finished_at=letters[0].finished_at)
+    found = list(pages(person("ann", *LOOKS), f"?dlq={origin.dlq_id}"))
+    shown = [re.findall(r'class="lot-id"><a[^>]*>([^<]*)<', page) for page in found]
+    ids = [one.message_id for one in letters]
+    assert shown == [[ids[4], ids[3]], [ids[2], ids[1]], [ids[0]]]
+    assert ["First page" in page for page in found] == [False, True, True]
+    assert {re.search(r"<strong>([\d,+]+)</strong> parked", page)[1] for page in found} == {"5"}  # type: ignore[index]
+
+
+def test_a_count_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_filters, "COUNTED", 3)
+    monkeypatch.setattr(message_list, "SHOWN", 2)
+    origin = dlq()
+    for _ in range(5):
+        parked(origin)
+    assert "<strong>3+</strong>" in person("ann", *LOOKS).get(LOT).content.decode()
+
+
+def test_every_filter_of_the_page_narrows_the_list() -> None:
+    here, there = dlq("here"), dlq("there")
+    one, other = parked(here, reason="stale", key="a", body=b"card"), parked(there, reason="refused", key="b")
+    group = LetterGroup.objects.create(
+        dlq=here.dlq, fingerprint=b"f", cause="error", title="KeyError", first_at=clock(), last_at=clock()
+    )
+    DeadLetter.objects.filter(pk=one.pk).update(group=group, assigned_to="ben", died_at=clock() - timedelta(days=2))
+    client = person("ann", *EVERYTHING)
+    asked: tuple[dict[str, Any], ...] = (
+        {"dlq": here.dlq_id}, {"reason": "stale"}, {"q": "a"}, {"q": one.message_id}, {"q": str(one.public_id)},
+        {"group": group.pk}, {"assigned": "ben"}, {"text": "card"}, {"origin": here.pk}, {"key": "a"},
+        {"died_before": (clock() - timedelta(days=1)).isoformat()},
+        {"target": one.target_id, "parked_after": "2020-01-01T00:00"},
+    )  # fmt: skip
+    for query in asked:
+        assert listed(client, **query) == [one.message_id], query
+    assert set(listed(client)) == {one.message_id, other.message_id}
+    assert listed(client, assigned="-") == [other.message_id]
+    assert "group: KeyError" in client.get(LOT, {"group": group.pk}).content.decode()
+
+
+def test_what_cannot_be_read_is_said_and_nothing_is_listed() -> None:
+    parked(dlq())
+    client = person("ann", *LOOKS)
+    refused: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"dlq": "x"}, "takes a number"), ({"colour": "red"}, "There is no filter"),
+        ({"state": "waiting"}, "under way"), ({"after": "x"}, "Begin at its first page"),
+    )  # fmt: skip
+    for query, sentence in refused:
+        answer = client.get(LOT, query)
+        assert (answer.status_code, sentence in answer.content.decode(), listed(client, **query)) == (200, True, [])
+
+
+def test_nobody_looks_into_bodies_without_the_right_by_no_way() -> None:
+    parked(dlq(), body=b"4111-canary")
+    client = person("ann", *DECIDES, "export_deadletter", "assign_parkedletter")
+    assert client.get(LOT, {"text": "4111"}).status_code == 403
+    given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/"), "query": "text=4111", "scope": "all"}
+    sent = OF_A_FILTER | {"opened": clock().isoformat(), "reason": "x", "kind": "csv"}
+    for deed in ("release", "discard", "assign", "note", "export"):
+        for more in ({}, sent):
+            assert client.post(LOT + deed, given | more).status_code == 403
+    assert "you may not see payloads" in client.get(LOT).content.decode()
+
+
+@pytest.mark.soak
+def test_a_list_of_many_takes_as_many_queries_as_one_of_few(
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    origin = dlq()
+    client = person("ann", *EVERYTHING)
+    for _ in range(30):
+        parked(origin, key="account-7")
+        with django_assert_max_num_queries(20):
+            client.get(LOT, {"dlq": str(origin.dlq_id), "reason": "attempts_spent", "text": "{"})
+
+
+def test_the_list_of_discarded_letters_offers_to_restore_them() -> None:
+    origin = dlq()
+    chosen, other = parked(origin), parked(origin, reason="stale")
+    act_on_parked.discard([chosen.pk, other.pk], by="ann", reason="test data")
+    client = person("ben", *DECIDES)
+    page = client.get(LOT, {"state": "discarded"}).content.decode()
+    assert set(re.findall(r'formaction="([^"]*)"', page)) == {f"{LOT}restore"}
+    pick = re.search(rf'value="({chosen.pk}@\d+@0)"', page)
+    assert pick
+    page = post(client, LOT + "restore", scope="ticked", pick=pick[1], query="state=discarded")
+    done = post(client, LOT + "restore", letters=carried(page), query=hidden(page, "query"), reason="they are needed")
+    assert messages(done) == ["1 restored: parked again."]
+    assert states(chosen, other) == ["parked", "discarded"]
+    assert Review.objects.filter(letter=chosen).latest("id").act == Act.RESTORED
+
+
+def test_ticked_letters_are_released_at_a_time_and_to_another_target() -> None:
+    origin, there = dlq(), dlq("there")
+    letter = parked(origin)
+    client = person("ann", *DECIDES)
+    pick = packed([letter])
+    page = post(client, LOT + "release", scope="ticked", pick=pick, how="to")
+    assert ["id_due" in page, "id_target" in page] == [True, True]
+    due = (clock() + timedelta(hours=2)).replace(second=0, microsecond=0)
+    given = {"letters": carried(page), "how": "to", "target": there.target_id, "reason": "they take it"}
+    assert "Name a moment to come" in post(client, LOT + "release", **given, due="2020-01-01T00:00")
+    post(client, LOT + "release", **given, due=f"{due:%Y-%m-%dT%H:%M}")
+    letter.refresh_from_db()
+    assert (letter.state, letter.due_at, letter.target_id) == ("waiting", due, there.target_id)
+
+
+def test_a_queue_that_is_watched_is_no_target_to_be_replayed_to() -> None:
+    watched = dlq("watched").dlq
+    Target.objects.create(arn=watched.arn, url=watched.url, region="us-east-1")
+    letter = parked(dlq())
+    page = post(person("ann", *DECIDES), LOT + "release", letters=packed([letter]), how="to")
+    assert re.findall(r'<option value="\d+">([^<]*)</option>', page) == ["shop-dlq-origin", "watched-origin"]
+
+
+def test_of_two_who_assign_a_letter_the_second_is_told_who_did_what() -> None:
+    letter = parked(dlq())
+    ann, ben = person("ann", *EVERYTHING), person("ben", *EVERYTHING)
+    seen = packed([letter])
+    was = [hidden(post(one, LOT + "assign", letters=seen), "assigned") for one in (ann, ben)]
+    assert "1 assigned to ann." in post(ann, LOT + "assign", letters=seen, assigned=was[0], to="ann", reason="mine")
+    late = post(ben, LOT + "assign", letters=seen, assigned=was[1], to="ben", reason="mine, too")
+    assert "Nothing was done." in late
+    assert "since you looked it is assigned to ann. Last: assigned by ann," in late
+    again = post(ann, LOT + "assign", letters=seen, assigned=was[0], to="ann", reason="mine")
+    assert "Nothing was done." in again
+    was[0] = hidden(post(ann, LOT + "assign", letters=seen), "assigned")
+    assert "1 is nobody&#x27;s now." in post(ann, LOT + "assign", letters=seen, assigned=was[0], to="", reason="no")
+    lost = post(ben, LOT + "assign", letters=seen, to="ben", reason="I saw nothing")
+    assert "did not say whose these letters were" in lost
+    assert [one.by for one in Review.objects.order_by("id")] == ["ann", "ann"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_replay_of_what_is_stopped_says_so_before_and_after(whole: bool) -> None:
+    letter = parked(dlq())
+    ann = person("ann", *EVERYTHING)
+    stops.stop(letter.dlq_id, by="ben", reason="it burns")
+    stops.stop(None, by="eve", reason="\u202eall of it")
+    given = {"scope": "all"} if whole else {"letters": packed([letter])}
+    first = post(ann, LOT + "release", **given)
+    then = {name: hidden(first, name) for name in ("token", "opened")} if whole else given
+    for page in (first, post(ann, LOT + "release", reason="mended", **then)):
+        assert "shop-dlq is stopped by ben (&quot;it burns&quot;): what is replayed waits until" in page
+        assert "Everything is stopped by eve (&quot;&lt;U+202E&gt;all of it&quot;)" in page
+    assert "is stopped by" not in post(ann, LOT + "discard", letters=given.get("letters", "1@1@0"))
+
+
+def test_ticked_letters_are_assigned_and_noted() -> None:
+    letter = parked(dlq())
+    client = person("ann", *EVERYTHING)
+    person("ben")
+    seen = packed([letter])
+    first = post(client, LOT + "assign", letters=seen)
+    assert "nobody</option>" in first
+    was = hidden(first, "assigned")
+    post(client, LOT + "assign", letters=seen, assigned=was, to="ben", reason="he knows the supplier")
+    who = post(client, LOT + "assign", letters=seen, assigned=was, to="nemo", reason="who is that")
+    assert "Select a valid choice" in who
+    opened = hidden(post(client, LOT + "note", letters=seen), "opened")
+    once, twice = (
+        post(client, LOT + "note", letters=seen, opened=opened, reason="asked <b>them</b>") for _ in range(2)
+    )
+    told = "this note of yours is there already" in once, "this note of yours is there already" in twice
+    assert told == (False, True)
+    found = Review.objects.order_by("id").values_list("act", "by", "reason")
+    assert list(found) == [("assigned", "ann", "he knows the supplier"), ("noted", "ann", "asked <b>them</b>")]
+    assert listed(client, assigned="ben") == [letter.message_id]
+
+
+def test_nothing_ticked_is_nothing_done() -> None:
+    letter = parked(dlq())
+    done = post(person("ann", *DECIDES), LOT + "discard", scope="ticked", query="reason=attempts_spent")
+    assert messages(done) == ["Nothing was done: tick letters first, or choose all that match."]
+    assert states(letter) == ["parked"]
+
+
+def test_all_that_match_are_an_operation_that_is_asked_for_once_and_leads_to_its_page() -> None:
+    here, there = dlq("here"), dlq("there")
+    meant, other = [parked(here), parked(here, reason="stale")], parked(there)
+    client = person("ann", *EVERYTHING)
+    page = post(client, LOT + "discard", scope="all", query=urlencode({"dlq": here.dlq_id}))
+    assert "all 2</strong> parked letters of the dlq here" in page
+    assert re.findall(r"<li><b>1</b> <span>(here: [^<]*)</span>", page) == [
+        "here: Every attempt the dlq allows has failed.",
+        "here: A later letter of its lane was delivered before this one turned up.",
+    ]
+    given = {name: hidden(page, name) for name in ("query", "token", "opened")} | {"reason": "test data"}
+    assert states(*meant) == ["parked", "parked"]
+    for _ in range(2):
+        assert "No worker has taken it up yet" not in post(client, LOT + "discard", **given)
+    operation = Operation.objects.get()
+    assert (operation.asked, operation.by, operation.reason) == (2, "ann", "test data")
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    assert states(*meant, other) == ["discarded", "discarded", "parked"]
+
+
+def test_a_filter_means_only_letters_that_the_deed_is_for() -> None:
+    parked(dlq())
+    client = person("ann", *EVERYTHING)
+    page = post(client, LOT + "discard", scope="all", query="state=discarded")
+    assert "This is for parked letters alone." in page
+    given = OF_A_FILTER | {"opened": clock().isoformat(), "reason": "because"}
+    page = post(client, LOT + "restore", query="", **given)
+    assert ("This is for discarded letters alone." in page, Operation.objects.count()) == (True, False)
+
+
+def test_a_text_is_looked_for_in_the_newest_letters_and_acted_on_only_where_these_are_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origin = dlq()
+    letters = [parked(origin, body=b"card", attributes={"n": Attribute("String", "1")}) for _ in range(3)]
+    client = person("ann", *EVERYTHING)
+    assert len(listed(client, text="card")) == 3
+    monkeypatch.setattr(message_filters, "LOOKED_THROUGH", 2)
+    assert listed(client, text="card") == [letters[2].message_id, letters[1].message_id]
+    page = post(client, LOT + "discard", scope="all", query="text=card")
+    assert "A text is looked for in the newest 2 letters alone, and there are more." in page
+    given = OF_A_FILTER | {"query": "text=card", "opened": clock().isoformat(), "reason": "because"}
+    assert "there are more" in post(client, LOT + "discard", **given)
+    assert Operation.objects.count() == 0
+
+
+def test_a_look_that_takes_too_long_is_ended_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    parked(dlq())
+    monkeypatch.setattr(message_filters, "_PATIENCE", 20)
+    monkeypatch.setitem(message_filters._CONDITIONS, "key", "pg_sleep(1) IS NOT NULL")
+    answer = person("ann", *LOOKS).get(LOT, {"key": "a"})
+    assert (answer.status_code, "Narrow the filter by dlq, group or dates." in answer.content.decode()) == (200, True)
+
+
+def test_what_strangers_wrote_is_text() -> None:
+    letter = parked(dlq("<i>dlq</i>"), key="<script>alert(1)</script>\u202e")
+    DeadLetter.objects.filter(pk=letter.pk).update(message_id="<img src=x onerror=alert(1)>", assigned_to="<b>")
+    client = person("ann", *EVERYTHING)
+    found = client.get(LOT, {"q": "<script>x</script>"}).content.decode() + client.get(LOT).content.decode()
+    found += post(client, LOT + "note", letters=packed([letter]))
+    found += post(client, LOT + "note", scope="all", query=urlencode({"key": "<script>x</script>"}))
+    for text in ("<script>alert", "<script>x", "<img src=x", "<i>dlq", "\u202e"):
+        assert text not in found

@@ -1,0 +1,63 @@
+"""Runs of letters that people released: who released them, why, and how many, from the run and from the operation."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.models import Operation, OperationAct, Run
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.parking_lot import bulk_actions
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
+
+pytestmark = pytest.mark.django_db
+MAY = (*LOOKS, "view_run", "view_operation")
+
+
+def _text(page: bytes) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page.decode()))
+
+
+def test_a_run_of_released_letters_says_who_released_how_many_and_why() -> None:
+    origin, ann = dlq(), person("ann", *MAY)
+    letters = [parked(origin).pk for _ in range(3)]
+    act_on_parked.release(letters[:1], by="ben", reason="the shop is mended")
+    act_on_parked.release(letters[1:], by="zoe", reason="the bank, too")
+    run = Run.objects.get()
+    page = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
+    assert (run.reason, run.asked_by) == ("the shop is mended", "ben")
+    assert re.findall(r"<b>(\w+)</b> released (\d+ letters?) .*?<span>(.*?)</span>", page) == [
+        ("zoe", "2 letters", "the bank, too"), ("ben", "1 letter", "the shop is mended"),
+    ]  # fmt: skip
+    listed = _text(ann.get("/admin/reprocessing/run/").content)
+    assert ("Letters selectedthose that people released" in listed, "not yet" in listed) == (True, False)
+
+
+def test_an_operation_and_the_runs_that_it_released_letters_into_lead_to_each_other() -> None:
+    for name in ("shop-dlq", "bank-dlq"):
+        origin = dlq(name)
+        for _ in range(2):
+            parked(origin)
+    bulk_actions.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="both are mended")
+    operation = Operation.objects.get()
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    ann, runs = person("ann", *MAY), list(Run.objects.order_by("pk"))
+    page = ann.get(f"/admin/reprocessing/operation/{operation.pk}/change/").content
+    links = " and ".join(f'<a href="/admin/reprocessing/run/{run.pk}/change/">{run.name}</a>' for run in runs)
+    assert [one in page.decode() for one in links.split(" and ")] == [True, True]
+    assert re.findall(r"2 letters go with (\S+), which", _text(page)) == [run.name for run in runs]
+    for run in runs:
+        told = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
+        assert f'<a href="/admin/reprocessing/operation/{operation.pk}/change/">' in told
+
+
+def test_a_run_outlives_the_operation_that_released_into_it() -> None:
+    parked(dlq())
+    bulk_actions.begin(uuid4(), OperationAct.RELEASE, Sieve(), {}, by="ben", reason="it is mended")
+    run_bulk_actions.operation(Operation.objects.get().pk, seconds=9)
+    run = Run.objects.get()
+    assert run.reviews.get().after == {"letters": 1, "operation": Operation.objects.get().pk}
+    assert run.reviews.get().operation is None

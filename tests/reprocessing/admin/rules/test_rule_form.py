@@ -1,0 +1,283 @@
+"""A rule is made, changed and removed at the desk: what it would do is shown before it is written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reprocessing.admin.rules.conditions_field import EXAMPLES
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.redrive_attributes import MarkNames
+from reprocessing.domain.routing.conditions import Condition
+from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Review, Rule
+from reprocessing.pipeline.parking_lot import edit
+from reprocessing.pipeline.parking_lot.edit import Alteration, Seen
+from reprocessing.store.routing import rule_changes, rules
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked, person, post
+from tests.reprocessing.commands.stock import add_lane, add_letter
+
+pytestmark = pytest.mark.django_db
+ADD = "/admin/reprocessing/rule/add/"
+MAKES = ("view_rule", "add_rule", "change_rule", "delete_rule", "view_deadletter")
+BAD = '["body:kind equals bad"]'
+
+
+def _sheet(client: Client, address: str = ADD) -> dict[str, Any]:
+    form = client.get(address).context["form"]
+    filled = {name: form[name].value() for name in form.fields}
+    return {name: value for name, value in filled.items() if value not in {None, False}}
+
+
+def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
+    """What looking came to, and the sheet as it is sent to be written."""
+    client.handler.enforce_csrf_checks = False
+    answer = client.post(address, {**given, "do": "look"})
+    look = answer.context["look"]
+    assert look is not None, answer.content.decode()
+    return {**given, "do": "write", "seen": look.seen, "reason": "bad orders"}
+
+
+def _edit(row: Rule) -> str:
+    return f"/admin/reprocessing/rule/{row.pk}/edit"
+
+
+def _made(**said: object) -> Rule:
+    given = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": True, **said}
+    rule_changes.put("bad", given, by="bob", reason="a test")
+    return Rule.objects.get()
+
+
+def test_what_it_would_do_is_shown_and_nothing_is_written() -> None:
+    origin, ann = dlq(), person("ann", *MAKES, "view_payload")
+    add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "bad"}', planned=True)
+    add_letter(origin, LetterState.CAPTURED, body=b'{"kind": "good"}', planned=True)
+    given = {"name": "bad", "conditions": BAD, "action": "quarantine", "position": 100, "do": "look"}
+    page = post(ann, ADD, **_sheet(ann) | given)
+    assert "Of 2 letters captured in the last 7 days" in page
+    assert "It would act on <strong>1</strong> letter (1 captured)" in page
+    assert not Rule.objects.exists()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("condition", "is_shown"),
+    [
+        ("body:card regex ^4111", (False, True)), ("body:card exists", (True, True)),
+        ("body:card == '4111' exists", (False, True)), ("attribute:card prefix 4", (False, True)),
+        ("tenant in acme", (False, True)), ("task equals shop.ship", (True, True)), ("task prefix shop", (False, True)),
+        ("type equals order.paid", (True, True)), ('type equals "card 4111"', (False, True)),
+        ("dlq prefix shop", (True, True)),
+    ],
+)  # fmt: skip
+def test_what_payloads_hold_is_not_asked_by_those_who_may_not_see_them(
+    condition: str, is_shown: tuple[bool, bool]
+) -> None:
+    add_letter(dlq(), LetterState.CAPTURED, body=b'{"card": "4111"}', planned=True)
+    given = {"name": "bad", "conditions": json.dumps([condition]), "action": "quarantine", "do": "look"}
+    people = (person("eve", *MAKES), person("ann", *MAKES, "view_payload"))
+    pages = [post(one, ADD, **_sheet(one) | given) for one in people]
+    assert tuple("Of 1 letter captured in the last 7 days" in page for page in pages) == is_shown
+    told = tuple("takes the permission to see payloads (" not in page for page in pages)
+    assert told == is_shown
+    post(people[0], ADD, **_look(people[0], _sheet(people[0]) | given))
+    assert Rule.objects.get().conditions == [condition]
+
+
+def test_what_was_shown_is_written_with_who_and_why() -> None:
+    origin, ann = dlq(), person("ann", *MAKES)
+    given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": origin.dlq_id, "enabled": "on"}
+    page = post(ann, ADD, **_look(ann, _sheet(ann) | given))
+    assert "bad is made. It decides about every letter whose turn it is." in page
+    row = Rule.objects.get()
+    assert (row.name, row.conditions, row.action, row.delay, row.dlq_id, row.enabled, row.made_by) == (
+        "bad", ["body:kind equals bad"], "delay", 60.0, origin.dlq_id, True, "ann",
+    )  # fmt: skip
+    assert list(Review.objects.values_list("act", "by", "reason", "rule")) == [("added", "ann", "bad orders", row.pk)]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"conditions": '["a"\n "b"]'}, "Line 2, column 2: a comma or the closing ] is missing here: &quot;b&quot;]."),
+        ({"conditions": '["a",]'}, "there is a comma behind the last text."),
+        ({"conditions": "['a']"}, "Line 1, column 2: a text in double quotes is expected here: &#x27;a&#x27;]."),
+        ({"conditions": '["a'}, "Line 1, column 2: a text has no closing quote here: &quot;a."),
+        ({"conditions": '["a\\."]'}, "a backslash in a text is written twice here: \\.&quot;]."),
+        ({"conditions": '["a"] x'}, "something stands behind the closing ] here: x."),
+        ({"conditions": '["a\n"]'}, "a text ends in the line it begins in."),
+        ({"conditions": '["tenant equals acme", 5]'}, "Condition 2 is no text."),
+        ({"conditions": '{"a": 1}'}, "This is no list of texts"),
+        ({"conditions": '["tenant equals acme", "colour is red"]'}, "Condition 2:"),
+        ({"action": "delay"}, "is unclear"),
+        ({"action": "divert"}, "is unclear"),
+        ({"target": "nowhere"}, "No target is named &quot;nowhere&quot;"),
+        ({"valid_from": "2026-02-01 00:00", "valid_until": "2026-01-01 00:00"}, "it ends before it begins"),
+        ({"backoff_base": "5"}, "Give all three"),
+        ({"name": "no name"}, "A name has letters from a to z, digits, - and _ alone"),
+        ({"valid_from": "2026-02-30"}, "There is no such day, or no such time."),
+    ],
+)
+def test_what_cannot_be_asked_says_where_and_how_to_write_it(given: dict[str, str], why: str) -> None:
+    ann = person("ann", *MAKES)
+    usual = {"name": "bad", "conditions": BAD, "action": "hold", "do": "look"}
+    assert why in post(ann, ADD, **_sheet(ann) | usual | given)
+
+
+def test_every_example_can_be_asked_and_is_taken_over_with_a_click() -> None:
+    ann, filled = person("ann", *MAKES), ""
+    ann.handler.enforce_csrf_checks = False
+    for number, (said, _) in enumerate(EXAMPLES):
+        assert str(Condition.parse(said))
+        sent = {"name": "bad", "position": 7, "conditions": filled, "example": number}
+        form = ann.post(ADD, sent).context["form"]
+        filled = form["conditions"].value()
+        assert (form["name"].value(), form["position"].value()) == ("bad", "7")
+    assert json.loads(filled) == [said for said, _ in EXAMPLES]
+    assert ann.post(ADD, {"conditions": filled, "example": "0"}).context["form"]["conditions"].value() == filled
+    assert ann.post(ADD, {"conditions": "[1", "example": "99"}).context["form"]["conditions"].value() == "[1"
+    assert not Rule.objects.exists()
+
+
+def test_an_example_is_taken_over_into_a_rule_that_is_changed_and_by_nobody_else() -> None:
+    row, ann, ben = _made(), person("ann", *MAKES), person("ben", "view_rule", "add_rule")
+    for one in (ann, ben):
+        one.handler.enforce_csrf_checks = False
+    sent = {**_sheet(ann, _edit(row)), "example": "0"}
+    found = json.loads(ann.post(_edit(row), sent).context["form"]["conditions"].value())
+    assert found == [*row.conditions, EXAMPLES[0][0]]
+    assert ben.post(_edit(row), sent).status_code == 403
+
+
+def test_it_is_changed_as_it_was_seen_and_what_it_held_is_asked_anew() -> None:
+    row, ann, origin = _made(), person("ann", *MAKES), dlq()
+    lane = add_lane(origin, LanePhase.HELD, why="rule bad holds it")
+    add_letter(origin, LetterState.WAITING, lane=lane, rule=row, route="hold", route_version=rules.version())
+    given = _sheet(ann, _edit(row)) | {"conditions": json.dumps(["body:kind equals worse"])}
+    assert "bad is changed." in post(ann, _edit(row), **_look(ann, given, _edit(row)))
+    row.refresh_from_db()
+    lane.refresh_from_db()
+    assert (row.conditions, row.enabled, lane.phase) == (["body:kind equals worse"], True, LanePhase.READY)
+
+
+def test_of_two_people_the_second_is_told_and_changes_nothing() -> None:
+    row, ann = _made(), person("ann", *MAKES)
+    mine = _look(ann, _sheet(ann, _edit(row)) | {"position": 7}, _edit(row))
+    rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
+    page = post(ann, _edit(row), **mine)
+    assert "Somebody changed the rules since you opened this page: bob (&quot;first&quot;)." in page
+    row.refresh_from_db()
+    assert row.position == 5
+
+
+def test_a_name_that_is_taken_makes_no_other_rule() -> None:
+    _made()
+    ann = person("ann", *MAKES)
+    page = post(ann, ADD, **_sheet(ann) | {"name": "bad", "conditions": "[]", "action": "discard", "do": "look"})
+    assert "A rule is named &quot;bad&quot; already." in page
+
+
+def test_it_is_removed_with_a_reason_and_only_as_the_rules_were_seen() -> None:
+    row, ann = _made(), person("ann", *MAKES)
+    there = f"/admin/reprocessing/rule/{row.pk}/remove"
+    seen = ann.get(there).context["form"]["seen"].value()
+    rule_changes.put("bad", {"position": 5}, by="bob", reason="first")
+    assert "Somebody changed the rules since you looked: bob" in post(ann, there, seen=seen, reason="x")
+    seen = ann.get(there).context["form"]["seen"].value()
+    assert "bad is removed." in post(ann, there, seen=seen, reason="mended")
+    assert not Rule.objects.exists()
+    assert Review.objects.filter(by="ann", reason="mended").count() == 1
+
+
+TASK = json.dumps({
+    "body": "W1tdLCB7fSwge31d", "content-type": "application/json", "content-encoding": "utf-8",
+    "headers": {"task": "shop.tasks.ship", "id": "1"}, "properties": {"body_encoding": "base64", "delivery_info": {}},
+}).encode()  # fmt: skip
+
+
+def _from_letter(client: Client, letter: DeadLetter, **sent: object) -> tuple[list[str], str]:
+    """The conditions of the sheet that is made from a letter, once it was filled in so, and its page."""
+    client.handler.enforce_csrf_checks = False
+    there = f"{ADD}?letter={letter.pk}"
+    page = client.post(there, {"do": "fill", **sent}) if sent else client.get(there)
+    return json.loads(page.context["form"]["conditions"].value()), page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        (b'{"kind": "order.paid"}', ["type equals order.paid"]), (TASK, ["task equals shop.tasks.ship"]),
+        (b'{"kind": "card 4111"}', []), (b'{"kind": "17554ea1f00d0"}', []), (b'{"kind": 7}', []), (b"\xff", []),
+    ],
+)  # fmt: skip
+def test_it_begins_with_the_names_of_type_and_task_which_everybody_may_see(body: bytes, more: list[str]) -> None:
+    letter = parked(dlq(), body=body, attributes={"card": Attribute("String", "4111-canary")})
+    DeadLetterQueue.objects.update(message_type="body:kind")
+    conditions, page = _from_letter(person("ann", *MAKES), letter)
+    assert conditions == ["origin equals shop-dlq-origin", *more]
+    told = ("card 4111", "4111-canary", 'value="attribute:card"', 'name="values"')
+    assert [one in page for one in told] == [False, False, True, False]
+    assert Review.objects.count() == 0
+
+
+def test_it_begins_with_what_a_person_made_of_the_letter() -> None:
+    letter = parked(dlq(), body=b'{"kind": "old"}')
+    DeadLetterQueue.objects.update(message_type="body:kind")
+    edit.letter(
+        letter.pk, Seen(letter.finished_at, 0), Alteration(b'{"kind": "new"}', {}),  # type: ignore[arg-type]
+        names=MarkNames(), by="bob", reason="a typo", replay=False,
+    )  # fmt: skip
+    assert _from_letter(person("ann", *MAKES), letter)[0][1:] == ["type equals new"]
+
+
+def test_fields_are_added_by_name_and_what_stands_in_them_is_for_those_who_may_see_payloads() -> None:
+    attributes = {"source": Attribute("String", "4111-canary"), "raw": Attribute("Binary", b"canary")}
+    letter = parked(dlq(), body=b'{"kind": "card 4111-canary"}', attributes=attributes)
+    DeadLetterQueue.objects.update(message_type="body:kind")
+    add = ["type", "attribute:source", "attribute:raw", "attribute:none"]
+    ann = person("ann", *MAKES)
+    conditions, page = _from_letter(ann, letter, add=add, conditions='["dlq equals a"]', name="mine")
+    assert conditions == ["dlq equals a", "type exists", "attribute:raw exists", "attribute:source exists"]
+    assert (page.count("canary"), 'value="mine"' in page, Review.objects.count()) == (0, True, 0)
+    assert ann.post(f"{ADD}?letter={letter.pk}", {"do": "fill", "add": add, "values": "on"}).status_code == 403
+    ben = person("ben", *MAKES, "view_payload")
+    conditions, _ = _from_letter(ben, letter, add=add, conditions="[]", values="on")
+    assert conditions == [
+        'type equals "card 4111-canary"', "attribute:raw exists", 'attribute:source equals "4111-canary"',
+    ]  # fmt: skip
+    review = Review.objects.get()
+    assert (review.act, review.letter, review.by) == (Act.REVEALED, letter, "ben")
+    assert "canary" not in f"{review.before}{review.after}{review.reason}"
+    given = _sheet(ben) | {"name": "paid", "conditions": json.dumps(conditions), "action": "quarantine"}
+    post(ben, f"{ADD}?letter={letter.pk}", **_look(ben, given))
+    assert Rule.objects.get().conditions == conditions
+
+
+@pytest.mark.parametrize("text", ["x" * 2_000, "a\nb", "\u202e", '"'])
+def test_a_value_that_no_condition_takes_is_asked_about_as_being_there(text: str) -> None:
+    letter = parked(dlq(), attributes={"note": Attribute("String", text)})
+    ann = person("ann", *MAKES, "view_payload")
+    conditions, _ = _from_letter(ann, letter, add="attribute:note", conditions="[]", values="on")
+    (one,) = conditions
+    assert Condition.parse(one).holds(text) is True
+
+
+@pytest.mark.parametrize("broken", ["[", "{}", "[" * 100_000])
+def test_conditions_that_cannot_be_read_stay_as_they_were_typed(broken: str) -> None:
+    letter = parked(dlq(), attributes={"note": Attribute("String", "x")})
+    ann = person("ann", *MAKES)
+    ann.handler.enforce_csrf_checks = False
+    page = ann.post(f"{ADD}?letter={letter.pk}", {"do": "fill", "add": "attribute:note", "conditions": broken})
+    assert page.context["form"]["conditions"].value() == broken
+
+
+def test_who_may_not_sees_why_and_cannot() -> None:
+    row, eve = _made(), person("eve", "view_rule")
+    page = eve.get(f"/admin/reprocessing/rule/{row.pk}/change/").content.decode()
+    assert "You may not change rules" in page
+    assert "You may not remove rules" in page
+    there = [ADD, _edit(row), f"/admin/reprocessing/rule/{row.pk}/remove"]
+    assert [eve.get(one).status_code for one in there] == [403, 403, 403]

@@ -1,0 +1,97 @@
+"""A rule is enabled and disabled by a person with a reason, and never over what somebody else changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.models import DeadLetterQueue, Review, Rule, Target
+from reprocessing.store.routing import rule_changes, rules
+from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.commands.stock import add_lane, add_letter
+
+pytestmark = pytest.mark.django_db
+SWITCHES = ("view_rule", "change_rule")
+
+
+def _rule(*, enabled: bool = False) -> Rule:
+    said = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": enabled}
+    rule_changes.put("bad", said, by="bob", reason="a test")
+    return Rule.objects.get()
+
+
+def _address(row: Rule, to: str = "enable") -> str:
+    return f"/admin/reprocessing/rule/{row.pk}/{to}"
+
+
+def _form(client: Client, row: Rule) -> dict[str, Any]:
+    return {"seen": client.get(_address(row)).context["form"]["seen"].value(), "reason": "a bad tenant"}
+
+
+def test_it_is_enabled_with_who_and_why() -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    assert "bad is enabled." in post(client, _address(row), **_form(client, row)).lower()
+    row.refresh_from_db()
+    assert (row.enabled, rules.version()) == (True, 2)
+    review = Review.objects.order_by("id")[1]
+    assert (review.act, review.rule, review.by, review.reason) == ("changed", row, "ann", "a bad tenant")
+
+
+def test_disabling_it_wakes_what_it_held() -> None:
+    row, client = _rule(enabled=True), person("ann", *SWITCHES)
+    origin = dlq()
+    lane = add_lane(origin, LanePhase.HELD, why="rule bad holds it")
+    add_letter(origin, LetterState.WAITING, lane=lane, rule=row, route="hold", route_version=rules.version())
+    page = f"/admin/reprocessing/rule/{row.pk}/change/"
+    assert _address(row, "disable") in client.get(page).content.decode()
+    post(client, _address(row, "disable"), **{**_form(client, row), "seen": rules.version()})
+    lane.refresh_from_db()
+    assert (lane.phase, lane.why) == (LanePhase.READY, "")
+
+
+def test_nothing_is_done_when_a_rule_was_changed_meanwhile_or_no_reason_is_given() -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    form = _form(client, row)
+    assert "This field is required" in post(client, _address(row), **form | {"reason": " "})
+    rule_changes.put("bad", {"position": 5}, by="bob", reason="a test")
+    page = post(client, _address(row), **form)
+    assert "Somebody changed the rules since you looked: bob (&quot;a test&quot;)." in page
+    row.refresh_from_db()
+    assert (row.enabled, Review.objects.count()) == (False, 2)
+
+
+def test_one_that_cannot_be_asked_is_not_enabled() -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    Rule.objects.update(conditions=["body:kind resembles bad"])
+    page = post(client, _address(row), **_form(client, row))
+    assert "Nothing was done." in page
+    assert "is no condition" in page
+    row.refresh_from_db()
+    assert row.enabled is False
+
+
+def test_one_whose_queue_is_watched_by_now_is_not_enabled() -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    arn, url = "arn:aws:sqs:eu-west-1:0:own", "http://127.0.0.1:9/0/own"
+    target = Target.objects.create(arn=arn, url=url, region="eu-west-1")
+    Rule.objects.update(action="divert", target=target)
+    DeadLetterQueue.objects.create(name="own", arn=arn, url=url, region="eu-west-1")
+    assert "own is watched, as own" in post(client, _address(row), **_form(client, row))
+    row.refresh_from_db()
+    assert row.enabled is False
+
+
+def test_what_is_as_it_should_be_already_says_so() -> None:
+    row, client = _rule(), person("ann", *SWITCHES)
+    assert "It is disabled already." in client.get(_address(row, "disable")).content.decode()
+
+
+def test_whoever_may_only_look_switches_nothing() -> None:
+    row, client = _rule(), person("eve", "view_rule")
+    assert "You may not change rules" in client.get(f"/admin/reprocessing/rule/{row.pk}/change/").content.decode()
+    client.handler.enforce_csrf_checks = False
+    assert client.post(_address(row), {"reason": "x", "seen": "1"}).status_code == 403
+    assert client.post(f"/admin/reprocessing/rule/{row.pk}/change/", {"enabled": "on"}).status_code == 403

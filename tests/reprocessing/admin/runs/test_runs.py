@@ -1,0 +1,536 @@
+"""Runs at the desk: planned, started, paused, resumed and aborted by people who say why, and only as they saw them."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from reprocessing.admin.runs import run_page, run_progress
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models import DeadLetter, DeadLetterQueue, Lane, Origin, Review, Run, Sighting, Target, Wave
+from reprocessing.pipeline.runs import drain, plan
+from reprocessing.store import rows
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import enlistment_batches, plan_figures, progress
+from reprocessing.store.runs.plans import Asked
+from reprocessing.store.safety import stops
+from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.commands.stock import add_letter, add_sent
+
+pytestmark = pytest.mark.django_db
+OPERATES = ("view_run", "view_deadletterqueue", "operate_run", "stop_deadletterqueue")
+
+
+@pytest.fixture(autouse=True)
+def _brisk(settings: Settings) -> None:
+    settings.REDRIVE = {"COUNT_LAG": 0}
+
+
+def _captured(origin: Origin, n: int = 3, **values: object) -> list[DeadLetter]:
+    found = []
+    for number in range(n):
+        given: dict[str, Any] = {
+            "planned": True,
+            "sequence": f"{number:06}",
+            "key_hash": b"%d" % number,
+            "single": True,
+        }
+        found.append(add_letter(origin, LetterState.CAPTURED, **{**given, **values}))
+    return found
+
+
+def _plan(origin: Origin, name: str = "monday") -> Run:
+    return drain.prepare(origin.dlq, Asked(name, "ann", ALL))
+
+
+def _address(run: Run, rest: str = "change/") -> str:
+    return f"/admin/reprocessing/run/{run.pk}/{rest}"
+
+
+def _seen(client: Client, address: str) -> str:
+    return str(client.get(address).context["form"]["seen"].value())
+
+
+def _do(client: Client, run: Run, deed: str, **given: object) -> str:
+    address = _address(run, f"{deed}/now")
+    return post(client, address, **{"seen": _seen(client, address), "reason": "it is mended", **given})
+
+
+def test_a_plan_says_how_much_goes_where_and_what_cannot_go_and_why() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    _captured(origin, 2, objection="no_ordering_key")
+    page = ann.get(_address(_plan(origin))).content.decode()
+    chosen = f"/admin/reprocessing/deadletter/?run__id__exact={Run.objects.get().pk}&amp;state__exact=captured"
+    assert f'<dt>To be replayed</dt><dd><a href="{chosen}">3</a></dd>' in page
+    assert "<b>3</b> to shop-dlq-origin" in page
+    assert "<b>2</b> It lacks the ordering key that the dlq names" in page
+    assert "all letters" in page
+    assert "Reckoned with: nothing fails, and nothing else goes to these targets; waves go well" in page
+
+
+def test_a_plan_says_how_long_each_wave_waits_for_which_captures(settings: Settings) -> None:
+    settings.REDRIVE = {**settings.REDRIVE, "COUNT_LAG": 34}  # twice that, and 2 s, are no more than a window of 70 s
+    origin, ann = dlq(), person("ann", *OPERATES)
+    Target.objects.update(proof="absence", advance="accepted", window=70, watched_by=origin.dlq)
+    _captured(origin, 14)
+    run = drain.prepare(origin.dlq, Asked("monday", "ann", in_waves=True))
+    page = ann.get(_address(run)).content.decode()
+    assert (
+        "then all; each waits about 2 minutes, until a capture of shop-dlq, one every 60 s, shows that nothing" in page
+    )
+    assert "shop-dlq is captured every 60 s, as its schedule says" in page
+    assert "<dt>Takes, at the least</dt><dd>about 3 minutes</dd>" in page  # 70 s, and two minutes
+
+
+def test_a_plan_whose_longest_lane_takes_far_longer_than_the_rate_says_what_would_be_faster() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin, 14, key_hash=b"one", single=False)
+    run = drain.prepare(origin.dlq, Asked("monday", "ann"))
+    page = ann.get(_address(run)).content.decode()
+    assert "What would be faster" not in page
+    assert "sent anew after up to 13 later messages of its key" in page
+    Target.objects.update(proof="absence", advance="settled", window=70, watched_by=origin.dlq)
+    page = ann.get(_address(run)).content.decode()
+    assert "What would be faster" in page
+    assert "sent anew after" not in page
+    assert "--advance accepted: " in page
+
+
+def _renewed(client: Client, page: str) -> int:
+    """The status of what a page asks for by itself."""
+    return client.get(html.unescape(re.findall(r'hx-get="([^"]*)"', page)[0])).status_code
+
+
+def test_a_plan_that_stands_as_it_is_shown_is_not_counted_again_for_a_minute(
+    django_assert_num_queries: DjangoAssertNumQueries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    run = _plan(origin)
+    page, now = ann.get(_address(run)).content.decode(), lanes.clock()
+    with django_assert_num_queries(5):  # session, user, permissions of both kinds, the run
+        assert _renewed(ann, page) == 204
+    monkeypatch.setattr(lanes, "clock", lambda: now + timedelta(seconds=60))
+    assert _renewed(ann, page) == 200
+    monkeypatch.setattr(run_page, "EXACT", 2)
+    assert _renewed(ann, page) == 204  # too many letters to be counted twice
+    stops.stop(origin.dlq_id, by="ben", reason="it burns")
+    assert _renewed(ann, page) == 200
+    stops.resume(origin.dlq_id, by="ben", reason="it burns no more")
+    Run.objects.update(selected=None)
+    assert _renewed(ann, page) == 200
+    Run.objects.update(selected=3, state="running")
+    assert _renewed(ann, page) == 200
+    assert ann.get(_address(run, "progress?plan=3@x@y")).status_code == 200
+
+
+@pytest.mark.soak
+def test_a_plan_s_letters_are_found_by_their_run_however_many_others_are_captured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origin = dlq()
+    _captured(origin, 2)
+    run = drain.prepare(origin.dlq, Asked("monday", "ann", Selection(limit=2)))
+    DeadLetter.objects.bulk_create(
+        DeadLetter(
+            dlq=origin.dlq, origin=origin, target=origin.target, message_id=f"another-{n}", state="captured",
+            body_hash=b"hash", size=2, died_at=origin.dlq.added_at, planned=True, sequence=f"{n:06}",
+            key_hash=b"another %d" % n, single=True,
+        )
+        for n in range(2_000)
+    )  # fmt: skip
+    plans, execute = list[str](), rows._execute
+
+    def explained(cursor: Any, statement: Any, parameters: Any) -> None:  # noqa: ANN401  those of rows
+        found = connection.connection.execute(f"EXPLAIN {statement}", parameters, binary=False)
+        plans.append("\n".join(line for (line,) in found))
+        execute(cursor, statement, parameters)
+
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE redrive_letter")
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    monkeypatch.setattr(rows, "_execute", explained)
+    plan_figures.prospect(origin.dlq_id, run=run.pk)
+    plan_figures.objections(origin.dlq_id, run=run.pk)
+    plan_figures.shares(origin.dlq_id, run=run.pk)
+    found = [f"Index Cond: ((run_id = '{run.pk}'::bigint)" in one for one in plans]
+    assert found == [True] * 3
+
+
+def test_a_plan_says_how_many_letters_came_after_it() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    run = _plan(origin)
+    assert "Arrived since" not in ann.get(_address(run)).content.decode()
+    _captured(origin, 2)
+    assert "<dt>Arrived since</dt><dd>2<small>" in ann.get(_address(run)).content.decode()
+
+
+def test_a_plan_that_finds_nothing_names_the_one_that_has_its_letters() -> None:
+    origin, ben = dlq(), person("ben", *OPERATES)
+    _captured(origin, 3)
+    first = _plan(origin, "monday")
+    page = ben.get(_address(_plan(origin, "tuesday"))).content.decode()
+    assert "There is nothing to replay" in page
+    assert "<b>3</b> more: in the plan monday, which ann made and nobody has started" in page
+    assert "in the plan" not in ben.get(_address(first)).content.decode()
+
+
+def test_letters_behind_others_are_named_on_the_plan() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    first, second = _captured(origin, 2, key_hash=b"k", ordering_key="k", single=False)
+    run = drain.prepare(origin.dlq, Asked("monday", "ann", Selection(message_ids=(second.message_id,))))
+    page = ann.get(_address(run)).content.decode()
+    assert "There is nothing to replay" in page
+    assert f"Such as {second.message_id}" in page
+    assert first.message_id not in page
+
+
+@pytest.mark.soak
+def test_a_run_is_planned_started_paused_resumed_and_aborted_with_who_and_why() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    given = {"dlq": origin.dlq_id, "name": "monday", "reason": "the shop is mended", "waves": "yes"}
+    page = post(ann, "/admin/reprocessing/run/add/", **given)
+    assert "monday is planned. Nothing is sent" in page
+    run = Run.objects.get()
+    assert (run.state, run.selected, run.asked_by, run.reason, run.waves) == (
+        "planned", 3, "ann", "the shop is mended", True,
+    )  # fmt: skip
+    for deed, state in (("start", "running"), ("pause", "paused"), ("resume", "running"), ("abort", "aborted")):
+        _do(ann, run, deed)
+        run.refresh_from_db()
+        assert run.state == state
+    told = list(Review.objects.order_by("pk").values_list("act", "by", "reason"))
+    why = "it is mended"
+    assert told == [
+        ("planned", "ann", "the shop is mended"), ("started", "ann", why), ("paused", "ann", why),
+        ("resumed", "ann", why), ("aborted", "ann", why),
+    ]  # fmt: skip
+    assert DeadLetterQueue.objects.get().stopped_at is None
+
+
+def test_a_run_that_is_aborted_stops_its_dlq_when_it_is_asked_to() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    run = _plan(origin)
+    _do(ann, run, "start")
+    _do(ann, run, "abort", stop_dlq="on")
+    assert DeadLetterQueue.objects.get().stopped_by == "ann"
+
+
+def test_who_may_not_stop_dlqs_aborts_without() -> None:
+    origin, ann = dlq(), person("ann", "view_run", "operate_run")
+    _captured(origin)
+    run = _plan(origin)
+    _do(ann, run, "start")
+    assert "stop_dlq" not in ann.get(_address(run, "abort/now")).content.decode()
+    _do(ann, run, "abort", stop_dlq="on")
+    run.refresh_from_db()
+    assert (run.state, DeadLetterQueue.objects.get().stopped_at) == ("aborted", None)
+
+
+def test_of_two_people_the_second_is_told_what_the_first_did_and_changes_nothing() -> None:
+    origin, ann, ben = dlq(), person("ann", *OPERATES), person("ben", *OPERATES)
+    _captured(origin)
+    run = _plan(origin)
+    _do(ann, run, "start")
+    seen = _seen(ben, _address(run, "pause/now"))
+    _do(ann, run, "pause", reason="it burns")
+    page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
+    assert "Nothing was done." in page
+    assert "It was paused by ann (&quot;it burns&quot;)" in page
+    _do(ann, run, "resume")
+    Review.objects.create(act="released", run=run, dlq=run.dlq, by="carol", reason="mended")
+    page = post(ben, _address(run, "pause/now"), seen=seen, reason="me too")
+    assert "Nothing was done." in page
+    assert "It is running, by ann." in page
+    run.refresh_from_db()
+    assert run.state == "running"
+    assert not Review.objects.filter(by="ben").exists()
+
+
+def test_a_page_that_was_not_ours_moves_nothing() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    run = _plan(origin)
+    for given in (
+        {"reason": "x"},
+        {"seen": "", "reason": "x"},
+        {"seen": "running@now@3", "reason": "x"},
+        {"seen": "x"},
+    ):
+        post(ann, _address(run, "start/now"), **given)
+    run.refresh_from_db()
+    assert run.state == "planned"
+
+
+def test_the_second_post_of_one_form_finds_the_run_of_the_first() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended"}
+    for _ in range(2):
+        post(ann, "/admin/reprocessing/run/add/", **given)
+    assert Run.objects.count() == 1
+    for looks in ({}, {"looks": "on"}):
+        page = post(ann, "/admin/reprocessing/run/add/", **given, **looks, limit=1)
+        assert "The run monday was asked for all letters" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"mode": "observe"}, "is in mode observe"),
+        ({"mode": "automatic"}, "beat drains it by itself"),
+        ({"origin": "elsewhere"}, "No letter of shop-dlq can have died there"),
+        ({"died_after": "2026-02-01 00:00", "died_before": "2026-01-01 00:00"}, "turn them round"),
+        ({"reason": " "}, "This field is required"),
+        ({"name": "no name"}, "A name has letters from a to z"),
+        ({"died_after": "yesterday"}, "There is no such day, or no such time."),
+        ({"message_ids": " ".join(map(str, range(1001)))}, "more than 1,000"),
+    ],
+)
+def test_what_cannot_be_planned_says_why(given: dict[str, object], why: str) -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    if mode := given.pop("mode", None):
+        DeadLetterQueue.objects.update(mode=mode)
+    values = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", **given}
+    assert why in post(ann, "/admin/reprocessing/run/add/", **values)
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_what_is_stopped_can_be_planned_and_is_started_when_it_goes_on(everything: bool) -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    which = None if everything else origin.dlq_id
+    stops.stop(which, by="ben", reason="it burns")
+    page = post(ann, "/admin/reprocessing/run/add/", dlq=origin.dlq_id, name="monday", reason="mended")
+    run = Run.objects.get()
+    told = f"{'Everything' if everything else 'shop-dlq'} is stopped by ben (&quot;it burns&quot;)"
+    assert (run.selected, told in page, "Until then it cannot be started." in page) == (3, True, True)
+    assert told in _do(ann, run, "start")
+    run.refresh_from_db()
+    assert run.state == "planned"
+    stops.resume(which, by="ben", reason="it is over")
+    _do(ann, run, "start")
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+def test_who_starts_what_was_stopped_a_moment_ago_is_told_who_did() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    run = _plan(origin)
+    seen = _seen(ann, _address(run, "start/now"))
+    stops.stop(None, by="ben", reason="it burns")
+    page = post(ann, _address(run, "start/now"), seen=seen, reason="mended")
+    assert "monday was not started. Everything is stopped by ben" in page
+
+
+def test_a_plan_that_is_to_look_first_waits_for_its_letters_and_says_so() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    DeadLetterQueue.objects.update(trouble="SQS says <no>.")
+    given = {"dlq": origin.dlq_id, "name": "monday", "reason": "mended", "looks": "on"}
+    page = post(ann, "/admin/reprocessing/run/add/", **given)
+    run = Run.objects.get()
+    assert (run.selected, "Its letters are not selected yet." in page) == (None, True)
+    assert "SQS says &lt;no&gt;." in page
+    assert 'hx-trigger="every 3s"' in page
+    assert "not selected yet" in ann.get(_address(run, "start/now")).content.decode()
+
+
+def test_the_page_of_a_run_under_way_says_how_far_it_is_and_asks_again_by_itself() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    letters = _captured(origin, 4)
+    run = _plan(origin)
+    _do(ann, run, "start")
+    DeadLetter.objects.filter(pk=letters[0].pk).update(state="delivered", finished_at=letters[0].captured_at, lane=None)
+    page = ann.get(_address(run)).content.decode()
+    assert "<strong>25 %</strong> of 4 letters at an end" in page
+    assert "<b>3</b> still to be sent" in page
+    fragment = ann.get(_address(run, "progress")).content.decode()
+    assert fragment.lstrip().startswith('<section id="run"')
+    assert f'hx-get="{_address(run, "progress")}?base=1%40' in fragment
+    assert "</html>" not in fragment
+
+
+def test_a_run_that_has_ended_asks_no_more() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    run = _plan(origin)
+    _do(ann, run, "abort")
+    assert "hx-get" not in ann.get(_address(run, "progress")).content.decode()
+
+
+def test_what_is_not_allowed_says_why_and_is_refused() -> None:
+    origin, eve = dlq(), person("eve", "view_run")
+    run = _plan(origin)
+    page = eve.get(_address(run)).content.decode()
+    assert "You may not operate runs" in page
+    assert "start/now" not in page
+    eve.handler.enforce_csrf_checks = False
+    refused = [eve.post(_address(run, f"{one}/now"), {"reason": "x"}).status_code for one in ("start", "abort")]
+    assert [*refused, eve.get("/admin/reprocessing/run/add/").status_code] == [403, 403, 403]
+
+
+def test_a_standing_run_can_be_paused_and_not_be_aborted() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    run = Run.objects.create(name="standing:1", dlq=origin.dlq, kind="standing", state="running", asked_by="beat")
+    page = ann.get(_address(run)).content.decode()
+    assert ("pause/now" in page, "abort/now" in page) == (True, False)
+    assert "it never ends" in ann.get(_address(run, "abort/now")).content.decode()
+
+
+def test_the_list_has_fifty_runs_a_page_in_as_many_queries_as_for_one(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    for number in range(60):
+        Run.objects.create(name=f"run-{number}", dlq=origin.dlq)
+    address = "/admin/reprocessing/run/"
+    with django_assert_num_queries(6):
+        page = ann.get(address)
+    assert page.content.decode().count("run-card") == 50
+    older = ann.get(f"{address}{page.context['more']}").content.decode()
+    assert (older.count("run-card"), "Older runs" in older) == (10, False)
+    Run.objects.exclude(name="run-0").delete()
+    with django_assert_num_queries(6):
+        ann.get(address)
+    assert "No run of these" in ann.get(f"{address}?state=paused&dlq=x&after=y").content.decode()
+
+
+def _sent(origin: Origin, run: Run, n: int = 2) -> datetime:
+    """The run's letters are sent, a hundred seconds ago, and can come back no more; when the dlq has its next turn."""
+    dlq, now = origin.dlq_id, lanes.clock()
+    Target.objects.update(proof="absence", watched_by=dlq, window=60, visibility=30, advance="settled")
+    for _ in range(n):
+        add_sent(origin, taken_at=now - timedelta(seconds=100), deadline=now - timedelta(seconds=40), run=run)
+    for ago in (90, 30):
+        Sighting.objects.create(target=origin.target, seen_at=now - timedelta(seconds=ago))
+    DeadLetterQueue.objects.update(next_poll_at=now + timedelta(seconds=45))
+    return now + timedelta(seconds=45)
+
+
+def test_where_nothing_moves_a_run_says_what_it_waits_for_and_when_that_comes() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
+    turn = _sent(origin, run)
+    page = ann.get(_address(run)).content.decode()
+    seen = re.findall(r'What it waits for</h3><ul class="ways"><li><b>2</b> (.*?)</li>', page)
+    assert re.sub(r"\d\d:\d\d:\d\d|\d+", "N", seen[0]) == (
+        "sent to shop-dlq-origin and waiting for a capture of shop-dlq that begins after N UTC and shows that nothing "
+        "came back; the next is due in about N seconds"
+    )
+    last = re.findall(
+        r"all are sent, and what became of the last is known at ([\d:]+) UTC, in about (\d+) seconds", page
+    )
+    near = {f"{turn + timedelta(seconds=off):%H:%M:%S}" for off in (-1, 0, 1)}  # a page's clock is a little later
+    assert [(at in near, 0 < int(seconds) <= 45) for at, seconds in last] == [(True, True)]
+    Lane.objects.update(phase="leased", due_at=turn)
+    assert "What it waits for" not in ann.get(_address(run)).content.decode()
+
+
+def test_a_run_whose_last_letters_are_awaited_ends_sooner_the_longer_it_has_waited() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
+    turn = _sent(origin, run)
+    told = []
+    for left in (45, 20):
+        DeadLetterQueue.objects.update(next_poll_at=turn - timedelta(seconds=45 - left))
+        told.append(ann.get(_address(run)).context["ends"].partition(" UTC, ")[2])
+    assert [re.sub(r"\d+", "N", one) for one in told] == ["in about N seconds, at the earliest"] * 2
+    first, second = (int(re.findall(r"\d+", one)[0]) for one in told)
+    assert (20 < first <= 45, second <= 20) == (True, True)
+
+
+def test_a_wave_that_is_awaited_says_when_it_is_known() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann", waves=True)
+    _sent(origin, run)
+    add_letter(origin, LetterState.CAPTURED, run=run)
+    Wave.objects.create(run=run, no=1, size=10)
+    ends = ann.get(_address(run)).context["ends"]
+    depends = "ends not known: how much goes next depends on how the wave of 10 goes, "
+    assert re.sub(r"\d+ s", "N s", ends) == f"{depends}and that is known in about N seconds at the earliest"
+
+
+def test_the_waves_of_a_run_are_told() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    run = drain.prepare(origin.dlq, Asked("monday", "ann", in_waves=True))
+    _do(ann, run, "start")
+    Wave.objects.filter(run=run).update(settled_at=origin.dlq.added_at, touched=1, failed=0)
+    page = ann.get(_address(run)).content.decode()
+    assert "wave 1, of 1<span>1 sent, 0 failed</span>" in page
+
+
+def test_every_count_of_a_run_leads_to_just_these_letters() -> None:
+    origin, ann = dlq(), person("ann", *OPERATES, "view_deadletter", "view_parkedletter")
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
+    ends = {"delivered": 3, "parked": 1, "duplicate": 1, "discarded": 1, "captured": 1, "waiting": 2, "sending": 1}
+    for state, n in {**ends, "awaiting": 1}.items():
+        for number in range(n):
+            add_letter(origin, LetterState(state), run=run, presumed=state == "delivered" and number > 0)
+    page = html.unescape(ann.get(_address(run)).content.decode())
+    counts = re.findall(r'<a href="(/admin/reprocessing/[^"]*)"><b>(\d+)</b> ([^<]*)</a>', page)
+    assert [(int(n), what) for _, n, what in counts] == [
+        (1, "delivered"), (2, "presumed delivered"), (1, "closed as duplicates"), (1, "discarded"),
+        (1, "parked, for people"), (1, "sent, outcome not known yet"), (1, "on the wire"), (2, "still to be sent"),
+        (1, "not on their lanes yet"),
+    ]  # fmt: skip
+    listed = [len(re.findall(r'/change/[^"]*"[^>]*>m-', ann.get(address).content.decode())) for address, _, _ in counts]
+    assert listed == [int(n) for _, n, _ in counts]
+
+
+def test_a_run_that_has_ended_can_be_planned_again_and_nothing_is_started_by_it() -> None:
+    origin, ann, eve = dlq(), person("ann", *OPERATES), person("eve", "view_run")
+    wish = Selection(limit=1, origin="shop-dlq-origin", key="k", message_ids=("a", "b"))
+    run = drain.prepare(origin.dlq, Asked("monday", "ann", wish, in_waves=False, reason="the shop was down"))
+    assert "like=" not in ann.get(_address(run)).content.decode()
+    _do(ann, run, "abort")
+    address = f"/admin/reprocessing/run/add/?like={run.pk}"
+    assert f'href="{address}">Plan another like it…<' in ann.get(_address(run)).content.decode()
+    page = eve.get(_address(run)).content.decode()
+    assert ("Plan another like it…</span>" in page, eve.get(address).status_code) == (True, 403)
+    begins = ann.get(address).context["form"].initial
+    assert {name: value for name, value in begins.items() if value is not None and name != "name"} == {
+        "dlq": origin.dlq_id, "limit": 1, "origin": "shop-dlq-origin", "key": "k", "message_ids": "a\nb", "waves": "no",
+        "reason": "the shop was down",
+    }  # fmt: skip
+    assert (Run.objects.count(), begins["name"] == run.name) == (1, False)
+    assert ann.get("/admin/reprocessing/run/add/?like=x").status_code == 404
+
+
+def test_of_a_run_of_too_many_letters_the_page_says_that_there_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EXACT", 2)
+    monkeypatch.setattr(run_progress, "EXACT", 2)
+    monkeypatch.setattr(progress, "CAP", 3)
+    origin, ann = dlq(), person("ann", *OPERATES)
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann", selected=10)
+    for state in (LetterState.DELIVERED, LetterState.WAITING):
+        for _ in range(4):
+            add_letter(origin, state, run=run)
+    page = ann.get(_address(run)).content.decode()
+    assert re.findall(r"<b>(\d+\+)</b> ([^<]*)</a>", page) == [("3+", "delivered"), ("3+", "still to be sent")]
+    assert "<strong>at least 30 %</strong> of 10 letters at an end" in page
+
+
+def test_a_large_plan_is_started_by_its_page_and_enlisted_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enlistment_batches, "SIZE", 2)
+    origin, ann = dlq(), person("ann", *OPERATES)
+    _captured(origin)
+    run = _plan(origin)
+    page = _do(ann, run, "start")
+    assert set(DeadLetter.objects.values_list("state", flat=True)) == {"captured"}
+    assert "A worker puts its letters onto their lanes, some thousands at a time and in order: 3 are left." in page
+    plan.go_on(stop=lambda: False)
+    page = ann.get(_address(run)).content.decode()
+    assert ("<b>3</b> still to be sent" in page, "A worker puts" in page) == (True, False)

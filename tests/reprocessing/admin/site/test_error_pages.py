@@ -1,0 +1,182 @@
+"""What is not done is answered by a page that says why and leads back, and by one line in the log."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from redrive_service.weblog import Lines
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked, person
+from tests.reprocessing.admin.site import test_matrix
+from tests.reprocessing.admin.site.opened import furnished
+
+pytestmark = pytest.mark.django_db
+
+LOT = "/admin/reprocessing/parkedletter/"
+
+
+@pytest.fixture
+def root(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What the web server would have written."""
+    written, root = io.StringIO(), logging.getLogger()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(Lines("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    root.addHandler(handler)
+    yield written
+    root.removeHandler(handler)
+
+
+def ways_back(page: str) -> list[str]:
+    """Where the buttons of a refusal lead."""
+    found = re.search(r'<div class="actions">(.*?)</div>', page, re.DOTALL)
+    assert found
+    return re.findall(r'href="([^"]*)"', found[1])
+
+
+@pytest.mark.soak
+def test_every_address_that_is_sent_to_leads_to_the_page_that_sends(root: Client) -> None:
+    furnished()
+    sent_only = {
+        name: address for name, address in test_matrix._addresses()
+        if not test_matrix._expected(name) and root.get(address).status_code == 405
+    }  # fmt: skip
+    for name, address in sent_only.items():
+        if name in {"reports", "logout"}:  # not of the desk; and the board is its page
+            continue
+        answer = root.get(address)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "POST"), name
+        assert "This is done by a button" in answer.content.decode()
+        back = ways_back(answer.content.decode())
+        assert [root.get(one).status_code for one in back] == [200] * len(back), name
+        assert len(back) == (3 if re.search(r"/\d+/", address) else 2), name
+    assert len(sent_only) > 12
+    assert ways_back(root.get(reverse("admin:logout")).content.decode()) == ["/admin/"]
+
+
+def test_what_is_only_looked_at_takes_nothing(root: Client) -> None:
+    answer = root.post("/admin/rights")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert "This page is only looked at" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/admin/reprocessing/operation/999/change/", "/admin/reprocessing/run/999/change/", f"{LOT}999/change/",
+     "/admin/reprocessing/lane/999/change/", "/admin/reprocessing/lane/a%20b/change/", f"{LOT}999/edit",
+     "/admin/reprocessing/lettergroup/x/change/", "/admin/reprocessing/breaker/1/melt/now",
+     "/admin/reprocessing/deadletterqueue/999/change/", "/admin/reprocessing/rule/999/change/",
+     "/admin/reprocessing/target/999/change/", "/admin/reprocessing/review/999/history/"],
+)  # fmt: skip
+def test_what_is_not_there_is_said_to_be_gone_and_leads_to_its_list(root: Client, address: str) -> None:
+    answer = root.post(address) if address.endswith("edit") else root.get(address)
+    assert answer.status_code == 404
+    page = answer.content.decode()
+    assert "There is nothing here" in page
+    assert ways_back(page) == [re.sub(r"(reprocessing/\w+/).*", r"\1", address), "/admin/"]
+
+
+@pytest.mark.parametrize(
+    "address", ["/admin/nowhere", "/nowhere", "/admin/reprocessing/nothing/", "/admin/%00", "/%0a"]
+)
+def test_an_address_that_leads_nowhere_leads_to_the_board(root: Client, address: str) -> None:
+    answer = root.get(address)
+    assert (answer.status_code, ways_back(answer.content.decode())) == (404, ["/admin/"])
+
+
+def test_somebody_who_is_not_logged_in_is_told_no_more_than_that(client: Client) -> None:
+    page = client.get("/nowhere").content.decode()
+    assert ways_back(page) == ["/admin/"]
+    assert 'class="place' not in page
+    assert "Your rights" not in page
+
+
+@pytest.mark.parametrize("query", ["state__regex=x", "dlq__id__exact=x", "bogus=1", "group=x", "state__exact=%00"])
+def test_a_filter_that_cannot_be_read_shows_nothing_instead_of_everything(root: Client, query: str) -> None:
+    parked(dlq("one"))
+    parked(dlq("other"))
+    answer = root.get(f"/admin/reprocessing/deadletter/?{query}")
+    page = answer.content.decode()
+    assert (answer.status_code, ways_back(page)) == (400, ["/admin/reprocessing/deadletter/", "/admin/"])
+    assert "This list has no such filter" in page
+
+
+def test_a_permission_that_is_lacking_leads_to_the_rights() -> None:
+    page = person("ann", "view_deadletterqueue").get("/admin/stop")
+    assert page.status_code == 403
+    assert "It takes a permission that you do not have." in page.content.decode()
+    assert "Your rights</a> lists" in page.content.decode()
+
+
+def test_a_page_that_is_too_old_says_so() -> None:
+    ann = person("ann", "stop_sends")
+    answer = ann.post("/admin/stop", {"reason": "why"})
+    assert answer.status_code == 403
+    assert "This page is too old to be sent" in answer.content.decode()
+
+
+def test_what_is_too_large_says_what_is_the_most(root: Client) -> None:
+    answer = root.post(f"{LOT}note", {f"a{one}": "1" for one in range(1_001)})
+    assert answer.status_code == 400
+    assert "at most 1,000 letters can be ticked" in answer.content.decode()
+    assert ways_back(answer.content.decode()) == [LOT, "/admin/"]
+
+
+SECRET = "4111-1111-1111-1111"
+
+
+def lines(log: io.StringIO) -> list[str]:
+    """What was written, without the moment."""
+    return [re.sub(r"^\S+ \S+ ", "", one) for one in log.getvalue().splitlines()]
+
+
+def test_a_refusal_is_one_line_without_a_traceback(log: io.StringIO) -> None:
+    ann = person("ann", "view_deadletter")
+    ann.get("/admin/stop")
+    ann.post("/admin/rights", {"reason": SECRET})
+    ann.get("/admin/reprocessing/deadletter/?state%0a__regex=x")
+    ann.get("/nowhere%0aERROR%20root%20forged", headers={"Host": "localhost"})
+    ann.get("/admin/", headers={"Host": "evil.invalid\x1b"})
+    ann.post("/admin/login/", SECRET, content_type="application/x-www-form-urlencoded; charset=utf-7")
+    ann.post("/admin/login/", {f"{SECRET}{one}": SECRET for one in range(1_001)})
+    ann.post("/admin/login/", SECRET.encode(), content_type="multipart/form-data; boundary=\xfc")
+    ann.get("/admin/reprocessing/deadletter/", {"q": f"{SECRET}\0"})
+    at, form = (
+        "/admin/reprocessing/deadletter/",
+        "HTTP requests with the 'application/x-www-form-urlencoded' content type",
+    )
+    host = "'evil.invalid\\x1b'. The domain name provided is not valid according to RFC 1034/1035."
+    most = "The number of GET/POST parameters exceeded settings.DATA_UPLOAD_MAX_NUMBER_FIELDS."
+    assert lines(log) == [
+        "WARNING django.request 403 Forbidden (Permission denied): /admin/stop",
+        "WARNING django.security.csrf 403 Forbidden (CSRF token missing.): /admin/rights",
+        f"ERROR django.security.DisallowedModelAdminLookup 400 Filtering by state\\n__regex not allowed: {at}",
+        r"WARNING django.request 404 Not Found: /nowhere\nERROR root forged",
+        f"ERROR django.security.DisallowedHost 400 Invalid HTTP_HOST header: {host}: /admin/",
+        f"WARNING django.request 400 {form} must be UTF-8 encoded.: /admin/login/",
+        f"ERROR django.security.TooManyFieldsSent 400 {most}: /admin/login/",
+        "WARNING django.request 400 Bad request (Unable to parse request body): /admin/login/",
+    ]
+
+
+def test_that_is_how_the_service_writes_its_lines(settings: Settings) -> None:
+    assert {one["class"] for one in settings.LOGGING["formatters"].values()} == {f"{Lines.__module__}.Lines"}
+
+
+def test_what_broke_keeps_its_traceback(log: io.StringIO) -> None:
+    told = {"status_code": 500}
+    logging.getLogger("django.request").error("Internal Server Error: /", extra=told, exc_info=RuntimeError("it broke"))
+    assert log.getvalue().endswith("Internal Server Error: /\nRuntimeError: it broke\n")

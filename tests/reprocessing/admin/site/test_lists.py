@@ -1,0 +1,144 @@
+"""A list goes on from the row that its last page ended with: none twice, none left out, none before it read again."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from reprocessing.admin.messages.messages import Letters
+from reprocessing.admin.site.readonly_admin import History
+from reprocessing.models import DeadLetter
+from reprocessing.store.ordering.lanes import clock
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person
+
+pytestmark = pytest.mark.django_db
+
+LETTERS = "/admin/reprocessing/deadletter/"
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Pages of two rows."""
+    monkeypatch.setattr(History, "list_per_page", 2)
+    return 2
+
+
+def walk(client: Client, address: str) -> list[list[int]]:
+    """The rows of every page, from the first to the last, by the page's own links."""
+    pages: list[list[int]] = []
+    query = address.partition("?")[2]
+    while True:
+        answer = client.get(f"{address.partition('?')[0]}?{query.lstrip('?')}")
+        pages.append([row.pk for row in answer.context["cl"].result_list])
+        found = re.search(r'href="([^"]*)">Next', answer.content.decode())
+        if found is None:
+            return pages
+        query = unescape(found[1])
+
+
+def test_the_pages_of_a_list_hold_every_row_once(short: int) -> None:
+    origin = dlq()
+    letters = [parked(origin).pk for _ in range(5)]
+    assert walk(person("ann", *LOOKS), LETTERS) == [letters[4:2:-1], letters[2:0:-1], letters[0:1]]
+
+
+def test_what_arrives_meanwhile_moves_no_row_to_another_page(short: int) -> None:
+    origin, ann = dlq(), person("ann", *LOOKS)
+    letters = [parked(origin).pk for _ in range(4)]
+    first = ann.get(LETTERS).context["cl"]
+    parked(origin)
+    second = ann.get(LETTERS + first.more).context["cl"]
+    assert [row.pk for one in (first, second) for row in one.result_list] == letters[::-1]
+
+
+def test_a_filter_and_a_search_hold_on_every_page_and_begin_at_the_first(short: int) -> None:
+    here, there = dlq("here"), dlq("there")
+    wanted = [parked(here, key="k").pk for _ in range(3)]
+    parked(there, key="k")
+    ann = person("ann", *LOOKS)
+    assert walk(ann, f"{LETTERS}?dlq__id__exact={here.dlq_id}&q=k") == [wanted[:0:-1], wanted[:1]]
+    page = ann.get(LETTERS + ann.get(LETTERS).context["cl"].more).content.decode()
+    assert [one for one in re.findall(r'href="(\?[^"]*)"', page) if "after=" in one and "Next" not in one] == (
+        re.findall(r'href="([^"]*)">Next', page)
+    )
+
+
+def test_a_list_in_an_order_with_ties_goes_on_by_what_no_two_rows_share(
+    short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Letters, "ordering", ("-died_at",))
+    origin = dlq()
+    letters = [parked(origin).pk for _ in range(5)]
+    DeadLetter.objects.update(died_at=clock())
+    assert walk(person("ann", *LOOKS), LETTERS) == [letters[4:2:-1], letters[2:0:-1], letters[0:1]]
+
+
+def test_a_list_in_an_order_that_may_lack_a_value_has_pages_with_numbers(
+    short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Letters, "ordering", ("expires_at",))
+    origin = dlq()
+    for _ in range(3):
+        parked(origin)
+    page = person("ann", *LOOKS).get(LETTERS)
+    assert (page.context["cl"].is_keyed, b"?p=2" in page.content) == (False, True)
+
+
+def test_a_later_page_reads_no_row_of_an_earlier_one(short: int) -> None:
+    origin = dlq()
+    for _ in range(5):
+        parked(origin)
+    ann = person("ann", *LOOKS)
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        ann.get(LETTERS + ann.get(LETTERS).context["cl"].more)
+    assert not any("OFFSET" in one["sql"] for one in asked)
+
+
+NOWHERE = (
+    "", "x", "[]", "{}", "[1]", '["x"]', '["1","2"]', json.dumps(["9" * 400]), '["\\u0000"]', "[" * 5_000, "null",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("after", NOWHERE, ids=range(len(NOWHERE)))
+@pytest.mark.parametrize("model", ["deadletter", "target", "run"])
+def test_a_page_that_begins_nowhere_is_the_first(model: str, after: str, client: Client) -> None:
+    origin = dlq()
+    client.force_login(User.objects.create_superuser("root"))
+    parked(origin)
+    answer = client.get(f"/admin/reprocessing/{model}/", {"after": after})
+    assert answer.status_code == 200
+
+
+def test_every_long_list_of_ours_goes_on_from_a_row(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    long = {"deadletter", "attempt", "review", "report", "notice", "lane", "wave", "sighting"}
+    pages = {
+        model._meta.model_name: client.get(f"/admin/reprocessing/{model._meta.model_name}/").context["cl"]
+        for model, desk in admin.site._registry.items()
+        if isinstance(desk, History) and model._meta.model_name in long
+    }
+    assert {name: page.is_keyed for name, page in pages.items()} == dict.fromkeys(long, True)
+
+
+@pytest.mark.parametrize("query", ["body_hash=x", "state__regex=(a%2B)%2B", "idempotency_key__startswith=a"])
+def test_an_address_asks_what_the_filters_ask_and_nothing_else(query: str) -> None:
+    parked(dlq())
+    assert person("ann", *LOOKS).get(f"{LETTERS}?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("after", ['["\\ud800"]', '["\\u0000"]', "[1]", "x", "[" * 9_999])
+def test_where_no_page_of_ours_ended_a_list_begins_anew(after: str) -> None:
+    User.objects.create_user("zoe")
+    root = Client()
+    root.force_login(User.objects.create_superuser("root"))
+    assert root.get("/admin/reprocessing/reporter/", {"after": after}).status_code == 200

@@ -1,0 +1,118 @@
+"""What a page showed is what is decided about: what came, or was changed, since it was made is left alone."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from reprocessing.admin.parking_lot.decision import packed
+from reprocessing.models import DeadLetter, Operation, Review
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering.lanes import clock
+from tests.reprocessing.admin.parking_lot.lot import DECIDES, dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.test_export_page import edited
+from tests.reprocessing.admin.parking_lot.test_message_list import EVERYTHING, LOT, OF_A_FILTER, hidden
+from tests.reprocessing.admin.parking_lot.test_parking_lot import carried, messages, states
+
+pytestmark = pytest.mark.django_db
+
+
+def all_that_match(client: Client, deed: str = "discard") -> dict[str, str]:
+    """What the page of a decision about a filter carries."""
+    return _of_a_filter(post(client, LOT + deed, scope="all", query="reason=attempts_spent"))
+
+
+def _of_a_filter(page: str) -> dict[str, str]:
+    return {name: hidden(page, name) for name in ("query", "token", "opened")}
+
+
+def begun() -> Operation:
+    """What was asked for last, done."""
+    operation = Operation.objects.latest("id")
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    operation.refresh_from_db()
+    return operation
+
+
+@pytest.mark.parametrize("deed", ["release", "discard"])
+def test_what_was_parked_after_the_page_was_shown_is_none_of_all_that_match(deed: str) -> None:
+    origin = dlq()
+    shown, anew = parked(origin), parked(origin)
+    client = person("ann", *EVERYTHING)
+    given = all_that_match(client, deed)
+    late = parked(origin)
+    DeadLetter.objects.filter(pk=anew.pk).update(finished_at=clock())
+    post(client, LOT + deed, **given, reason="test data")
+    operation = begun()
+    assert (operation.asked, operation.done, operation.left_alone) == (1, 1, 0)
+    assert states(anew, late) == ["parked", "parked"]
+    assert states(shown) != ["parked"]
+
+
+def test_a_page_that_is_shown_again_means_what_it_shows_then() -> None:
+    origin = dlq()
+    letters = [parked(origin)]
+    client = person("ann", *EVERYTHING)
+    given = all_that_match(client)
+    letters.append(parked(origin))
+    again = post(client, LOT + "discard", **given, reason=" ")
+    assert ("This field is required." in again, "all 2</strong> parked letters" in again) == (True, True)
+    post(client, LOT + "discard", **_of_a_filter(again), reason="test data")
+    assert (begun().asked, states(*letters)) == (2, ["discarded", "discarded"])
+
+
+@pytest.mark.parametrize("opened", [None, "", "yesterday", "2026-03-01T08:00", "0001-01-01T00:00+14:00", "\0"])
+def test_a_decision_about_a_filter_that_does_not_say_when_it_was_looked_at_is_shown_again(opened: str | None) -> None:
+    letter = parked(dlq())
+    client = person("ann", *DECIDES)
+    said = {} if opened is None else {"opened": opened}
+    page = post(client, LOT + "discard", **OF_A_FILTER, **said, query="", reason="test data")
+    assert ('class="errorlist"' in page, Operation.objects.count(), states(letter)) == (True, 0, ["parked"])
+    assert hidden(page, "opened") > (clock() - timedelta(minutes=5)).isoformat()
+
+
+def test_a_page_from_a_time_to_come_means_what_is_so_now() -> None:
+    origin = dlq()
+    parked(origin)
+    client = person("ann", *EVERYTHING)
+    to_come = (clock() + timedelta(days=1)).isoformat()
+    post(client, LOT + "discard", **OF_A_FILTER, opened=to_come, query="", reason="test data")
+    late = parked(origin)
+    assert (begun().asked, states(late)) == (1, ["parked"])
+
+
+@pytest.mark.parametrize("deed", ["release", "discard"])
+@pytest.mark.parametrize("desk", ["list", "letter"])
+def test_a_letter_that_was_edited_since_is_not_what_the_page_showed(deed: str, desk: str) -> None:
+    letter = parked(dlq(), body=b"captured")
+    client = person("ben", *DECIDES)
+
+    def seen() -> str:
+        if desk == "letter":
+            return carried(client.get(f"{LOT}{letter.pk}/change/").content.decode())
+        return hidden(client.get(LOT).content.decode(), "pick")
+
+    before = seen()
+    edited(letter, b"made", "new")
+    told = messages(post(client, LOT + deed, letters=before, reason="mended"))
+    assert (told[0], states(letter)) == ("Nothing was done.", ["parked"])
+    assert re.sub(r"[\d:]{8}", "TIME", told[1]) == (
+        f"Letter {letter.message_id} was left alone: it was edited since you looked; look again. "
+        "Last: edited by bob, TIME UTC (a typo)."
+    )
+    post(client, LOT + deed, letters=seen(), reason="mended")
+    assert states(letter) != ["parked"]
+
+
+def test_who_is_second_is_told_who_moved_the_letter_not_who_looked_at_it_since() -> None:
+    letter = parked(dlq())
+    seen = packed([letter])
+    act_on_parked.discard([letter.pk], by="ann", reason="test data")
+    for act in ("revealed", "noted", "assigned"):
+        Review.objects.create(act=act, letter=letter, dlq=letter.dlq, by="carol", reason="a look")
+    for deed in ("release", "discard"):
+        told = messages(post(person(f"ben-{deed}", *DECIDES), LOT + deed, letters=seen, reason="mended"))
+        assert re.findall(r"Last: (\w+) by (\w+)", told[1]) == [("discarded", "ann")]

@@ -1,0 +1,121 @@
+"""What pages say: one letter is no letters, deeds go by their names, and no sentence of Django's own is left."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import Field
+from django.test import Client
+
+import reprocessing.admin.site.desk as desk_module
+from reprocessing.admin.dlqs.dlq_form import DlqSheet
+from reprocessing.admin.parking_lot.decision import Deed
+from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Rule
+from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.store.routing import rule_changes
+from tests.reprocessing.admin.parking_lot.lot import LOOKS, dlq, parked, person, post
+from tests.reprocessing.admin.site.stock import operated
+
+pytestmark = pytest.mark.django_db
+
+LOT = "/admin/reprocessing/parkedletter/"
+_NO_TEXT = re.compile(r"<(script|style|textarea|option)\b.*?</\1>|<[^>]+>", re.DOTALL)
+_WRONG = (
+    re.compile(r"(?<![\w.,:/#-])1 (?!is\b|as\b|was\b|has\b|its\b|this\b|less\b|s\b)[a-z]+s\b"),
+    re.compile(r"(?<![\w.,:/#-])1 parked letters\b|\ball 1\b|\bthese 1\b"),
+    re.compile(r"(?<!\.)\.\.(?!\.)"),
+    re.compile(r"\bSelect \w[\w ]* to (?:view|change)\b|\b(?:View|Change) (?:review|rule|rate class|parked letter)\b"),
+    re.compile(r"\breprocessing\.[a-z_]+\b"),
+)
+
+
+def wrong(page: str) -> list[str]:
+    """What a page should not say, with some words around it."""
+    text = " ".join(unescape(_NO_TEXT.sub(" ", page)).split())
+    return [text[max(0, one.start() - 40) : one.end() + 20] for how in _WRONG for one in how.finditer(text)]
+
+
+@pytest.fixture
+def root() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+def test_what_is_wrong_is_found() -> None:
+    said = (
+        "<b>1</b> parked letters",
+        "1 bytes",
+        "all 1",
+        "not known..",
+        "Select review to view",
+        "reprocessing.add_rule",
+    )
+    assert [len(wrong(one)) > 0 for one in said] == [True] * len(said)
+    assert wrong("11 letters, 1 letter, 2.1 s; dlq-1 letters… and 1 is left ...") == []
+
+
+def test_a_dead_letter_queue_has_one_name_in_sentences_and_one_on_labels() -> None:
+    """It is a dlq; where a word begins with a capital, a dead-letter queue."""
+    desk = Path(desk_module.__file__).parent
+    pages = [*desk.glob("templates/**/*.html"), *desk.glob("admin/*.py"), desk / "desk.py"]
+    assert len(pages) > 80
+    named = re.compile(r"\b(?:Dlqs?|DLQs?)\b")
+    assert {one.name: found for one in pages if (found := named.findall(one.read_text()))} == {}
+
+
+def test_a_dlq_s_page_has_the_words_of_its_sheet(root: Client) -> None:
+    row = dlq("shop").dlq
+    page = root.get(f"/admin/reprocessing/deadletterqueue/{row.pk}/change/").content.decode()
+    labels = [" ".join(one.split()).rstrip(":") for one in re.findall(r"<label>(.*?)</label>", page, re.DOTALL)]
+    words = {str(one.label) for one in DlqSheet.base_fields.values()}
+    named = (one for one in DeadLetterQueue._meta.get_fields() if isinstance(one, Field))
+    raw = {str(one.verbose_name).capitalize() for one in named} - words - {"Region", "Added at"}
+    assert {"Longest rest, seconds", "A letter that turns up too late"} <= set(labels)
+    assert raw.intersection(labels) == set()
+
+
+def test_lists_are_called_by_what_is_in_them(root: Client) -> None:
+    ours = [one for one in admin.site._registry if one._meta.app_label == "reprocessing"]
+    pages = {one: root.get(f"/admin/reprocessing/{one._meta.model_name}/").content.decode() for one in ours}
+    assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
+
+
+def test_pages_about_one_letter_speak_of_one(root: Client) -> None:
+    letter = parked(dlq("shop"), body=b"x", reason="no_ordering_key")
+    group = LetterGroup.objects.create(
+        dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.died_at,
+        last_at=letter.died_at,
+    )  # fmt: skip
+    DeadLetter.objects.update(group=group, lane=None)
+    rule_changes.put("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+    Rule.objects.update(hits=1)
+    there = [
+        LOT, f"{LOT}?q={letter.message_id}", f"/admin/reprocessing/lettergroup/{group.pk}/change/",
+        "/admin/reprocessing/lettergroup/", f"/admin/reprocessing/operation/{operated().pk}/change/",
+        f"/admin/reprocessing/rule/{Rule.objects.get().pk}/remove", f"/admin/reprocessing/rule/add/?letter={letter.pk}",
+    ]  # fmt: skip
+    pages = {one: root.get(one).content.decode() for one in there}
+    pages |= {f"{LOT}{deed}": post(root, f"{LOT}{deed}", scope="all", query="") for deed in (*Deed, "export")}
+    pages |= {"rule": post(root, "/admin/reprocessing/rule/add/", name="a", action="hold", conditions="[]", do="look")}
+    act_on_parked.discard([letter.pk], by="ann", reason="a test")
+    pages |= {deed: post(root, LOT + deed, scope="all", query="state=discarded") for deed in ("restore",)}
+    assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
+
+
+def test_what_is_closed_names_the_deed_that_it_takes() -> None:
+    letter = parked(dlq("shop"))
+    viewer = person("ann", *LOOKS, "view_operation", "view_lettergroup")
+    there = (LOT, f"{LOT}{letter.pk}/change/", f"/admin/reprocessing/operation/{operated().pk}/change/")
+    pages = {one: viewer.get(one).content.decode() for one in there}
+    assert {one: found for one, page in pages.items() if (found := wrong(page))} == {}
+    assert (
+        "You may not replay (it takes the permission to replay parked letters), discard (it takes the permission to "
+        "discard parked letters), assign or note (it takes the permission to assign parked letters), export (it takes "
+        "the permission to export letters)."
+    ) in pages[LOT]

@@ -1,0 +1,103 @@
+"""A target is examined at the desk before it is added or changed, and what was shown is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reprocessing.models import Breaker, Review, Target
+from reprocessing.store.targets import targets
+from tests.reprocessing.admin.parking_lot.lot import dlq, person, post
+from tests.reprocessing.admin.site.sheets import look, sheet
+
+pytestmark = pytest.mark.django_db
+ADD = "/admin/reprocessing/target/add/"
+CONFIGURES = ("view_target", "add_target", "change_target")
+FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:orders"
+
+
+def _sheet(client: Client, address: str = ADD) -> dict[str, Any]:
+    return sheet(client, address)
+
+
+def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
+    return {**look(client, given, address), "reason": "a new consumer"}
+
+
+def _edit(row: Target) -> str:
+    return f"/admin/reprocessing/target/{row.pk}/edit"
+
+
+def _function() -> Target:
+    targets.put(FUNCTION, {"kind": "lambda", "region": "eu-west-1", "rate": 10.0}, by="bob", reason="a test")
+    return Target.objects.get(arn=FUNCTION)
+
+
+def test_one_is_added_as_it_was_shown_with_who_and_why() -> None:
+    ann = person("ann", *CONFIGURES)
+    given = _look(ann, _sheet(ann) | {"target": FUNCTION, "rate": "5", "breaker_threshold": "9"})
+    assert not Target.objects.exists()
+    assert "orders is added. Nothing goes there yet" in post(ann, ADD, **given)
+    row = Target.objects.get()
+    assert (row.arn, row.kind, row.rate, Breaker.objects.get(target=row).threshold) == (FUNCTION, "lambda", 5.0, 9)
+    assert list(Review.objects.values_list("act", "by", "reason")) == [("added", "ann", "a new consumer")]
+
+
+def test_one_as_it_stands_changes_nothing_and_what_is_changed_is_all_that_changes() -> None:
+    row, ann = _function(), person("ann", *CONFIGURES)
+    assert "Nothing would change" in post(ann, _edit(row), **_sheet(ann, _edit(row)), do="look")
+    page = post(
+        ann, _edit(row), **_look(ann, _sheet(ann, _edit(row)) | {"rate": "off", "ramp_every": "20"}, _edit(row))
+    )
+    assert "orders is changed." in page
+    review = Review.objects.latest("pk")
+    assert (review.before, review.after) == ({"rate": 10.0, "ramp_every": 10.0}, {"rate": None, "ramp_every": 20.0})
+
+
+def test_what_is_refused_says_how_to_cure_it() -> None:
+    ann = person("ann", *CONFIGURES)
+    page = post(ann, ADD, **_look(ann, _sheet(ann) | {"target": FUNCTION, "proof": "absence"}))
+    assert "nothing comes back from there" in page
+    assert "Cure what is refused below" in page
+    assert not Target.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"target": "nowhere"}, "No target is named &quot;nowhere&quot;"),
+        ({"target": "http://127.0.0.1:9/gone"}, "Letters may not be sent there"),
+        ({"region": "here"}, "This is no region"),
+        ({"content_type": "json"}, "This is no content type"),
+        ({"answers": "200=fine"}, "200=fine"),
+        ({"burst": "0"}, "A number from 1 to 1,000,000"),
+    ],
+)
+def test_what_cannot_be_read_says_what_can(given: dict[str, str], why: str) -> None:
+    ann = person("ann", *CONFIGURES)
+    assert why in post(ann, ADD, **_sheet(ann) | {"target": FUNCTION, "do": "look", **given})
+
+
+def test_of_two_people_the_second_is_told_and_changes_nothing() -> None:
+    row, ann = _function(), person("ann", *CONFIGURES)
+    mine = _look(ann, _sheet(ann, _edit(row)) | {"rate": "7"}, _edit(row))
+    targets.put(FUNCTION, {"rate": 3.0}, by="bob", reason="first")
+    page = post(ann, _edit(row), **mine)
+    assert "Somebody else changed orders since you opened this page: bob (&quot;first&quot;)." in page
+    row.refresh_from_db()
+    assert row.rate == 3.0
+
+
+def test_one_that_is_known_is_changed_on_its_own_page() -> None:
+    _function()
+    ann = person("ann", *CONFIGURES)
+    page = post(ann, ADD, **_sheet(ann) | {"target": FUNCTION, "do": "look"})
+    assert "is known already. Change it on its own page." in page
+
+
+def test_who_may_not_sees_why_and_cannot() -> None:
+    row, eve = dlq().target, person("eve", "view_target")
+    assert "You may not change targets" in eve.get(f"/admin/reprocessing/target/{row.pk}/change/").content.decode()
+    assert [eve.get(ADD).status_code, eve.get(_edit(row)).status_code] == [403, 403]

@@ -1,0 +1,606 @@
+"""A dlq is examined before it is watched; adding one never acts, and changing one changes only what was said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from io import StringIO
+from typing import Any, TypeAlias
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django_celery_beat.models import IntervalSchedule
+from pytest_django.fixtures import Settings
+
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.models import Act, Attempt, Breaker, DeadLetter, DeadLetterQueue, Origin, RateClass, Review, Target
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.routing import rules
+from tests.contract.endpoints import Sandbox
+from tests.contract.queues import Queue, bury, redrive_policy
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin, add_sent, ago
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+
+Refused: TypeAlias = Callable[..., str]
+Told: TypeAlias = Callable[..., str]
+pytestmark = pytest.mark.django_db
+
+
+class Shop:
+    """A dlq, and queues whose messages die into it."""
+
+    def __init__(self, make_queue: MakeQueue, *, fifo: bool = False, origins: int = 1, visibility: int = 30) -> None:
+        self.dlq = make_queue(fifo=fifo, MessageRetentionPeriod="1209600")
+        policy = redrive_policy(self.dlq, 3)
+        self.origins = [
+            make_queue(fifo=fifo, RedrivePolicy=policy, VisibilityTimeout=str(visibility)) for _ in range(origins)
+        ]
+
+
+@pytest.fixture
+def shop(make_queue: MakeQueue) -> Shop:
+    return Shop(make_queue)
+
+
+def findings(found: Any, severity: str) -> list[str]:  # noqa: ANN401  decoded JSON
+    return [one["what"] for one in found["findings"] if one["severity"] == severity]
+
+
+def add(ask: Ask, queue: Queue, *arguments: str) -> DeadLetterQueue:
+    ask("add_dlq", "orders", "--url", queue.url, *arguments, "--confirm")
+    return DeadLetterQueue.objects.get(name="orders")
+
+
+@pytest.fixture
+def refused() -> Refused:
+    """What is refused; nothing is written, and the command fails."""
+
+    def run(*arguments: str) -> str:
+        before, out = Review.objects.count(), StringIO()
+        with pytest.raises(CommandError, match="nothing was written"):
+            call_command("add_dlq", "orders", *arguments, "--confirm", "--json", stdout=out)
+        assert Review.objects.count() == before
+        return "\n".join(findings(json.loads(out.getvalue()), "refuse"))
+
+    return run
+
+
+@pytest.fixture
+def told(ask_json: AskJson) -> Told:
+    """The findings of a dry run, of one severity."""
+
+    def run(severity: str, *arguments: str) -> str:
+        return "\n".join(findings(ask_json("add_dlq", "orders", *arguments), severity))
+
+    return run
+
+
+def test_a_dry_run_tells_everything_and_writes_nothing(ask: Ask, shop: Shop) -> None:
+    said = ask("add_dlq", "orders", "--url", shop.dlq.url)
+    assert "This was a dry run: orders is added with --confirm." in said
+    assert shop.origins[0].name in said
+    assert not DeadLetterQueue.objects.exists()
+    assert not Target.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["it is ours", "a queue of ours dies into it", "it is named as ours dies"])
+def test_a_queue_of_the_service_itself_and_its_dlq_are_refused(
+    refused: Refused, make_queue: MakeQueue, settings: Settings, how: str
+) -> None:
+    own, dlq = make_queue(), make_queue()
+    if how == "a queue of ours dies into it":
+        own.set(RedrivePolicy=redrive_policy(dlq, 3))
+    elif how == "it is named as ours dies":
+        dlq = Queue(own.client, own.client.create_queue(QueueName=f"{own.name}-dlq")["QueueUrl"])
+    settings.REDRIVE = {**settings.REDRIVE, "OWN_QUEUES": (dlq.url if how == "it is ours" else own.url,)}
+    assert "one of the service's own queues" in refused("--url", dlq.url)
+
+
+def test_adding_one_remembers_it_and_acts_on_nothing(ask: Ask, shop: Shop) -> None:
+    shop.dlq.send()
+    row = add(ask, shop.dlq, "--by", "ann", "--reason", "monday's incident")
+    assert (row.arn, row.mode, row.retention, row.fifo, row.delete_when) == (
+        shop.dlq.arn,
+        "manual",
+        1_209_600,
+        False,
+        "terminal",
+    )
+    assert (row.ordering_key, row.sequence, row.idempotency_key) == ("none", "system:SentTimestamp", "message-id")
+    assert shop.dlq.receive_one()["Attributes"]["ApproximateReceiveCount"] == "1"
+    assert [(one.act, one.by, one.reason, one.dlq) for one in Review.objects.all()] == [
+        (Act.ADDED, "ann", "monday's incident", row)
+    ]
+    assert row.depth_visible == 1
+
+
+def test_the_queue_that_names_it_is_its_origin_and_absence_is_its_outcome(ask: Ask, shop: Shop) -> None:
+    row = add(ask, shop.dlq)
+    target = Origin.objects.get(dlq=row).target
+    assert (target.arn, target.url) == (shop.origins[0].arn, shop.origins[0].url)
+    assert (target.proof, target.advance, target.watched_by) == ("absence", "accepted", row)
+    assert (target.rate, target.burst, target.visibility) == (10, None, 30)
+    assert target.window == 30 * (3 + 1)
+
+
+def test_a_keyed_standard_queue_waits_for_each_outcome(ask: Ask, shop: Shop) -> None:
+    add(ask, shop.dlq, "--ordering-key", "attribute:account")
+    assert Target.objects.get().advance == "settled"
+
+
+def test_a_fifo_dlq_is_ordered_by_its_groups_and_emptied_at_capture(ask: Ask, make_queue: MakeQueue) -> None:
+    shop = Shop(make_queue, fifo=True)
+    row = add(ask, shop.dlq)
+    assert (row.ordering_key, row.sequence, row.delete_when) == (
+        "system:MessageGroupId",
+        "system:SequenceNumber",
+        "captured",
+    )
+    assert (Target.objects.get().proof, Target.objects.get().advance) == ("absence", "accepted")
+
+
+def test_every_queue_that_names_it_is_an_origin(ask: Ask, make_queue: MakeQueue) -> None:
+    shop = Shop(make_queue, origins=3)
+    row = add(ask, shop.dlq)
+    assert {one.arn for one in row.origins.all()} == {one.arn for one in shop.origins}
+    assert row.default_origin is None
+
+
+def test_an_origin_that_nobody_tells_of_can_be_named(ask: Ask, ask_json: AskJson, make_queue: MakeQueue) -> None:
+    dlq, origin = make_queue(), make_queue()
+    with pytest.raises(CommandError, match="nothing was written"):
+        add(ask, dlq)
+    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", origin.url, "--confirm")
+    assert any("has no redrive policy" in one for one in findings(found, "warn"))
+    row = DeadLetterQueue.objects.get()
+    assert row.default_origin is not None
+    assert row.default_origin.arn == origin.arn
+    assert (Target.objects.get().proof, Target.objects.get().watched_by) == ("accepted", None)
+
+
+def test_every_option_is_remembered(ask: Ask, shop: Shop, make_queue: MakeQueue) -> None:
+    lot = make_queue()
+    row = add(
+        ask, shop.dlq, "--ordering-key", "body:order.account", "--sequence", "attribute:n", "--idempotency-key",
+        "attribute:event", "--missing-key", "lane", "--max-attempts", "5", "--backoff-base", "1", "--backoff-cap", "9",
+        "--jitter", "none", "--quiet-for", "2.5", "--parked-head", "hold", "--stale", "deliver", "--receive-ceiling",
+        "50", "--parking-url", lot.url, "--at-once", "--every", "7", "--mode", "automatic", "--delete-when", "captured",
+        "--outcome", "absence", "--advance", "accepted", "--rate", "off", "--burst", "3", "--window", "12.5",
+        "--breaker-threshold", "7", "--breaker-ratio", "0.25", "--breaker-cooldown", "1.5", "--ramp-from", "0.02",
+        "--breaker-closes-after", "2", "--ramp-every", "0.5", "--no-waves", "--wave-success", "0.9",
+        "--give-up-after", "7200",
+    )  # fmt: skip
+    assert {name: getattr(row, name) for name in ("ordering_key", "sequence", "idempotency_key", "missing_key")} == {
+        "ordering_key": "body:order.account",
+        "sequence": "attribute:n",
+        "idempotency_key": "attribute:event",
+        "missing_key": "lane",
+    }
+    assert (row.max_attempts, row.backoff_base, row.backoff_cap, row.backoff_jitter) == (5, 1, 9, "none")
+    assert (row.quiet_for, row.parked_head, row.stale, row.receive_ceiling) == (2.5, "hold", "deliver", 50)
+    assert (row.parking_url, row.at_once, row.mode, row.delete_when) == (lot.url, True, "automatic", "captured")
+    assert row.interval is not None
+    assert row.interval.schedule.run_every.total_seconds() == 7
+    target = Target.objects.get()
+    assert (target.proof, target.advance, target.rate, target.burst, target.window) == (
+        "absence",
+        "accepted",
+        None,
+        3,
+        12.5,
+    )
+    breaker = target.breakers.get()
+    assert (breaker.threshold, breaker.ratio, breaker.cooldown, breaker.cooldown_cap) == (7, 0.25, 1.5, 600)
+    assert (breaker.ramp_from, breaker.ramp, breaker.ramp_every, breaker.closes_after) == (0.02, 0.02, 0.5, 2)
+    assert (row.waves, row.wave_success, row.give_up_after) == (False, 0.9, 7_200)
+
+
+def test_automatic_redrive_gives_up_after_a_day_unless_it_is_told_another_time_or_never_to(
+    ask: Ask, shop: Shop
+) -> None:
+    row = add(ask, shop.dlq)
+    assert row.give_up_after == 24 * 3_600
+    ask("add_dlq", "orders", "--give-up-after", "off", "--confirm")
+    assert list(DeadLetterQueue.objects.values_list("give_up_after", flat=True)) == [None]
+    with pytest.raises(CommandError, match="--give-up-after"):
+        ask("add_dlq", "orders", "--give-up-after", "0", "--confirm")
+
+
+def test_where_letters_carry_type_and_tenant_is_remembered_and_has_the_rules_asked_anew(ask: Ask, shop: Shop) -> None:
+    row = add(ask, shop.dlq, "--message-type", "body:type", "--tenant", "attribute:tenant")
+    assert (row.message_type, row.tenant, rules.version()) == ("body:type", "attribute:tenant", 0)
+    ask("add_dlq", "orders", "--tenant", "attribute:customer", "--message-type", "off", "--confirm")
+    row.refresh_from_db()
+    assert (row.message_type, row.tenant, rules.version()) == ("", "attribute:customer", 1)
+    ask("add_dlq", "orders", "--max-attempts", "9", "--confirm")
+    assert rules.version() == 1
+
+
+@pytest.mark.parametrize("selector", ["content-hash", "message-id", "none"])
+def test_what_no_two_letters_share_is_no_tenant(selector: str, ask: Ask) -> None:
+    with pytest.raises(CommandError, match=f"{selector} is nothing that letters have in common"):
+        ask("add_dlq", "orders", "--url", "http://127.0.0.1:9/0/x", "--tenant", selector)
+
+
+def test_a_change_of_the_brakes_is_reviewed_and_holds_for_every_class(ask: Ask, ask_json: AskJson, shop: Shop) -> None:
+    add(ask, shop.dlq)
+    target = Target.objects.get()
+    Breaker.objects.create(target=target, rate_class=RateClass.objects.create(name="vip"), threshold=2)
+    change = ("--breaker-threshold", "3", "--breaker-cooldown", "900", "--ramp-from", "off")
+    name = shop.origins[0].name
+    wanted = [
+        {"of": name, "field": "breaker_cooldown", "before": 30, "after": 900},
+        {"of": name, "field": "breaker_threshold", "before": 5, "after": 3},
+        {"of": name, "field": "ramp_from", "before": 0.1, "after": 1},
+    ]
+    dry = ask_json("add_dlq", "orders", *change)
+    assert sorted(dry["changes"], key=lambda one: one["field"]) == wanted
+    assert set(Breaker.objects.values_list("threshold", flat=True)) == {2, 5}
+    ask("add_dlq", "orders", *change, "--confirm")
+    found = Breaker.objects.values_list("threshold", "cooldown", "cooldown_cap", "ramp_from", "ramp", "epoch")
+    assert list(found) == [(3, 900, 900, 1, 1, 0)] * 2
+    assert Review.objects.get(act=Act.CHANGED).before[f"{name}.breaker_threshold"] == 5
+    assert "nothing to change" in ask("add_dlq", "orders", *change, "--confirm")
+
+
+@pytest.mark.parametrize(("ramp", "start", "becomes"), [(0.1, "0.05", 0.05), (0.4, "0.05", 0.4), (0.4, "0.6", 0.6)])
+def test_a_ramp_that_has_climbed_is_not_put_back(ask: Ask, shop: Shop, ramp: float, start: str, becomes: float) -> None:
+    add(ask, shop.dlq)
+    Breaker.objects.update(ramp=ramp)
+    ask("add_dlq", "orders", "--ramp-from", start, "--confirm")
+    assert Breaker.objects.get().ramp == becomes
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--breaker-threshold", "0"), ("--breaker-threshold", "2.5"), ("--breaker-ratio", "0"),
+        ("--breaker-ratio", "1.1"), ("--breaker-cooldown", "0"), ("--breaker-cooldown", "1209601"),
+        ("--breaker-closes-after", "0"), ("--ramp-every", "0"), ("--wave-success", "1.1"),
+        ("--ramp-from", "0"), ("--ramp-from", "2"), ("--ramp-from", "nan"), ("--breaker-cooldown", "on"),
+    ],
+)  # fmt: skip
+def test_brakes_that_would_not_hold_are_refused(ask: Ask, option: str, value: str) -> None:
+    with pytest.raises(CommandError, match=rf"argument {option}: '{value}' is not a"):
+        ask("add_dlq", "orders", "--url", "http://127.0.0.1:9/0/orders", option, value)
+
+
+def test_a_change_shows_the_difference_and_changes_only_what_was_said(ask: Ask, ask_json: AskJson, shop: Shop) -> None:
+    row = add(ask, shop.dlq, "--max-attempts", "5", "--rate", "2", "--every", "7")
+    DeadLetterQueue.objects.update(next_poll_at=clock())
+    change = ("--rate", "3", "--crontab", "*/5 * * * *")
+    dry = ask_json("add_dlq", "orders", *change)
+    wanted = [
+        {"of": "orders", "field": "crontab", "before": None, "after": "*/5 * * * *"},
+        {"of": "orders", "field": "interval", "before": 7, "after": None},
+        {"of": shop.origins[0].name, "field": "rate", "before": 2, "after": 3},
+    ]
+    assert sorted(dry["changes"], key=lambda one: one["field"]) == wanted
+    assert Target.objects.get().rate == 2
+    ask("add_dlq", "orders", *change, "--confirm", "--by", "bob")
+    row.refresh_from_db()
+    assert (Target.objects.get().rate, row.max_attempts, row.interval) == (3, 5, None)
+    assert row.crontab is not None
+    assert row.next_poll_at is None
+    review = Review.objects.get(act=Act.CHANGED)
+    assert (review.by, review.before[f"{shop.origins[0].name}.rate"]) == ("bob", 2)
+    assert "nothing to change" in ask("add_dlq", "orders", *change, "--confirm")
+    assert Review.objects.count() == 2
+
+
+def test_what_the_queues_say_anew_is_remembered_with_the_next_change(ask: Ask, shop: Shop) -> None:
+    add(ask, shop.dlq)
+    shop.origins[0].set(VisibilityTimeout="60")
+    shop.dlq.set(MessageRetentionPeriod="600000")
+    ask("add_dlq", "orders", "--confirm")
+    assert (Target.objects.get().visibility, Target.objects.get().window) == (60, 240)
+    assert DeadLetterQueue.objects.get().retention == 600_000
+
+
+def test_a_window_that_a_person_widened_stays(ask: Ask, shop: Shop) -> None:
+    add(ask, shop.dlq, "--window", "1000")
+    ask("add_dlq", "orders", "--rate", "3", "--confirm")
+    assert Target.objects.get().window == 1000
+
+
+# What cannot be asked.
+
+
+def test_a_url_that_is_none_gives_one_sentence(ask: Ask) -> None:
+    with pytest.raises(CommandError, match="is not the URL of a queue"):
+        ask("add_dlq", "orders", "--url", "orders-dlq")
+
+
+def test_a_queue_that_is_not_there_gives_one_sentence(ask: Ask, shop: Shop) -> None:
+    with pytest.raises(CommandError, match="Check its name, account and region"):
+        ask("add_dlq", "orders", "--url", shop.dlq.url + "-gone")
+
+
+def test_a_missing_right_is_named(ask: Ask, shop: Shop, sandbox: Sandbox) -> None:
+    sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "action": "GetQueueAttributes"})
+    with pytest.raises(CommandError, match="Allow sqs:GetQueueAttributes"):
+        ask("add_dlq", "orders", "--url", shop.dlq.url)
+
+
+def test_without_the_right_to_list_origins_one_names_them(
+    refused: Refused, told: Told, shop: Shop, sandbox: Sandbox
+) -> None:
+    sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "action": "ListDeadLetterSourceQueues"})
+    assert "Without an origin every letter would be parked" in refused("--url", shop.dlq.url)
+    url = ("--url", shop.dlq.url, "--origin", shop.origins[0].url)
+    assert "Allow sqs:ListDeadLetterSourceQueues" in told("warn", *url)
+    assert told("refuse", *url) == ""
+
+
+def test_a_new_name_needs_a_url(ask: Ask) -> None:
+    with pytest.raises(CommandError, match="orders has not been added yet"):
+        ask("add_dlq", "orders")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--ordering-key", "account"), "is no selector. Write system:NAME"),
+        (("--ordering-key", "body:a[["), "is no selector"),
+        (("--sequence", "none"), "A sequence is always needed"),
+        (("--max-attempts", "0"), "not a whole number of at least 1"),
+        (("--max-attempts", "9" * 5000), "not a whole number of at least 1 and at most 2,147,483,647"),
+        (("--rate", "0"), "not a number of at least 0.001 and at most 1,000,000"),
+        (("--rate", "nan"), "not a number of at least 0.001"),
+        (("--rate", "1e-300"), "not a number of at least 0.001"),
+        (("--rate", "1000001"), "at most 1,000,000"),
+        (("--burst", "1e300"), "at most 1,000,000"),
+        (("--window", "1e13"), "not a number above 0 and at most 1,209,600"),
+        (("--quiet-for", "1e300"), "at most 1,209,600"),
+        (("--backoff-base", "inf"), "at most 1,209,600"),
+        (("--backoff-cap", "1209601"), "at most 1,209,600"),
+        (("--every", "2147483647"), "at most 1,209,600"),
+        (("--burst", "0.5"), "not a number of at least 1"),
+        (("--every", "1.5"), "not a whole number"),
+        (("--crontab", "* * * *"), "is no schedule"),
+        (("--crontab", "61 * * * *"), "is no schedule"),
+        (("--every", "5", "--crontab", "* * * * *"), "not allowed with argument"),
+        (("--mode", "auto"), "invalid choice"),
+    ],
+)
+def test_what_an_option_cannot_mean_is_said(ask: Ask, shop: Shop, arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(sentence)):
+        ask("add_dlq", "orders", "--url", shop.dlq.url, *arguments)
+
+
+@pytest.mark.parametrize("option", ["--url", "--parking-url"])
+@pytest.mark.parametrize("nothing", ["", " "])
+def test_a_url_of_a_variable_that_is_not_set_is_refused_also_of_a_known_dlq(
+    ask: Ask, shop: Shop, option: str, nothing: str
+) -> None:
+    add(ask, shop.dlq)
+    with pytest.raises(CommandError) as refusal:
+        ask("add_dlq", "orders", option, nothing, "--confirm")
+    assert str(refusal.value) == f"Error: argument {option}: it is empty: is the variable set?"
+
+
+@pytest.mark.parametrize("name", ["a b", "", "x" * 101, "dlq/1"])
+def test_a_name_is_a_plain_word(ask: Ask, shop: Shop, name: str) -> None:
+    with pytest.raises(CommandError, match="name"):
+        ask("add_dlq", name, "--url", shop.dlq.url)
+
+
+# What is refused.
+
+
+def test_a_queue_is_watched_under_one_name(ask: Ask, shop: Shop) -> None:
+    add(ask, shop.dlq)
+    with pytest.raises(CommandError, match="nothing was written"):
+        ask("add_dlq", "mails", "--url", shop.dlq.url, "--confirm")
+
+
+def test_a_name_keeps_its_queue(ask: Ask, refused: Refused, shop: Shop, make_queue: MakeQueue) -> None:
+    add(ask, shop.dlq)
+    assert "is the name of" in refused("--url", Shop(make_queue).dlq.url)
+
+
+def test_a_dlq_is_not_its_own_origin(refused: Refused, shop: Shop) -> None:
+    assert "its own origin" in refused("--url", shop.dlq.url, "--origin", shop.dlq.url)
+
+
+def test_queues_of_different_types_do_not_die_into_each_other(
+    refused: Refused, shop: Shop, make_queue: MakeQueue
+) -> None:
+    other = make_queue(fifo=True)
+    assert f"{other.name} is a FIFO queue, the dlq is a standard queue" in refused(
+        "--url", shop.dlq.url, "--origin", other.url
+    )
+
+
+def test_absence_needs_a_watched_dlq_that_is_received_from(refused: Refused, shop: Shop, make_queue: MakeQueue) -> None:
+    url = ("--url", shop.dlq.url, "--outcome", "absence")
+    assert "no watched dlq lies behind" in refused(*url, "--origin", make_queue().url)
+    assert "in mode observe" in refused(*url, "--mode", "observe")
+
+
+def test_an_observed_dlq_is_judged_by_acceptance(ask: Ask, shop: Shop) -> None:
+    add(ask, shop.dlq, "--mode", "observe")
+    assert Target.objects.get().proof == "accepted"
+
+
+def test_letters_that_wait_for_evidence_keep_a_dlq_from_being_only_observed(
+    ask: Ask, refused: Refused, shop: Shop
+) -> None:
+    row = add(ask, shop.dlq)
+    add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
+    assert "1 sent letters wait for what captures of orders prove" in refused(
+        "--mode", "observe", "--outcome", "accepted"
+    )
+
+
+def test_targets_of_others_keep_a_dlq_from_being_only_observed(
+    ask: Ask, refused: Refused, shop: Shop, add_row: AddRow
+) -> None:
+    row = add(ask, shop.dlq, "--outcome", "accepted")
+    other = add_origin(add_row("mails"), "mail")
+    Target.objects.filter(pk=other.target_id).update(watched_by=row)
+    assert "cannot prove absence for mail" in refused("--mode", "observe")
+
+
+def test_keys_do_not_change_under_letters_on_their_way(ask: Ask, refused: Refused, shop: Shop) -> None:
+    row = add(ask, shop.dlq)
+    letter = add_letter(row.origins.get(), LetterState.WAITING)
+    assert "ordering_key cannot change while 1 letters are under way" in refused("--ordering-key", "attribute:a")
+    DeadLetter.objects.filter(pk=letter.pk).update(state="discarded", finished_at=clock())
+    add(ask, shop.dlq, "--ordering-key", "attribute:a")
+
+
+@pytest.mark.parametrize("fifo", [True, False])
+def test_copies_do_not_stay_where_they_block_or_are_moved(
+    refused: Refused, told: Told, make_queue: MakeQueue, fifo: bool
+) -> None:
+    shop = Shop(make_queue, fifo=fifo)
+    if not fifo:
+        shop.dlq.set(RedrivePolicy=redrive_policy(make_queue(), 5))
+    assert "Copies cannot stay in the dlq" in refused("--url", shop.dlq.url, "--delete-when", "terminal")
+    assert "Copies are deleted from the dlq as soon as" in told("note", "--url", shop.dlq.url)
+
+
+def test_a_native_move_under_way_is_seen(
+    ask: Ask, refused: Refused, told: Told, make_queue: MakeQueue, shop: Shop
+) -> None:
+    bury_one(shop)
+    shop.dlq.client.start_message_move_task(SourceArn=shop.dlq.arn, MaxNumberOfMessagesPerSecond=1)
+    assert "AWS's own redrive is moving messages" in told("warn", "--url", shop.dlq.url)
+    assert "AWS's own redrive is moving messages" in refused("--url", shop.dlq.url, "--mode", "automatic")
+
+
+def bury_one(shop: Shop) -> None:
+    for number in range(20):
+        shop.origins[0].send(str(number))
+    bury(shop.origins[0])
+
+
+def test_a_parking_queue_is_a_queue_apart(refused: Refused, shop: Shop) -> None:
+    for queue in (shop.dlq, shop.origins[0]):
+        assert "cannot be the parking queue" in refused("--url", shop.dlq.url, "--parking-url", queue.url)
+
+
+def test_a_cap_is_not_below_its_base(refused: Refused, shop: Shop) -> None:
+    assert "--backoff-cap is below" in refused("--url", shop.dlq.url, "--backoff-base", "9", "--backoff-cap", "1")
+
+
+def test_the_longest_lane_must_be_through_before_its_letters_expire(
+    ask: Ask, refused: Refused, told: Told, shop: Shop
+) -> None:
+    row = add(ask, shop.dlq, "--ordering-key", "attribute:a")  # 120 s a letter
+    for _ in range(4):
+        add_letter(
+            row.origins.get(), LetterState.CAPTURED, planned=True, key_hash=b"k", sequence="1", single=False,
+            expires_at=ago(seconds=-470),
+        )  # fmt: skip
+    assert "takes up to about 8 minutes; the dlq drops its first letter in about 8 minutes" in told("warn")
+    assert "The longest lane" in refused("--mode", "automatic")
+    DeadLetter.objects.update(expires_at=ago(seconds=-490))
+    assert "The longest lane" not in told("warn", "--mode", "automatic")
+
+
+@pytest.mark.parametrize("more", [(), ("--outcome", "accepted")])
+def test_letters_that_wait_for_evidence_keep_the_dlq_that_shows_it(
+    ask: Ask, refused: Refused, shop: Shop, more: tuple[str, ...]
+) -> None:
+    row = add(ask, shop.dlq)
+    sent = add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
+    shop.origins[0].set(RedrivePolicy="")
+    named = ("--origin", shop.origins[0].url, *more)
+    assert "1 letters sent to" in refused(*named)
+    assert Target.objects.get().watched_by == row
+    Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=clock(), holds_lane=False)
+    ask("add_dlq", "orders", "--origin", shop.origins[0].url, "--outcome", "accepted", "--confirm")
+    assert Target.objects.get().watched_by is None
+
+
+def test_the_longest_windows_of_queues_end_when_sqs_drops_their_letters(ask: Ask, make_queue: MakeQueue) -> None:
+    shop = Shop(make_queue, visibility=43_200)
+    shop.origins[0].set(RedrivePolicy=redrive_policy(shop.dlq, 1_000))
+    add(ask, shop.dlq)
+    assert Target.objects.get().window == 14 * 86_400
+
+
+def test_a_schedule_longer_than_any_calendar_can_be_mended(ask: Ask, shop: Shop) -> None:
+    row = add(ask, shop.dlq)
+    DeadLetterQueue.objects.update(interval=IntervalSchedule.objects.create(every=2_147_483_647, period="days"))
+    ask("add_dlq", "orders", "--every", "60", "--confirm")
+    row.refresh_from_db()
+    assert row.interval is not None
+    assert row.interval.schedule.run_every.total_seconds() == 60
+
+
+def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(ask: Ask, shop: Shop) -> None:
+    row = add(ask, shop.dlq, "--parked-head", "hold")
+    origin = row.origins.get()
+    lane = add_lane(origin, LanePhase.HELD)
+    add_letter(origin, LetterState.PARKED, lane=lane)
+    add_letter(origin, LetterState.WAITING, lane=lane)
+    ask("add_dlq", "orders", "--rate", "3", "--confirm")
+    lane.refresh_from_db()
+    assert lane.phase == "held"
+    ask("add_dlq", "orders", "--parked-head", "aside", "--confirm")
+    lane.refresh_from_db()
+    assert lane.phase == "ready"
+
+
+# What is warned of.
+
+
+def test_a_dlq_that_keeps_messages_no_longer_than_its_origin_is_warned_of(told: Told, shop: Shop) -> None:
+    assert "SQS counts from the first send on" not in told("warn", "--url", shop.dlq.url)
+    shop.origins[0].set(MessageRetentionPeriod="1209600")
+    assert "SQS counts from the first send on" in told("warn", "--url", shop.dlq.url)
+
+
+def test_an_origin_whose_letters_die_elsewhere_is_warned_of(told: Told, shop: Shop, make_queue: MakeQueue) -> None:
+    other = Shop(make_queue)
+    said = told("warn", "--url", shop.dlq.url, "--origin", other.origins[0].url)
+    assert f"die into {other.dlq.arn}, which nobody watches" in said
+
+
+def test_a_dlq_that_forbids_its_origin_is_warned_of(told: Told, shop: Shop) -> None:
+    shop.dlq.set(RedriveAllowPolicy=json.dumps({"redrivePermission": "denyAll"}))
+    said = told("warn", "--url", shop.dlq.url, "--origin", shop.origins[0].url)
+    assert "redrive allow policy does not let" in said
+
+
+def test_what_breaks_the_order_is_warned_of(told: Told, shop: Shop, make_queue: MakeQueue) -> None:
+    url = ("--url", shop.dlq.url, "--ordering-key", "attribute:a")
+    assert "is a standard queue" not in told("warn", *url)
+    assert "is a standard queue" in told("warn", *url, "--advance", "accepted")
+    assert "is a standard queue" in told("warn", *url, "--outcome", "accepted")
+    fifo = ("--url", Shop(make_queue, fifo=True).dlq.url)
+    assert "any order" in told("warn", *fifo, "--ordering-key", "none")
+    assert "keeps the order of message groups" in told(
+        "warn", *fifo, "--ordering-key", "attribute:a", "--advance", "accepted"
+    )
+
+
+def test_other_doubtful_wishes_are_warned_of(told: Told, shop: Shop) -> None:
+    shop.origins[0].set(VisibilityTimeout="0")
+    said = told("warn", "--url", shop.dlq.url, "--rate", "off", "--idempotency-key", "content-hash")
+    for part in ("Nothing limits the rate", "visibility timeout of 0", "also when both were meant"):
+        assert part in said
+
+
+def test_an_alarm_that_capturing_silences_has_its_replacement(told: Told, shop: Shop) -> None:
+    assert "falls silent" in told("note", "--url", shop.dlq.url)
+    assert "falls silent" not in told("note", "--url", shop.dlq.url, "--mode", "observe")
+
+
+def test_a_key_of_ones_own_asks_for_its_rights(told: Told, shop: Shop) -> None:
+    for queue in (shop.dlq, *shop.origins):
+        queue.set(KmsMasterKeyId="alias/shop")
+    said = told("note", "--url", shop.dlq.url)
+    assert f"{shop.dlq.name} is encrypted with alias/shop" in said
+    assert f"{shop.origins[0].name} is encrypted with alias/shop" in said
+
+
+def test_a_letter_that_its_origin_cannot_take_is_foretold(told: Told, shop: Shop) -> None:
+    shop.origins[0].set(MaximumMessageSize="2048")
+    assert f"{shop.origins[0].name} takes 2,048 bytes at most" in told("note", "--url", shop.dlq.url)

@@ -1,0 +1,100 @@
+"""Origins that Celery workers consume: said by a person, refused where workers would delete what they reject."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Target
+from tests.contract.queues import Queue, redrive_policy
+from tests.reprocessing.commands.conftest import Ask
+from tests.reprocessing.commands.stock import add_letter
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+
+pytestmark = pytest.mark.django_db
+
+FIELDS = ("kind", "strips_eta", "strips_expires", "resets_retries", "renews_id")
+
+
+def kept() -> tuple[Any, ...]:
+    found: tuple[Any, ...] = Target.objects.values_list(*FIELDS).get()
+    return found
+
+
+def said(severity: str, dlq: Queue, *arguments: str) -> list[str]:
+    """What is found, of this severity, in a dry run."""
+    out = StringIO()
+    with suppress(CommandError):  # something is refused
+        call_command("add_dlq", "orders", "--url", dlq.url, *arguments, "--json", stdout=out)
+    found = json.loads(out.getvalue())["findings"]
+    return [one["what"] for one in found if one["severity"] == severity]
+
+
+def test_what_is_said_of_workers_is_remembered_and_taken_back(ask: Ask, make_queue: MakeQueue) -> None:
+    dlq = make_queue()
+    make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    ask("add_dlq", "orders", "--url", dlq.url, "--celery", "--strip-expires", "--new-id", "--confirm")
+    assert kept() == ("celery", False, True, False, True)
+    ask("add_dlq", "orders", "--strip-eta", "--reset-retries", "--no-strip-expires", "--no-new-id", "--confirm")
+    assert kept() == ("celery", True, False, True, False)
+    ask("add_dlq", "orders", "--rate", "5", "--confirm")
+    assert kept() == ("celery", True, False, True, False)
+    ask("add_dlq", "orders", "--no-celery", "--no-strip-eta", "--no-reset-retries", "--confirm")
+    assert kept() == ("sqs", False, False, False, False)
+
+
+def test_nobody_is_taken_for_a_worker_who_was_not_said_to_be_one(ask: Ask, make_queue: MakeQueue) -> None:
+    dlq = make_queue()
+    make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    ask("add_dlq", "orders", "--url", dlq.url, "--confirm")
+    assert kept() == ("sqs", False, False, False, False)
+
+
+def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQueue) -> None:
+    dlq, origin = make_queue(), make_queue()
+    arguments = ("--origin", origin.url)
+    name = origin.url.rpartition("/")[2]
+    why = (
+        f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), so a "
+        "letter that they do not know would be lost."
+    )
+    assert said("refuse", dlq, *arguments) == []
+    assert said("refuse", dlq, *arguments, "--celery") == [why]
+    assert not DeadLetterQueue.objects.exists()
+
+
+def test_what_is_for_task_messages_is_refused_of_other_letters(make_queue: MakeQueue) -> None:
+    dlq = make_queue()
+    origin = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    name = origin.url.rpartition("/")[2]
+    found = said("refuse", dlq, "--strip-eta", "--new-id")
+    assert found == [
+        f"--strip-eta and --new-id would change task messages, and letters to {name} are not said to be any."
+    ]
+    assert said("refuse", dlq, "--strip-eta", "--new-id", "--celery") == []
+
+
+def test_the_order_of_a_fifo_queue_is_not_kept_by_workers(make_queue: MakeQueue) -> None:
+    dlq = make_queue(fifo=True)
+    make_queue(fifo=True, RedrivePolicy=redrive_policy(dlq, 3))
+    warned = [one for one in said("warn", dlq, "--celery") if one not in said("warn", dlq)]
+    assert ["side by side" in one for one in warned] == [True]
+
+
+@pytest.mark.parametrize("option", ["--strip-expires", "--no-celery"])
+def test_what_spoke_against_captured_letters_is_asked_anew(ask: Ask, make_queue: MakeQueue, option: str) -> None:
+    dlq = make_queue()
+    make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    ask("add_dlq", "orders", "--url", dlq.url, "--celery", "--confirm")
+    letter = add_letter(Origin.objects.get(), LetterState.CAPTURED, planned=True, objection="expired", key_hash=b"k")
+    ask("add_dlq", "orders", "--rate", "5", "--confirm")
+    assert DeadLetter.objects.values_list("planned", "objection").get(pk=letter.pk) == (True, "expired")
+    ask("add_dlq", "orders", option, "--confirm")
+    assert DeadLetter.objects.values_list("planned", "objection").get(pk=letter.pk) == (False, "")

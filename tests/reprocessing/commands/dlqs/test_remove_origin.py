@@ -1,0 +1,106 @@
+"""An origin is taken away only where nothing depends on it; its history stays, and naming it again brings it back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review
+from reprocessing.pipeline.capture.find_source import Origins
+from reprocessing.pipeline.parking_lot import act_on_parked
+from tests.contract.queues import redrive_policy
+from tests.reprocessing.commands.conftest import AddRow, Ask
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_origin
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+
+pytestmark = pytest.mark.django_db
+WHY = ("--reason", "the shop is gone", "--by", "ann")
+
+
+@pytest.fixture
+def shop(add_row: AddRow) -> Origin:
+    origin = add_origin(add_row("orders"))
+    DeadLetterQueue.objects.update(default_origin=origin)
+    return origin
+
+
+def refused(*words: str) -> str:
+    with pytest.raises(CommandError) as caught:
+        call_command("remove_origin", *words, *WHY, "--confirm")
+    return str(caught.value)
+
+
+def test_a_dry_run_takes_nothing_away(shop: Origin, ask: Ask) -> None:
+    assert "This was a dry run: with --confirm, shop is removed from orders." in ask(
+        "remove_origin", "orders", "shop", *WHY
+    )
+    assert list(shop.dlq.origins.all()) == [shop]
+
+
+def test_one_that_finished_letters_alone_have_is_taken_away_and_their_history_stays(shop: Origin, ask: Ask) -> None:
+    letter = add_letter(shop, LetterState.DELIVERED)
+    assert "shop is removed from orders." in ask("remove_origin", "orders", shop.arn, *WHY, "--confirm")
+    dlq = DeadLetterQueue.objects.get()
+    assert (list(dlq.origins.all()), dlq.default_origin) == ([], None)
+    assert DeadLetter.objects.get(pk=letter.pk).origin == shop
+    review = Review.objects.get()
+    assert (review.by, review.reason, review.before, review.after) == (
+        "ann", "the shop is gone", {"orders.origin": shop.arn}, {"orders.origin": None},
+    )  # fmt: skip
+
+
+def test_what_dies_in_it_afterwards_is_of_unknown_origin(shop: Origin, ask: Ask) -> None:
+    ask("remove_origin", "orders", "shop", *WHY, "--confirm")
+    assert Origins(DeadLetterQueue.objects.get()).of(b"{}", {}, {"DeadLetterQueueSourceArn": shop.arn}) is None
+
+
+@pytest.mark.parametrize(
+    "state",
+    [LetterState.CAPTURED, LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING, LetterState.PARKED],
+)
+def test_one_that_an_unfinished_or_parked_letter_goes_back_to_is_refused(shop: Origin, state: LetterState) -> None:
+    add_letter(shop, state)
+    said = refused("orders", "shop")
+    assert f"messages of orders from shop are not finished: 1 {state}. Finish the run" in said
+    assert list(shop.dlq.origins.all()) == [shop]
+
+
+def test_a_letter_of_another_origin_does_not_hinder_it(shop: Origin, ask: Ask) -> None:
+    other = add_origin(shop.dlq, "market")
+    add_letter(other, LetterState.CAPTURED)
+    ask("remove_origin", "orders", "shop", *WHY, "--confirm")
+    assert list(shop.dlq.origins.all()) == [other]
+
+
+def test_a_name_that_it_does_not_have_is_refused_with_those_there_are(shop: Origin) -> None:
+    assert refused("orders", "market") == f'orders has no origin "market". It has: {shop.arn}.'
+
+
+def test_a_discarded_letter_that_is_restored_is_not_released_before_it_is_named_again(shop: Origin, ask: Ask) -> None:
+    letter = add_letter(shop, LetterState.DISCARDED, lane=add_lane(shop, LanePhase.IDLE), planned=True, sequence="1")
+    ask("remove_origin", "orders", "shop", *WHY, "--confirm")
+    act_on_parked.restore([letter.pk], by="ann", reason="needed")
+    done = act_on_parked.release([letter.pk], by="ann", reason="needed")
+    assert list(done.refused.values()) == [
+        f"its origin was removed; add it again: manage.py add_dlq orders --origin {shop.arn} --confirm"
+    ]
+    Origin.every.update(removed_at=None)
+    assert act_on_parked.release([letter.pk], by="ann", reason="needed").refused == {}
+
+
+def test_a_queue_whose_redrive_policy_names_the_dlq_is_refused_until_it_does_not(
+    make_queue: MakeQueue, ask: Ask
+) -> None:
+    dlq = make_queue(MessageRetentionPeriod="1209600")
+    origin = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    ask("add_dlq", "orders", "--url", dlq.url, "--confirm")
+    assert re.search(f"the redrive policy of {origin.name} still names orders", refused("orders", origin.name))
+    origin.set(RedrivePolicy="")
+    ask("remove_origin", "orders", origin.name, *WHY, "--confirm")
+    assert not Origin.objects.exists()
+    ask("add_dlq", "orders", "--origin", origin.url, "--outcome", "accepted", "--confirm")
+    assert [one.arn for one in Origin.objects.all()] == [origin.arn]

@@ -1,0 +1,355 @@
+"""Letters go back to the one that failed, or where a person says; nobody is guessed, and nothing goes in circles."""
+
+from __future__ import annotations
+
+import json
+import re
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import override_settings
+
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.gateways import sqs
+from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review, Rule, Target
+from tests.contract.queues import Queue, redrive_policy
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
+    Listeners,
+    function,
+    listeners,
+)
+from tests.reprocessing.commands.stock import add_letter
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+from tests.reprocessing.gateways.stand_ins import Said, standing_in
+
+pytestmark = pytest.mark.django_db
+
+URL = "https://shop.example.com/hook"
+SHIP, BILL = function("ship"), function("bill")
+
+
+@pytest.fixture(autouse=True)
+def known() -> Any:  # noqa: ANN401  a generator
+    with override_settings(REDRIVE={"OUTBOUND_HOSTS": ["shop.example.com"], "LONG_POLL": 0}):
+        yield
+
+
+@pytest.fixture
+def dlq(make_queue: MakeQueue) -> Queue:
+    return make_queue(MessageRetentionPeriod="1209600")
+
+
+def add(ask: Ask, queue: Queue, *arguments: str) -> DeadLetterQueue:
+    ask("add_dlq", "orders", "--url", queue.url, *arguments, "--confirm")
+    return DeadLetterQueue.objects.get(name="orders")
+
+
+def ways() -> dict[str, str]:
+    return dict(Origin.objects.values_list("arn", "target__arn"))
+
+
+def said(severity: str, found: Any) -> list[str]:  # noqa: ANN401  decoded JSON
+    return [one["what"] for one in found["findings"] if one["severity"] == severity]
+
+
+def refused(*arguments: str) -> list[str]:
+    """What is refused; nothing is written, and the command fails."""
+    before, out = Review.objects.count(), StringIO()
+    with pytest.raises(CommandError, match="nothing was written"):
+        call_command("add_dlq", "orders", *arguments, "--confirm", "--json", stdout=out)
+    assert Review.objects.count() == before
+    return said("refuse", json.loads(out.getvalue()))
+
+
+# Back to the one that failed.
+
+
+def test_a_function_is_the_target_of_its_own_letters_and_of_those_that_do_not_name_it(ask: Ask, dlq: Queue) -> None:
+    row = add(ask, dlq, "--origin", f"{SHIP}:$LATEST", "--rate", "3")
+    target = Target.objects.get()
+    assert (target.kind, target.arn, target.rate, target.proof, target.timeout) == ("lambda", SHIP, 3, "accepted", 60)
+    assert ways() == {SHIP: SHIP}
+    assert row.default_origin is not None
+    assert row.default_origin.arn == SHIP
+    assert "nothing to change" in ask("add_dlq", "orders", "--confirm")
+
+
+def test_what_is_changed_later_holds_for_targets_that_are_not_named_again(ask: Ask, dlq: Queue) -> None:
+    add(ask, dlq, "--origin", SHIP)
+    ask("add_dlq", "orders", "--rate", "7", "--confirm")
+    assert (Target.objects.get().rate, ways()) == (7, {SHIP: SHIP})
+
+
+def test_a_queue_that_only_a_person_named_need_not_be_named_again(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
+    queue = make_queue()
+    add(ask, dlq, "--origin", queue.url)
+    ask("add_dlq", "orders", "--rate", "7", "--confirm")
+    assert (Target.objects.get().rate, ways()) == (7, {queue.arn: queue.arn})
+    [what] = refused("--outcome", "absence")
+    assert what == f"The outcome absence cannot be seen: no watched dlq lies behind {queue.name}."
+
+
+def test_a_dlq_of_a_queue_may_have_a_function_s_letters_as_well(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
+    queue = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    row = add(ask, dlq, "--origin", SHIP)
+    assert ways() == {queue.arn: queue.arn, SHIP: SHIP}
+    assert Target.objects.get(arn=queue.arn).proof == "absence"
+    assert row.default_origin is not None
+    assert row.default_origin.arn == SHIP
+
+
+def test_of_several_functions_letters_that_name_none_are_parked_and_that_is_told(ask_json: AskJson, dlq: Queue) -> None:
+    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--origin", BILL)
+    assert any("do not name what failed: of several origins none is theirs" in one for one in said("warn", found))
+
+
+def test_a_queue_that_a_rule_of_eventbridge_names_may_be_of_another_type(
+    ask: Ask, dlq: Queue, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(fifo=True)
+    add(ask, dlq, "--origin", queue.arn)
+    assert ways() == {queue.arn: queue.arn}
+    assert Target.objects.get().fifo
+
+
+@pytest.mark.parametrize("listening", [("lambda", SHIP, "lambda"), ("https", URL, "http"), ("sqs", "", "sqs")])
+def test_a_subscription_leads_to_whom_it_delivers(
+    ask: Ask,
+    dlq: Queue,
+    make_queue: MakeQueue,
+    listeners: Listeners,  # noqa: F811
+    listening: tuple[str, str, str],
+) -> None:
+    protocol, to, kind = listening
+    to = to or make_queue().arn
+    _, [subscription] = listeners.topic((protocol, to))
+    add(ask, dlq, "--origin", subscription)
+    assert ways() == {subscription: to}
+    assert Target.objects.get().kind == kind
+
+
+def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
+    ask: Ask,
+    dlq: Queue,
+    listeners: Listeners,  # noqa: F811
+) -> None:
+    _, [subscription] = listeners.topic(("email", "orders@example.com"))
+    [what] = refused("--url", dlq.url, "--origin", subscription)
+    assert what.endswith("delivers by email, and nothing can be sent there from here.")
+    ask("add_target", URL, "--confirm")
+    add(ask, dlq, "--origin", subscription, "--to", URL)
+    assert ways() == {subscription: URL}
+
+
+@pytest.mark.parametrize(
+    ("arn", "what"),
+    [
+        ("arn:aws:sns:us-east-1:111122223333:orders", "orders is a topic, and letters die in its subscriptions."),
+        ("arn:aws:events:us-east-1:111122223333:event-bus/orders", "orders is a bus: what is put on it, all of its"),
+        ("arn:aws:events:us-east-1:111122223333:rule/orders", "rule/orders is a rule, and letters die in its targets."),
+        ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is nothing that letters can be sent to from here."),
+    ],
+)
+def test_what_is_no_single_one_is_refused(dlq: Queue, arn: str, what: str) -> None:
+    [found] = refused("--url", dlq.url, "--origin", arn)
+    assert what in found
+
+
+# Where a person says.
+
+
+def test_letters_go_where_a_person_says_and_back_when_told_so(
+    ask: Ask, ask_json: AskJson, dlq: Queue, make_queue: MakeQueue
+) -> None:
+    queue = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    ask("add_target", URL, "--confirm")
+    add(ask, dlq)
+    found = ask_json("add_dlq", "orders", "--to", URL, "--confirm")
+    change = {"of": "orders", "field": f"target of {queue.name}", "before": queue.arn, "after": URL}
+    assert (found["changes"], ways()) == ([change], {queue.arn: URL})
+    ask("add_dlq", "orders", "--max-attempts", "5", "--confirm")
+    assert ways() == {queue.arn: URL}
+    ask("add_dlq", "orders", "--to", "off", "--confirm")
+    assert ways() == {queue.arn: queue.arn}
+
+
+@pytest.mark.parametrize("elsewhere", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_commands_alone_bring_a_function_s_letters_back_to_it_or_to_an_endpoint(
+    ask: Ask, ask_json: AskJson, dlq: Queue, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
+    with standing_in(lambda _: Said()) as one:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", one.url)
+        sqs.forget()
+        hook = f"{one.url}/hook"
+        with override_settings(REDRIVE={"OUTBOUND_HOSTS": [hook.split("/")[2]], "LONG_POLL": 0}):
+            add(ask, dlq, "--origin", SHIP)
+            if elsewhere:
+                ask("add_target", hook, "--confirm")
+                ask("add_dlq", "orders", "--to", hook, "--confirm")
+            _bury(dlq, b'{"n": 1.0}')
+            assert ask_json("drain_dlq", "orders", "--confirm")["delivered"] == 1
+    path = "/hook" if elsewhere else f"/2015-03-31/functions/{SHIP}/invocations"
+    assert [(asked.path, asked.body) for asked in one.asked] == [(path, b'{"n": 1.0}')]
+
+
+def _bury(dlq: Queue, event: bytes) -> None:
+    """An asynchronous event that its function failed on, as Lambda puts it into the function's dead-letter queue."""
+    texts = {"RequestID": "e4b46cbf", "ErrorMessage": "it broke"}
+    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}
+    attributes["ErrorCode"] = {"DataType": "Number", "StringValue": "200"}
+    dlq.send(event.decode(), MessageAttributes=attributes)
+
+
+def test_only_letters_of_the_named_origin_go_elsewhere(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
+    one, other = (make_queue(RedrivePolicy=redrive_policy(dlq, 3)) for _ in range(2))
+    ask("add_target", URL, "--confirm")
+    add(ask, dlq, "--origin", one.url, "--to", URL)
+    assert ways() == {one.arn: URL, other.arn: other.arn}
+
+
+def test_another_queue_can_be_named_by_its_url(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
+    died_in, queue = make_queue(RedrivePolicy=redrive_policy(dlq, 3)), make_queue()
+    add(ask, dlq, "--to", queue.url)
+    assert ways() == {died_in.arn: queue.arn}
+    assert (Target.objects.get().kind, Target.objects.get().proof) == ("sqs", "accepted")
+
+
+def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue, listeners: Listeners) -> None:  # noqa: F811
+    topic, _ = listeners.topic(("lambda", SHIP), ("lambda", BILL))
+    ask("add_target", topic, "--refire", "1", "--confirm")
+    found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--to", topic, "--confirm")
+    name = topic.rpartition(":")[2]
+    told = f"Each letter is published again: it goes to 1 subscribers of the topic {name} again that had it already."
+    assert told in said("warn", found)
+    dlq.send()
+    for command in ("drain_dlq", "redrive_status"):
+        assert "each letter goes to 1 subscriber again that had it already" in ask(command, "orders")
+    [target] = ask_json("redrive_status", "orders")["dlqs"][0]["targets"]
+    assert (target["origin"], target["target"], target["kind"], target["refires"]) == (SHIP, topic, "topic", 1)
+
+
+def test_nothing_is_published_again_without_a_person(
+    ask: Ask,
+    dlq: Queue,
+    listeners: Listeners,  # noqa: F811
+) -> None:
+    topic, _ = listeners.topic(("lambda", SHIP))
+    ask("add_target", topic, "--refire", "0", "--confirm")
+    add(ask, dlq, "--origin", SHIP, "--to", topic)
+    [what] = refused("--mode", "automatic")
+    assert what.endswith("in mode automatic it would be published again without end.")
+
+
+def test_captured_letters_take_the_new_way_and_those_under_way_keep_theirs(
+    ask: Ask, ask_json: AskJson, dlq: Queue
+) -> None:
+    add(ask, dlq, "--origin", SHIP)
+    ask("add_target", URL, "--confirm")
+    origin = Origin.objects.get()
+    captured = add_letter(origin, LetterState.CAPTURED, planned=True)
+    kept = [add_letter(origin, state) for state in (LetterState.WAITING, LetterState.PARKED)]
+    found = ask_json("add_dlq", "orders", "--to", URL, "--confirm")
+    assert (
+        f"Letters of ship go to {URL} from now on, those that are captured already included. 1 under way and 1 parked "
+        "ones keep ship."
+    ) in said("note", found)
+    captured.refresh_from_db()
+    assert (str(captured.target), captured.planned) == (URL, False)
+    assert {str(one.target) for one in DeadLetter.objects.filter(pk__in=[one.pk for one in kept])} == {"ship"}
+
+
+def test_an_origin_that_is_named_has_captured_letters_traced_again(ask: Ask, dlq: Queue) -> None:
+    add(ask, dlq, "--origin", SHIP)
+    captured = add_letter(Origin.objects.get(), LetterState.CAPTURED, planned=True)
+    ask("add_dlq", "orders", "--origin", BILL, "--confirm")
+    captured.refresh_from_db()
+    assert (captured.planned, str(captured.target)) == (False, "ship")
+
+
+@pytest.mark.parametrize("what", [URL, SHIP, "arn:aws:sns:us-east-1:111122223333:orders", "nowhere"])
+def test_a_target_that_nobody_added_is_refused_in_one_sentence(ask: Ask, dlq: Queue, what: str) -> None:
+    with pytest.raises(CommandError, match=r"add_target|No target is named") as refusal:
+        ask("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--to", what)
+    assert re.search(re.escape(what), str(refusal.value))
+
+
+def test_nothing_comes_back_from_a_function_so_absence_proves_nothing(dlq: Queue) -> None:
+    [what] = refused("--url", dlq.url, "--origin", SHIP, "--outcome", "absence")
+    assert what == "The outcome absence cannot be seen: no watched dlq lies behind ship."
+
+
+# Nothing goes in circles.
+
+
+def test_a_queue_that_a_rule_sends_letters_to_is_not_watched_while_the_rule_holds(
+    ask: Ask, dlq: Queue, add_row: AddRow
+) -> None:
+    target = Target.objects.create(arn=dlq.arn, url=dlq.url, region="us-east-1")
+    rule = Rule.objects.create(
+        name="aside",
+        position=1,
+        enabled=True,
+        dlq=add_row("mails"),
+        conditions=[],
+        action="divert",
+        target=target,
+        made_by="ann",
+    )
+    [what] = refused("--url", dlq.url, "--origin", SHIP)
+    assert what.startswith("The rule aside sends letters to this queue: watched, it would have them captured as failed")
+    Rule.objects.filter(pk=rule.pk).update(enabled=False)
+    add(ask, dlq, "--origin", SHIP)
+
+
+def test_a_queue_that_another_dlq_s_letters_go_to_is_not_watched(dlq: Queue, add_row: AddRow) -> None:
+    target = Target.objects.create(arn=dlq.arn, url=dlq.url, region="us-east-1")
+    Origin.objects.create(dlq=add_row("mails"), arn=BILL, target=target)
+    [what] = refused("--url", dlq.url, "--origin", SHIP)
+    assert what.startswith("Letters of mails that died in bill go to this queue: watched")
+
+
+def test_letters_do_not_go_to_a_watched_dlq(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
+    other = make_queue()
+    ask("add_dlq", "mails", "--url", other.url, "--origin", BILL, "--confirm")
+    for queue in (other, dlq):
+        assert f"{queue.name} is a watched dlq: what is sent there would be captured as failed." in refused(
+            "--url", dlq.url, "--origin", SHIP, "--to", queue.url
+        )
+
+
+# Other accounts.
+
+
+def test_the_role_of_a_dlq_is_the_role_of_what_its_letters_go_back_to(
+    ask: Ask,
+    dlq: Queue,
+    make_queue: MakeQueue,
+    listeners: Listeners,  # noqa: F811  the fixture has roles given
+) -> None:
+    queue, role = make_queue(RedrivePolicy=redrive_policy(dlq, 3)), "arn:aws:iam::111122223333:role/redrive"
+    row = add(ask, dlq, "--role", role, "--origin", SHIP)
+    assert row.role_arn == role
+    assert dict(Target.objects.values_list("arn", "role_arn")) == {queue.arn: role, SHIP: role}
+    ask("add_target", "ship", "--role", "off", "--confirm")
+    ask("add_dlq", "orders", "--rate", "3", "--confirm")
+    assert dict(Target.objects.values_list("arn", "role_arn")) == {queue.arn: role, SHIP: ""}
+
+
+def test_what_is_no_role_is_said(ask: Ask, dlq: Queue) -> None:
+    with pytest.raises(CommandError, match="'redrive' is no role's ARN"):
+        ask("add_dlq", "orders", "--url", dlq.url, "--role", "redrive")
+
+
+def test_who_is_to_answer_for_a_function_has_a_time_to_answer_in(ask: Ask, dlq: Queue) -> None:
+    asked = ("--url", dlq.url, "--origin", SHIP, "--outcome", "acknowledged")
+    assert refused(*asked) == [
+        "The consumer of ship is to say what became of each letter, and nobody said how long that may take."
+    ]
+    told = ask("add_dlq", "orders", *asked, "--window", "600", "--confirm")
+    assert "says nothing for about 10 minutes is parked, since nothing else tells." in told
+    assert "Nobody may report yet what becomes of letters sent to ship." in told
+    assert Target.objects.values_list("proof", "window").get() == ("acknowledged", 600)

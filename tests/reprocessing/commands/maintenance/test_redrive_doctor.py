@@ -1,0 +1,536 @@
+"""The doctor finds what is broken, says how it is cured, and says nothing ill of what is sound; it changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from io import StringIO
+from typing import Any, TypeAlias
+
+import boto3
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+from pytest_django.fixtures import Settings
+
+from reprocessing.domain.lifecycle import LanePhase, LetterState
+from reprocessing.gateways import sqs
+from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.models import Custody, DeadLetterQueue, Dispatch, Lane, Pulse, Rule, Run, Target
+from reprocessing.pipeline.maintenance.doctor.redis import remarks as look_at_rates
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering.lanes import clock as clock_of_postgres
+from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.store.safety import stops
+from reprocessing.tasks import CONTROL
+from tests.contract.endpoints import Sandbox, control, moto_endpoint
+from tests.contract.queues import Queue, redrive_policy
+from tests.reprocessing.commands.conftest import Ask
+from tests.reprocessing.commands.stock import add_lane, add_letter, ago
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+from tests.reprocessing.pipeline.bench import Clock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Told: TypeAlias = dict[str, Any]
+
+
+def doctor(*names: str) -> tuple[list[Told], bool]:
+    """The remarks, and whether the command failed."""
+    out = StringIO()
+    try:
+        call_command("redrive_doctor", *names, "--json", stdout=out)
+    except CommandError:
+        return list(json.loads(out.getvalue())["remarks"]), True
+    return list(json.loads(out.getvalue())["remarks"]), False
+
+
+def found(grade: str, *names: str) -> list[tuple[str, str]]:
+    """Where something of that grade is, and what."""
+    return [(one["where"], one["what"]) for one in doctor(*names)[0] if one["grade"] == grade]
+
+
+def the(grade: str, part: str) -> Told:
+    """The one remark of this grade that says so; every one of them has a cure."""
+    remarks, failed = doctor()
+    assert failed == any(one["grade"] == "ill" for one in remarks)
+    (one,) = [one for one in remarks if one["grade"] == grade and part in one["what"]]
+    assert one["cure"]
+    return dict(one)
+
+
+class Shop:
+    """A sound set-up: `orders` is watched, beat and a worker are alive, the service has its own queues."""
+
+    def __init__(self, make_queue: MakeQueue, ask: Ask, settings: Settings) -> None:
+        self.dlq = make_queue(MessageRetentionPeriod="1209600")
+        self.origin = make_queue(RedrivePolicy=redrive_policy(self.dlq, 3))
+        ask("add_dlq", "orders", "--url", self.dlq.url, "--mode", "automatic", "--every", "60", "--confirm")
+        self.spent = make_queue()
+        self.own = make_queue(VisibilityTimeout="900", RedrivePolicy=redrive_policy(self.spent, 5))
+        settings.REDRIVE = {**settings.REDRIVE, "OWN_QUEUES": (self.own.url,)}
+        PeriodicTask.objects.create(
+            name="tick", task=TICK, last_run_at=ago(seconds=1), interval=IntervalSchedule.objects.create(every=2)
+        )
+        Pulse.beat(CONTROL)
+
+    @property
+    def row(self) -> DeadLetterQueue:
+        return DeadLetterQueue.objects.get(name="orders")
+
+    @property
+    def target(self) -> Target:
+        return Target.objects.get(arn=self.origin.arn)
+
+    def running(self) -> Run:
+        return Run.objects.create(
+            name="run-1", dlq=self.row, state="running", asked_by="a test", started_at=ago(hours=1)
+        )
+
+    def lane(self, phase: LanePhase, **values: object) -> Lane:
+        (origin,) = self.row.origins.all()
+        return add_lane(origin, phase, run=self.running(), **values)
+
+
+@pytest.fixture
+def shop(make_queue: MakeQueue, ask: Ask, settings: Settings) -> Shop:
+    return Shop(make_queue, ask, settings)
+
+
+def refusing(action: str, queue: Queue) -> dict[str, object]:
+    """A plan by which SQS refuses an action on a queue."""
+    denied = {"status": 403, "code": "AccessDenied", "message": "not allowed"}
+    return {"kind": "error", "action": action, "queue": queue.name, **denied}
+
+
+@pytest.mark.soak
+def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox: Sandbox) -> None:
+    shop.dlq.send()
+    before = (DeadLetterQueue.objects.values().get(), Target.objects.values().get())
+    control(sandbox.url, "DELETE", "calls")
+    remarks, failed = doctor()
+    warned = [one["what"] for one in remarks if one["grade"] in {"ill", "warn"}]
+    assert (warned, failed) == (["No destination gets notifications."], False)
+    calls = control(sandbox.url, "GET", "calls?since=0")["calls"]
+    assert [one for one in calls if one["sent"] or one["received"] or one["deleted"]] == []
+    assert (DeadLetterQueue.objects.values().get(), Target.objects.values().get()) == before
+    assert shop.dlq.receive_one()["Attributes"]["ApproximateReceiveCount"] == "1"
+
+
+def test_a_person_reads_what_is_well_and_what_is_ill(shop: Shop, ask: Ask) -> None:
+    said = ask("redrive_doctor", "orders")
+    assert "  ok      its queues, rights, policies and schedule are as they have to be." in said
+    PeriodicTask.objects.update(last_run_at=ago(hours=1))
+    out = StringIO()
+    with pytest.raises(CommandError, match=r"^Found: 1 ill, "):
+        call_command("redrive_doctor", "orders", stdout=out)
+    assert "  ILL     beat: It sent its last tick about 60 minutes ago: it is dead, or none leads." in out.getvalue()
+
+
+@pytest.mark.parametrize("action", ["ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"])
+def test_a_missing_right_on_the_dlq_is_found(shop: Shop, sandbox: Sandbox, action: str) -> None:
+    sandbox.plan(refusing(action, shop.dlq))
+    right = f"sqs:{action.removesuffix('Batch')}"
+    said = the("ill", f"SQS refuses {right}: AccessDenied.")
+    arn = shop.dlq.arn
+    assert (said["where"], said["cure"]) == (shop.dlq.name, f"Allow {right} on {arn} to the role of this process.")
+
+
+def test_a_missing_right_to_send_letters_back_is_found(shop: Shop, sandbox: Sandbox) -> None:
+    sandbox.plan(refusing("SendMessageBatch", shop.origin))
+    assert the("ill", "SQS refuses sqs:SendMessage")["where"] == shop.origin.name
+
+
+GONE, DENIED = "GetQueueAttributes failed: NonExistentQueue", "SQS refuses sqs:SendMessage: AccessDenied."
+
+
+def parked_in(shop: Shop, queue: Queue) -> None:
+    DeadLetterQueue.objects.update(parking_url=queue.url)
+
+
+def ruled_to(shop: Shop, queue: Queue, *, of: DeadLetterQueue | None = None, **values: object) -> Rule:
+    """A rule that diverts letters of this dlq, or of all, to the queue."""
+    target = Target.objects.create(arn=queue.arn, url=queue.url, region="us-east-1")
+    row = {"name": "large", "enabled": True, "action": "divert", "target": target, "dlq": of, "made_by": "ann"}
+    return Rule.objects.create(**row | values)
+
+
+def told_of(queue: Queue) -> list[tuple[str, str]]:
+    """What is said of the queue: the grade, and what is the matter as far as SQS names it."""
+    remarks, failed = doctor()
+    its = [one for one in remarks if one["where"] == queue.name]
+    assert failed == any(one["grade"] == "ill" for one in its)
+    said = ((one["grade"], next((part for part in (GONE, DENIED) if part in one["what"]), one["what"])) for one in its)
+    return list(said)
+
+
+def test_a_parking_queue_that_is_gone_is_found(shop: Shop, make_queue: MakeQueue) -> None:
+    lot = make_queue()
+    parked_in(shop, lot)
+    assert told_of(lot) == []
+    lot.client.delete_queue(QueueUrl=lot.url)
+    assert told_of(lot) == [("ill", GONE)]
+    said = the("ill", lot.name)
+    assert (said["why"].startswith("What is parked"), said["cure"]) == (
+        True, 'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
+    )  # fmt: skip
+
+
+def test_a_missing_right_to_send_to_the_parking_queue_is_found(
+    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+) -> None:
+    lot = make_queue()
+    parked_in(shop, lot)
+    sandbox.plan(refusing("SendMessageBatch", lot))
+    assert told_of(lot) == [("ill", DENIED)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("of_all", [True, False])
+def test_a_queue_that_a_rule_sends_letters_to_and_that_is_gone_is_found(
+    shop: Shop, make_queue: MakeQueue, *, of_all: bool
+) -> None:
+    bulk = make_queue()
+    rule = ruled_to(shop, bulk, of=None if of_all else shop.row)
+    assert told_of(bulk) == []
+    bulk.client.delete_queue(QueueUrl=bulk.url)
+    assert told_of(bulk) == [("ill", GONE)]
+    said = the("ill", bulk.name)
+    assert (said["why"], "manage.py add_rule large --to QUEUE" in said["cure"]) == (
+        "The rule large sends letters there, and they cannot go.", True,
+    )  # fmt: skip
+    Rule.objects.filter(pk=rule.pk).update(enabled=False)
+    assert told_of(bulk) == []
+
+
+def test_a_missing_right_to_send_where_a_rule_leads_is_found(
+    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+) -> None:
+    bulk = make_queue()
+    ruled_to(shop, bulk)
+    sandbox.plan(refusing("SendMessageBatch", bulk))
+    assert told_of(bulk) == [("ill", DENIED)]
+
+
+def test_rules_of_other_dlqs_and_rules_that_have_ended_lead_nowhere(shop: Shop, make_queue: MakeQueue) -> None:
+    others, bulk = make_queue(), make_queue()
+    stranger = DeadLetterQueue.objects.create(name="others", arn=others.arn, url=others.url, region="us-east-1")
+    rule = ruled_to(shop, bulk, of=stranger)
+    bulk.client.delete_queue(QueueUrl=bulk.url)
+    assert [one for one in doctor("orders")[0] if one["where"] == bulk.name] == []
+    Rule.objects.filter(pk=rule.pk).update(dlq=None, valid_until=ago(seconds=1))
+    assert [one for one in doctor("orders")[0] if one["where"] == bulk.name] == []
+
+
+def test_a_parking_queue_that_nobody_may_look_at_is_not_known_to_be_there(
+    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+) -> None:
+    lot = make_queue()
+    parked_in(shop, lot)
+    sandbox.plan(refusing("GetQueueAttributes", lot))
+    ((grade, what),) = told_of(lot)
+    assert (grade, "GetQueueAttributes failed: AccessDenied" in what) == ("unknown", True)
+
+
+def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, sandbox: Sandbox) -> None:
+    sandbox.plan(refusing("GetQueueAttributes", shop.dlq))
+    said = the("ill", "GetQueueAttributes failed: AccessDenied")
+    assert (said["where"], "Allow sqs:GetQueueAttributes" in said["what"]) == ("orders", True)
+    assert ("beat", "well") in {(one["where"], one["grade"]) for one in doctor()[0]}
+
+
+def test_an_origin_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
+    another = make_queue()
+    shop.origin.set(RedrivePolicy=redrive_policy(another, 3))
+    assert the("ill", f"The outcome absence cannot be seen: no watched dlq lies behind {shop.origin.name}.")
+    assert the("warn", f"Letters that fail again in {shop.origin.name} die into {another.arn}, which nobody watches.")
+
+
+def test_a_retention_shorter_than_the_origin_s_is_found(shop: Shop) -> None:
+    shop.dlq.set(MessageRetentionPeriod="86400")
+    said = the("warn", "SQS counts from the first send on")
+    assert said["cure"] == "Give the dlq the longest retention, 14 days."
+
+
+def test_an_origin_that_keeps_messages_as_long_as_a_dlq_can_is_to_be_shortened(shop: Shop) -> None:
+    shop.origin.set(MessageRetentionPeriod="1209600")
+    cure = f"SQS keeps nothing for longer: shorten the retention of {shop.origin.name}, to 4 days for example; what"
+    assert the("warn", "SQS counts from the first send on")["cure"] == f"{cure} is older there is dropped at once."
+
+
+def test_of_an_origin_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
+    before = {(one["where"], one["what"]) for one in doctor()[0] if one["grade"] in {"ill", "warn"}}
+    other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
+    remarks, failed = doctor()
+    after = {(one["where"], one["what"]) for one in remarks if one["grade"] in {"ill", "warn"}}
+    assert after - before == {("orders", f"Messages of {other.arn} die into it, and it is no origin that is known.")}
+    assert not failed
+
+
+def test_a_window_that_is_shorter_than_the_way_back_is_found(shop: Shop) -> None:
+    shop.origin.set(VisibilityTimeout="600")
+    said = the("ill", f"The window (in seconds) of {shop.origin.name} is remembered as 120, and is 2400 by now.")
+    assert "presumed delivered, wrongly" in said["why"]
+    assert "manage.py add_dlq orders" in said["cure"]
+
+
+def test_a_dlq_that_has_got_a_redrive_policy_of_its_own_is_found(shop: Shop, make_queue: MakeQueue) -> None:
+    shop.dlq.set(RedrivePolicy=redrive_policy(make_queue(), 4))
+    assert the("ill", "Copies cannot stay in the dlq: it has a redrive policy of its own")["where"] == "orders"
+
+
+def test_a_dlq_in_another_region_than_is_remembered_is_found(shop: Shop) -> None:
+    DeadLetterQueue.objects.update(region="eu-west-1")
+    said = the("ill", "It is in us-east-1, and is remembered in eu-west-1.")
+    assert (said["where"], "manage.py add_dlq orders --confirm" in said["cure"]) == (shop.dlq.name, True)
+
+
+def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Shop) -> None:
+    PeriodicTask.objects.update(last_run_at=ago(minutes=10))
+    said = the("ill", "It sent its last tick about 10 minutes ago: it is dead, or none leads.")
+    assert (said["where"], "celery -A redrive_service beat" in said["cure"]) == ("beat", True)
+    assert found("unknown")[-2:-1] == [("workers", "Whether they consume is not known while beat sends nothing.")]
+
+
+def test_a_beat_that_nobody_needs_is_no_illness(shop: Shop) -> None:
+    DeadLetterQueue.objects.update(mode="manual")
+    PeriodicTask.objects.all().delete()
+    assert the("warn", "It has never sent a tick: it is dead, or none leads.")["where"] == "beat"
+
+
+@pytest.mark.parametrize(("ahead", "warned"), [(4, []), (28, ["the clock of beat's host against PostgreSQL's"])])
+def test_a_beat_whose_clock_is_a_little_ahead_is_alive(shop: Shop, ahead: float, warned: list[str]) -> None:
+    PeriodicTask.objects.update(last_run_at=ago(seconds=-ahead))
+    told = [one for one in doctor()[0] if one["look"] == "beat and workers"]
+    assert [one["where"] for one in told if one["grade"] == "warn"] == warned
+    assert [one["where"] for one in told if one["grade"] == "well"] == ["beat", "workers"]
+
+
+def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
+    PeriodicTask.objects.update(last_run_at=ago(hours=-1))
+    told = [(one["grade"], one["where"]) for one in doctor()[0] if one["look"] == "beat and workers"]
+    assert told == [
+        ("ill", "the clock of beat's host against PostgreSQL's"), ("unknown", "beat"), ("unknown", "workers"),
+    ]  # fmt: skip
+
+
+def test_a_worker_that_lives_and_consumes_nothing_is_found(shop: Shop) -> None:
+    Pulse.objects.update(beaten_at=ago(minutes=3))
+    said = the("ill", "None has taken a task for about 3 minutes of redrive-control.")
+    assert (said["where"], "Restart the workers" in said["cure"]) == ("workers", True)
+
+
+def test_hints_that_outlive_their_time_are_found(shop: Shop) -> None:
+    shop.lane(LanePhase.READY, hinted_until=ago(seconds=1))
+    Dispatch.objects.create(width=1, lifetime=40)
+    assert the("ill", "hints at them outlived their time, and nobody has taken any: 1.")["where"] == "workers of lanes"
+
+
+def test_turns_that_nobody_takes_are_found(shop: Shop) -> None:
+    DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30))
+    said = the("ill", "It is given a turn every about 60 seconds, and took none for about 30 minutes.")
+    assert "redrive-capture" in said["cure"]
+
+
+def test_a_turn_that_is_long_past_is_found(shop: Shop) -> None:
+    DeadLetterQueue.objects.update(next_poll_at=ago(hours=3))
+    assert the("ill", "Its turn was due about 3 hours ago, and nobody took it.")["where"] == "orders"
+
+
+def test_a_lane_that_is_due_for_long_is_found_and_one_that_is_held_back_is_not(shop: Shop) -> None:
+    shop.lane(LanePhase.READY, due_at=ago(hours=2))
+    said = the("ill", "and nothing was sent meanwhile. At least: 1.")
+    assert (said["where"], "manage.py redrive_status orders" in said["cure"]) == ("orders", True)
+    DeadLetterQueue.objects.update(stopped_at=ago(hours=1), stopped_by="ann", stop_reason="an incident")
+    assert found("ill") == []
+    assert the("warn", 'It is stopped by ann: "an incident".')
+
+
+def test_a_lane_whose_worker_died_and_that_nobody_took_over_is_found(shop: Shop) -> None:
+    shop.lane(LanePhase.LEASED, due_at=ago(minutes=5))
+    assert the("ill", "and nobody took over: 1.")["where"] == "orders"
+
+
+def test_a_lane_that_is_held_by_no_letter_is_found(shop: Shop) -> None:
+    shop.lane(LanePhase.HELD)
+    assert the("ill", "Lanes are held, and no letter of theirs is parked, or held by a rule: 1.")["where"] == "orders"
+
+
+def test_a_clock_that_moved_is_found(shop: Shop, clock: Clock) -> None:
+    clock.advance(600)
+    assert the("ill", "redrive_now() is +600.0 s from the server's clock.")["where"] == "PostgreSQL"
+    assert the("ill", " s ahead.")["where"] == "PostgreSQL's clock against this machine's"
+
+
+def test_own_queues_that_are_not_as_they_have_to_be_are_found(shop: Shop, settings: Settings) -> None:
+    shop.own.set(VisibilityTimeout="30", RedrivePolicy="")
+    settings.REDRIVE = {**settings.REDRIVE, "OWN_QUEUES": (shop.own.url, f"{shop.own.url}-gone")}
+    assert "provision_queues --own" in the("ill", "It hides a task for 30 s, not for 900 s.")["cure"]
+    assert the("ill", "It has no redrive policy.")["where"] == shop.own.name
+    assert "provision_queues --own" in the("ill", "NonExistentQueue")["cure"]
+
+
+def test_how_many_tasks_died_is_unknown_where_nobody_may_ask(shop: Shop, sandbox: Sandbox) -> None:
+    sandbox.plan(refusing("GetQueueAttributes", shop.spent))
+    assert the("unknown", f"{shop.spent.name}: GetQueueAttributes failed: AccessDenied")["where"] == shop.spent.name
+    assert found("ill") == []
+
+
+def test_tasks_that_died_are_found(shop: Shop) -> None:
+    shop.spent.send()
+    assert the("warn", f"Tasks of {shop.own.name} died: 1.")["where"] == shop.spent.name
+
+
+def test_the_trouble_of_the_last_capture_is_told(shop: Shop) -> None:
+    DeadLetterQueue.objects.update(trouble="its queue is gone")
+    assert the("ill", "Its last capture failed: its queue is gone")["where"] == "orders"
+
+
+def test_stops_and_holds_are_told_with_what_ends_them(shop: Shop) -> None:
+    stops.stop(None, by="ann", reason="an incident")
+    assert "resume_redrive --all" in the("warn", "Everything is stopped by ann since")["cure"]
+    restore_hold.begin(ago(hours=1), by="bob", reason="a disk died")
+    assert "after_restore report" in the("warn", 'Everything is held by bob since a restore: "a disk died".')["cure"]
+
+
+@pytest.mark.parametrize(("left", "grade"), [(timedelta(minutes=30), "ill"), (timedelta(hours=5), "warn")])
+def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta, grade: str) -> None:
+    (origin,) = shop.row.origins.all()
+    at = clock_of_postgres() + left + timedelta(seconds=5)
+    letter = add_letter(origin, LetterState.CAPTURED, expires_at=at)
+    Custody.objects.create(
+        dlq=shop.row, message_id=letter.message_id, letter=letter, handle="h", visible_until=at, state="held"
+    )
+    said = the(grade, "SQS drops its first copy of an unfinished letter in")
+    assert (said["where"], "manage.py drain_dlq orders --confirm" in said["cure"]) == ("orders", True)
+
+
+def test_aws_s_own_move_that_is_under_way_is_told(shop: Shop) -> None:
+    for _ in range(30):  # at one a second: it is under way for as long
+        shop.dlq.send()
+    shop.dlq.client.start_message_move_task(SourceArn=shop.dlq.arn, MaxNumberOfMessagesPerSecond=1)
+    assert the("ill", "AWS's own redrive is moving messages out of the dlq")["where"] == "orders"
+
+
+def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Shop) -> None:
+    DeadLetterQueue.objects.update(mode="manual")
+    for _ in range(30):  # at one a second: it is under way for as long
+        shop.dlq.send()
+    call_command(
+        "native_redrive", "start", "orders", "--per-second", "1", "--reason", "a bulk", "--confirm", stdout=StringIO()
+    )
+    (said,) = [one for one in doctor()[0] if "AWS" in one["what"] and one["grade"] in {"ill", "warn"}]
+    assert said["what"].startswith("AWS moves its messages by itself since ")
+    assert said["cure"].endswith("manage.py native_redrive cancel orders --reason WHY --confirm")
+
+
+class Saying(Rates):
+    """A Redis that says this of its memory."""
+
+    def __init__(self, policy: str | None) -> None:
+        self.policy = policy
+
+    def evicts(self) -> str | None:
+        return self.policy
+
+
+@pytest.mark.parametrize(("policy", "grade"), [("", "well"), ("allkeys-lru", "warn"), (None, "unknown")])
+def test_a_redis_that_drops_what_it_was_given_is_told(policy: str | None, grade: str) -> None:
+    assert [one.grade.value for one in look_at_rates(Saying(policy))] == [grade]
+
+
+def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> None:
+    remarks = [one for one in doctor()[0] if one["look"] == "consumers"]
+    assert [(one["grade"], one["where"]) for one in remarks] == [("unknown", shop.origin.name)]
+
+
+@pytest.mark.soak
+def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> None:
+    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
+        sqs.forget()
+        metrics = [("NumberOfMessagesSent", 10), ("NumberOfMessagesReceived", 10), ("NumberOfMessagesDeleted", 2)]
+        boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(
+            Namespace="AWS/SQS",
+            MetricData=[
+                {
+                    "MetricName": name,
+                    "Dimensions": [{"Name": "QueueName", "Value": shop.origin.name}],
+                    "Timestamp": clock_of_postgres() - timedelta(minutes=30),
+                    "Value": value,
+                }
+                for name, value in metrics
+            ],
+        )
+        said = the("ill", "Within the hour 10 were sent, 10 received, 2 deleted.")
+    sqs.forget()
+    assert (said["where"], said["why"]) == (shop.origin.name, "Its consumers fail: what is redriven now dies again.")
+
+
+@pytest.fixture
+def no_postgres() -> Iterator[Callable[[], None]]:
+    """Call it, and PostgreSQL is out of reach until the test ends."""
+    port = connection.settings_dict["PORT"]
+
+    def cut() -> None:
+        connection.close()
+        connection.settings_dict["PORT"] = 1
+
+    yield cut
+    connection.settings_dict["PORT"] = port
+    connection.close()
+
+
+def test_without_postgresql_the_others_are_looked_at(shop: Shop, no_postgres: Callable[[], None]) -> None:
+    no_postgres()
+    remarks, failed = doctor("orders")
+    grades = {one["where"]: one["grade"] for one in remarks}
+    assert (failed, grades["PostgreSQL"], grades["Redis"], grades[shop.own.name]) == (True, "ill", "well", "well")
+    assert {grades["beat and workers"], grades["lanes"]} == {"unknown"}
+
+
+def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) -> None:
+    from reprocessing import tasks  # noqa: PLC0415  its cache is emptied for this test alone
+
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    tasks.rates.cache_clear()
+    try:
+        remarks, failed = doctor()
+    finally:
+        tasks.rates.cache_clear()
+    grades = {one["where"]: one["grade"] for one in remarks}
+    assert (failed, grades["Redis"], grades["beat"], grades["orders"]) == (True, "ill", "well", "well")
+
+
+def test_a_name_that_no_dlq_has_is_refused_in_a_sentence(shop: Shop) -> None:
+    with pytest.raises(CommandError, match=r'^No dlq is named "order"\. There are: orders\.$'):
+        call_command("redrive_doctor", "order")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("AWS_PROFILE", "nobody"), ("AWS_ENDPOINT_URL_SQS", "nonsense"), ("AWS_CONFIG_FILE", __file__)],
+)
+def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    sqs.forget()
+    try:
+        remarks, failed = doctor()
+    finally:
+        monkeypatch.undo()
+        sqs.forget()
+    told = {one["look"] for one in remarks if one["grade"] == "ill" and "No client of AWS can be made: " in one["what"]}
+    assert (failed, told) == (True, {"the service's own queues", "orders"})
+    assert [one["what"] for one in remarks if "The look itself failed" in one["what"]] == []
+
+
+def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> Iterator[object]:
+        raise LookupError
+
+    monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.remarks", failing)
+    assert the("ill", "The look itself failed: LookupError.")["where"] == "lanes"

@@ -1,0 +1,59 @@
+"""Targets whose consumers are to say what became of letters: what `add_dlq` says of them, and `redrive_status`."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+
+from reprocessing.models import DeadLetterQueue, Target
+from tests.contract.queues import redrive_policy
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.stock import add_origin, add_sent, ago
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+
+pytestmark = pytest.mark.django_db
+
+
+def test_add_dlq_says_what_silence_comes_to_and_who_may_report(ask: Ask, make_queue: MakeQueue) -> None:
+    shop, elsewhere, dlq = make_queue(), make_queue(), make_queue()
+    shop.set(RedrivePolicy=redrive_policy(dlq, 2), VisibilityTimeout="60")
+    asked = ("add_dlq", "orders", "--url", dlq.url, "--outcome", "acknowledged", "--window", "600")
+    told = ask(*asked, "--origin", elsewhere.url, "--confirm")
+    silent = "A letter of which the consumer of {} says nothing for about 10 minutes is"
+    assert f"{silent.format(shop.name)} presumed delivered once its absence is proved." in told
+    assert f"{silent.format(elsewhere.name)} parked, since nothing else tells." in told
+    nobody = "Nobody may report yet what becomes of letters sent to {}."
+    assert [nobody.format(one.name) in told for one in (shop, elsewhere)] == [True, True]
+    assert set(Target.objects.values_list("proof", "window")) == {("acknowledged", 600)}
+
+    call_command("add_reporter", "worker", "--target", shop.name, "--confirm")
+    told = ask(*asked, "--origin", elsewhere.url)
+    assert [nobody.format(one.name) in told for one in (shop, elsewhere)] == [False, True]
+
+
+def test_the_status_says_whose_word_is_waited_for(ask_json: AskJson, add_row: AddRow) -> None:
+    dlq = add_row("orders")
+    origin = add_origin(dlq, window=90, proof="acknowledged", watched_by=None)
+
+    def waits_for() -> str:
+        return str(ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["waits_for"])
+
+    attempt = add_sent(origin, taken_at=ago(seconds=30), deadline=ago(seconds=-50))
+    assert waits_for().startswith("its consumer's word on its oldest letter, until ")
+    attempt.delete()
+    add_sent(origin, taken_at=ago(seconds=300), deadline=ago(seconds=200))
+    over = "nothing: its consumer's time is over, and the next promotion parks its oldest letter"
+    assert waits_for() == over
+    Target.objects.update(watched_by=dlq)
+    assert waits_for().startswith("shop has not been seen empty since it took its oldest letter")
+    DeadLetterQueue.objects.update(mode="observe")
+    assert waits_for() == over
+
+
+def test_add_target_says_that_nobody_may_report(ask: Ask) -> None:
+    function = "arn:aws:lambda:eu-west-1:111122223333:function:ship"
+    asked = ("add_target", function, "--outcome", "acknowledged", "--window", "600")
+    nobody = "Nobody may report yet what becomes of letters sent to ship."
+    assert nobody in ask(*asked, "--confirm")
+    call_command("add_reporter", "worker", "--target", "ship", "--confirm")
+    assert nobody not in ask(*asked)

@@ -1,0 +1,13 @@
+"""A local SQS of these tests' own."""
+
+from tests.reprocessing.gateways.aws_endpoint import (  # noqa: F401  fixtures
+    address,
+    afresh,
+    endpoint,
+    fifo,
+    fifo_address,
+    make_queue,
+    own_sqs,
+    queue,
+    sandbox,
+)

@@ -1,0 +1,151 @@
+"""Queues of other accounts are used under their roles. Against a stand-in for STS, which says what it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.replay.verdicts import NotSent
+from reprocessing.domain.safety.health_check import Unknown
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws_services import cloudwatch_alarms
+from reprocessing.gateways.sqs import QueueAddress
+from tests.contract.endpoints import Sandbox
+from tests.contract.queues import Queue
+from tests.reprocessing.gateways.letters import arrivals, kinds, letter, send
+from tests.reprocessing.gateways.stand_ins import (
+    Asked,
+    Said,
+    StandIn,
+    assumed,
+    not_assumed,
+    role_of,
+    session_of,
+    standing_in,
+)
+
+ROLE = "arn:aws:iam::111122223333:role/orders-redrive"
+DENIED = "arn:aws:iam::111122223333:role/denied"
+SHORT = "arn:aws:iam::111122223333:role/short"
+CURE = "Check its ARN, let its trust policy name the role of this process, and allow sts:AssumeRole on it to that one."
+
+
+def answer(asked: Asked) -> Said:
+    role = role_of(asked)
+    if role == DENIED:
+        return not_assumed("AccessDenied", "User is not authorized to perform: sts:AssumeRole.")
+    now = datetime.now(UTC)  # noqa: TID251  credentials end by the real clock
+    return assumed(role.rpartition("/")[2].upper(), now + timedelta(minutes=5 if role == SHORT else 60))
+
+
+@pytest.fixture
+def sts(afresh: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    with standing_in(answer) as running:
+        afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
+        sqs.forget()
+        yield running
+
+
+def signers(address: QueueAddress) -> list[str]:
+    """The access keys that calls to the queue are signed with, from now on."""
+    found: list[str] = []
+
+    def note(request: object, **_: object) -> None:
+        headers = request.headers  # type: ignore[attr-defined]  # botocore's AWSPreparedRequest
+        signed = re.search(r"Credential=([^/]+)/", _text(headers["Authorization"]))
+        found.append(signed[1] if signed else "")
+
+    client(address.region, role=address.role).meta.events.register("before-send.sqs", note)
+    return found
+
+
+def _text(header: str | bytes) -> str:
+    return header.decode() if isinstance(header, bytes) else header
+
+
+def test_a_queue_is_used_under_its_role_and_the_role_is_assumed_once(sts: StandIn, queue: Queue) -> None:
+    address, own = QueueAddress.of(queue.url, ROLE), QueueAddress.of(queue.url)
+    under_role, by_itself = signers(address), signers(own)
+    assert kinds(send(address, letter(1), letter(2))) == {1: "Taken", 2: "Taken"}
+    handles = {one.message_id: one.handle for one in arrivals(address)}
+    assert sqs.release(address, handles).failed == {}
+    assert sqs.delete(address, handles).failed == {}
+    sqs.describe(address)
+    sqs.origins_of(address)
+    sqs.depth(own)
+    calls = ["SendMessageBatch", "ReceiveMessage", "ReceiveMessage", "ChangeMessageVisibilityBatch"]
+    calls += ["DeleteMessageBatch", "GetQueueAttributes", "ListDeadLetterSourceQueues"]
+    assert under_role == ["ORDERS-REDRIVE"] * len(calls)
+    assert by_itself == [os.environ["AWS_ACCESS_KEY_ID"]]
+    assert [(role_of(one), session_of(one)) for one in sts.asked] == [(ROLE, "redrive")]
+
+
+def test_an_address_found_by_arn_keeps_the_role_it_was_found_under(sts: StandIn, queue: Queue) -> None:
+    arn = sqs.describe(QueueAddress.of(queue.url)).arn
+    assert sqs.locate(arn, ROLE).role == ROLE
+    assert sqs.moves(arn, ROLE) == []
+
+
+def test_credentials_that_end_soon_are_renewed_before_they_do(sts: StandIn, queue: Queue) -> None:
+    address = QueueAddress.of(queue.url, SHORT)
+    sqs.depth(address)
+    sqs.depth(address)
+    assert [role_of(one) for one in sts.asked] == [SHORT, SHORT]
+
+
+def test_a_role_that_cannot_be_assumed_is_named_with_its_cure(
+    sts: StandIn, queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(QueueIsOutOfReach) as raised:
+        sqs.depth(QueueAddress.of(queue.url, DENIED))
+    why = f"the role {DENIED} could not be assumed: AccessDenied (User is not authorized to perform: sts:AssumeRole)"
+    assert str(raised.value) == f"{queue.url}: GetQueueAttributes failed: {why}. {CURE}"
+    found = cloudwatch_alarms.alarms("eu-west-1", ["a"], role=DENIED)["a"]
+    assert found == Unknown(f"DescribeAlarms failed: {why}. {CURE.rstrip('.')}")
+    assert [one for one in caplog.records if one.exc_info] == []  # a sentence, and no traceback before it
+
+
+def test_without_its_role_no_letter_leaves_and_none_is_to_blame(sts: StandIn, queue: Queue, sandbox: Sandbox) -> None:
+    outcomes = send(QueueAddress.of(queue.url, DENIED), letter(1), letter(2))
+    assert [(type(one), one.unreachable) for one in outcomes.values() if isinstance(one, NotSent)] == [
+        (NotSent, True)
+    ] * 2
+    assert sandbox.calls(action="SendMessageBatch", queue=queue.name) == []
+
+
+def test_where_sts_does_not_answer_the_role_is_not_assumed(queue: Queue, afresh: pytest.MonkeyPatch) -> None:
+    with standing_in(lambda _: Said(hangs_up=True)) as running:
+        afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
+        afresh.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.0)
+        sqs.forget()
+        with pytest.raises(QueueIsOutOfReach, match=f"the role {ROLE} could not be assumed: Connection was closed"):
+            sqs.depth(QueueAddress.of(queue.url, ROLE))
+        assert len(running.asked) == 3
+
+
+def test_credentials_that_ran_out_are_read_again_before_a_role_is_assumed(
+    queue: Queue, afresh: pytest.MonkeyPatch
+) -> None:
+    with standing_in(lambda _: not_assumed("ExpiredToken", "")) as running:
+        afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
+        sqs.forget()
+        before = client("eu-west-1")
+        with pytest.raises(QueueIsOutOfReach, match="ExpiredToken"):
+            sqs.depth(QueueAddress.of(queue.url, ROLE))
+        assert client("eu-west-1") is not before
+
+
+def test_a_configuration_of_which_sts_has_no_client_is_not_blamed_on_the_role(
+    queue: Queue, afresh: pytest.MonkeyPatch
+) -> None:
+    afresh.setenv("AWS_ENDPOINT_URL_STS", "nonsense")
+    sqs.forget()
+    with pytest.raises(QueueIsOutOfReach, match="Correct or unset AWS_ENDPOINT_URL_STS") as raised:
+        sqs.depth(QueueAddress.of(queue.url, ROLE))
+    assert CURE not in str(raised.value)

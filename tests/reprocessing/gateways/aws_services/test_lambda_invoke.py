@@ -1,0 +1,211 @@
+"""What Lambda answers, and what that means for a letter. Against a stand-in for Lambda, which says what it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws_services import lambda_invoke
+from reprocessing.gateways.aws_services.lambda_invoke import Invocations
+from tests.conditions import eventually
+from tests.reprocessing.gateways.stand_ins import Said, StandIn, assumed, function_error, lambda_error, standing_in
+
+FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:ship:live"
+ROLE = "arn:aws:iam::111122223333:role/ship"
+SECRET = "card 4111"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[StandIn]:
+    with standing_in(lambda _: Said()) as stand_in, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_LAMBDA", stand_in.url)
+        sqs.forget()
+        yield stand_in
+    sqs.forget()
+
+
+@pytest.fixture
+def stand_in(running: StandIn) -> StandIn:
+    running.asked.clear()
+    running.connections = 0
+    return running
+
+
+def invocation(attempt: int = 1, payload: bytes = b"{}", role: str = "", timeout: float = 5.0) -> Invocation:
+    return Invocation(attempt, FUNCTION, "eu-west-1", role, payload, timeout)
+
+
+def invoke(*calls: Invocation) -> dict[int, Outcome]:
+    """What became of them."""
+    carrier = Invocations(slack=0.0)
+    carrier.start(calls or [invocation()], may_start=lambda: True)
+    told: dict[int, Outcome] = {}
+    while carrier.open:
+        told |= dict(carrier.ended(within=10))
+    carrier.close()
+    return told
+
+
+def said(stand_in: StandIn, answer: Said) -> Outcome:
+    stand_in.answer = lambda _: answer
+    return invoke()[1]
+
+
+def test_a_function_gets_the_payload_byte_for_byte_and_its_answer_is_waited_for(stand_in: StandIn) -> None:
+    stand_in.answer = lambda _: Said(body=b'{"errorType": "no error, since no header says so"}')
+    payload = b'{"b": 1.00, "a":"\\u00e9\xc3\xa9" }'
+    assert invoke(invocation(payload=payload)) == {1: Taken()}
+    [asked] = stand_in.asked
+    assert asked.body == payload
+    assert asked.path == f"/2015-03-31/functions/{FUNCTION}/invocations"
+    assert asked.headers["x-amz-invocation-type"] == "RequestResponse"
+
+
+ONE_ERROR = {"errorType": "ValueError", "errorMessage": SECRET, "stackTrace": [SECRET]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "message"),
+    [
+        ("Unhandled", ONE_ERROR, "the function failed with ValueError; its log tells more of request request-1"),
+        ("Handled", ONE_ERROR, "the function failed with ValueError; its log tells more of request request-1"),
+        ("Unhandled", {"errorMessage": SECRET}, "the function failed; its log tells more of request request-1"),
+        ("Unhandled", {"errorType": f"{SECRET}!"}, "the function failed; its log tells more of request request-1"),
+        ("Unhandled", {"errorType": "x" * 101}, "the function failed; its log tells more of request request-1"),
+        ("Unhandled", [SECRET], "the function failed; its log tells more of request request-1"),
+        (
+            "Unhandled",
+            ONE_ERROR | {"more": "x" * 70_000},
+            "the function failed; its log tells more of request request-1",
+        ),
+    ],
+)
+def test_a_function_s_error_is_told_by_its_name_and_never_quotes_the_letter(
+    stand_in: StandIn, kind: str, error: object, message: str
+) -> None:
+    assert said(stand_in, function_error(kind, error)) == Refused(kind, message)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "outcome"),
+    [
+        (413, "RequestTooLargeException", Refused(
+            "RequestTooLarge", "It is larger than a function takes.", poison=True, reason=ParkedReason.TOO_LARGE)),
+        (400, "InvalidRequestContentException", Refused(
+            "InvalidRequestContent", "It is no JSON that Lambda can read.", poison=True,
+            reason=ParkedReason.UNSENDABLE)),
+        (415, "UnsupportedMediaTypeException", Refused(
+            "UnsupportedMediaType", "Lambda takes no content of its type.", poison=True,
+            reason=ParkedReason.UNSENDABLE)),
+        (500, "ServiceException", Unknown("Lambda failed: ServiceException (500)")),
+        (503, "SomethingException", Unknown("Lambda failed: SomethingException (503)")),
+    ],
+)  # fmt: skip
+def test_what_lambda_says_of_a_letter_decides_about_it(
+    stand_in: StandIn, status: int, code: str, outcome: Outcome
+) -> None:
+    assert said(stand_in, lambda_error(status, code, SECRET)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (404, "ResourceNotFoundException"),
+        (403, "AccessDeniedException"),
+        (409, "ResourceConflictException"),
+        (502, "ResourceNotReadyException"),
+        (502, "KMSDisabledException"),
+        (502, "ENILimitReachedException"),
+        (400, "RecursiveInvocationException"),
+    ],
+)
+def test_a_function_that_cannot_begin_is_out_of_reach_and_no_letter_is_to_blame(
+    stand_in: StandIn, status: int, code: str
+) -> None:
+    assert said(stand_in, lambda_error(status, code, "why")) == NotSent(
+        f"nothing was sent: {code} (why)", unreachable=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("7", 7), ("0", 1), ("86400", 5), ("soon", 5), ("999", 900), (None, 5)]
+)
+def test_a_throttle_says_how_long_to_wait_within_reason(stand_in: StandIn, header: str | None, seconds: int) -> None:
+    answer = lambda_error(429, "TooManyRequestsException", SECRET, **({"Retry-After": header} if header else {}))
+    after = timedelta(seconds=seconds)
+    assert said(stand_in, answer) == NotSent("nothing was sent: the function is throttled", after=after)
+
+
+def test_a_throttle_s_reason_is_told(stand_in: StandIn) -> None:
+    body = b'{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded","Type":"User","message":"Rate Exceeded."}'
+    answer = Said(429, body, {"x-amzn-ErrorType": "TooManyRequestsException"})
+    why = "nothing was sent: the function is throttled (ReservedFunctionConcurrentInvocationLimitExceeded)"
+    assert said(stand_in, answer) == NotSent(why, after=timedelta(seconds=5))
+
+
+def test_an_answer_that_never_comes_leaves_the_letter_unknown(stand_in: StandIn) -> None:
+    over = threading.Event()
+    stand_in.answer = lambda _: Said(body=b"late" if over.wait(10) else b"")
+    [outcome] = invoke(invocation(timeout=0.2)).values()
+    over.set()
+    assert isinstance(outcome, Unknown)
+    assert outcome.why.startswith("no answer of Lambda was had: Read timeout on endpoint URL")
+
+
+def test_a_connection_serves_one_invocation_after_another(stand_in: StandIn) -> None:
+    stand_in.answer = lambda _: Said(body=b"x" * 200_000)
+    carrier = Invocations(limit=1)
+    carrier.start([invocation(one) for one in range(20)], may_start=lambda: True)
+    told: list[tuple[int, Outcome]] = []
+    while carrier.open:
+        told += carrier.ended(within=10)
+    assert told == [(one, Taken()) for one in range(20)]
+    assert stand_in.connections <= 1
+    carrier.close()
+
+
+def test_what_waits_for_room_is_not_sent_once_it_is_closed(stand_in: StandIn) -> None:
+    over = threading.Event()
+    stand_in.answer = lambda _: Said(body=str(over.wait(10)).encode())
+    carrier = Invocations(limit=1)
+    carrier.start([invocation(one) for one in range(3)], may_start=lambda: True)
+    eventually(lambda: len(stand_in.asked) == 1, within=5)
+    carrier.close()
+    over.set()
+    for thread in carrier._threads:
+        thread.join(5)
+    assert (len(stand_in.asked), carrier.open, carrier.ended(within=0)) == (1, 0, [])
+
+
+def test_hundreds_are_open_at_a_time(stand_in: StandIn) -> None:
+    together = threading.Barrier(lambda_invoke.LIMIT)
+    stand_in.answer = lambda _: Said(body=str(together.wait(60)).encode())
+    assert invoke(*[invocation(one, timeout=60) for one in range(lambda_invoke.LIMIT)]) == dict.fromkeys(
+        range(lambda_invoke.LIMIT), Taken()
+    )
+
+
+def test_a_function_is_invoked_under_its_role(stand_in: StandIn, afresh: pytest.MonkeyPatch) -> None:
+    stand_in.answer = lambda _: Said()
+    until = datetime.now(UTC) + timedelta(hours=1)  # noqa: TID251  credentials end by the real clock
+    with standing_in(lambda _: assumed("SHIPPING", until)) as sts:
+        afresh.setenv("AWS_ENDPOINT_URL_STS", sts.url)
+        sqs.forget()
+        assert invoke(invocation(1, role=ROLE), invocation(2)) == {1: Taken(), 2: Taken()}
+    signed = sorted("Credential=SHIPPING/" in asked.headers["authorization"] for asked in stand_in.asked)
+    assert (signed, len(sts.asked)) == ([False, True], 1)
+
+
+def test_credentials_that_ran_out_are_read_again(stand_in: StandIn) -> None:
+    before = client("eu-west-1")
+    outcome = said(stand_in, lambda_error(403, "ExpiredTokenException", "ended"))
+    assert outcome == NotSent("nothing was sent: ExpiredTokenException (ended)", unreachable=True)
+    assert client("eu-west-1") is not before

@@ -1,0 +1,65 @@
+"""Only an object that S3 itself says is not there is gone. Against moto."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from botocore.exceptions import ClientError
+
+from reprocessing.domain.message import s3_pointer
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.message.s3_pointer import Pointer
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws_services.s3_head import are_gone
+from tests.nobody import nobody
+from tests.reprocessing.gateways.aws_stand_in import REGION, Aws, amazon
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Aws]:
+    with amazon() as running:
+        yield running
+
+
+@pytest.fixture
+def bucket(aws: Aws) -> str:
+    name = f"large-{uuid4().hex[:12]}"
+    aws.s3.create_bucket(Bucket=name)
+    return name
+
+
+def test_what_is_not_there_is_gone_and_nothing_else(aws: Aws, bucket: str) -> None:
+    aws.s3.put_object(Bucket=bucket, Key="a/ü", Body=b"large")
+    kept, lost, nowhere = Pointer(bucket, "a/ü"), Pointer(bucket, "b"), Pointer(f"{bucket}-none", "a")
+    assert are_gone([kept, lost, nowhere, lost], REGION) == {lost, nowhere}
+    assert are_gone([], REGION) == set()
+
+
+def test_a_body_s_pointer_leads_to_its_object(aws: Aws, bucket: str) -> None:
+    aws.s3.put_object(Bucket=bucket, Key="k", Body=b"large")
+    body = json.dumps(["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": bucket, "s3Key": "k"}])
+    found = s3_pointer.read(body.encode(), {"ExtendedPayloadSize": Attribute("Number", "5")})
+    assert found == Pointer(bucket, "k")
+    assert are_gone([found], REGION) == set()
+
+
+@pytest.mark.parametrize("status", [400, 403, 301, 500, 503])
+def test_what_s3_does_not_say_is_not_gone(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    class Refusing:
+        def head_object(self, **_: object) -> None:
+            answer: Any = {"Error": {"Code": str(status)}, "ResponseMetadata": {"HTTPStatusCode": status}}
+            raise ClientError(answer, "HeadObject")
+
+    monkeypatch.setattr("reprocessing.gateways.aws_services.s3_head.objects", lambda *_: Refusing())
+    assert are_gone([Pointer("b", "k")], REGION) == set()
+
+
+def test_where_s3_does_not_answer_nothing_is_gone(afresh: pytest.MonkeyPatch) -> None:
+    with nobody() as port:
+        afresh.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{port}")
+        sqs.forget()
+        assert are_gone([Pointer("bucket", "k"), Pointer("bucket", "l")], REGION) == set()

@@ -1,0 +1,140 @@
+"""Who listens: one failed subscriber's letter goes to that one only, and publishing again says whom it reaches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.message.envelope import Departure
+from reprocessing.domain.replay.verdicts import Taken
+from reprocessing.domain.sources.failed_delivery import parcel, recognise
+from reprocessing.domain.targets.async_sender import Invocation
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws_services import sns_subscribers
+from reprocessing.gateways.aws_services.lambda_invoke import Invocations
+from reprocessing.gateways.aws_services.sns_subscribers import RuleTarget, Subscription
+from tests.reprocessing.domain.dead import NOTIFICATION, SUBSCRIPTION
+from tests.reprocessing.gateways.aws_stand_in import REGION, Aws, amazon
+from tests.reprocessing.gateways.stand_ins import Said, standing_in
+
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:ship"
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Aws]:
+    with amazon() as running:
+        yield running
+
+
+def dead(subscription: str) -> bytes:
+    """The notification that this subscription's endpoint did not take."""
+    topic = subscription.rpartition(":")[0]
+    return NOTIFICATION.replace(SUBSCRIPTION.encode(), subscription.encode()).replace(
+        SUBSCRIPTION.rpartition(":")[0].encode(), topic.encode()
+    )
+
+
+def test_a_failed_subscriber_s_letter_goes_to_that_one_only(aws: Aws) -> None:
+    topic, failed, healthy = aws.topic(), aws.queue(), aws.queue()
+    subscription = aws.subscribe(topic, failed, raw=False)
+    aws.subscribe(topic, healthy, raw=False)
+    letter = dead(subscription)
+    shape = recognise(letter, {}, {})
+    assert shape is not None
+    found = sns_subscribers.subscription(shape.failed)
+    assert (found.protocol, found.endpoint, shape.through) == ("sqs", failed, topic)
+    body = parcel(shape, letter, "sqs")
+    assert isinstance(body, bytes)
+    outcomes = sqs.send(aws.address(found.endpoint), [Departure(1, body, {})], may_start=lambda: True)
+    assert isinstance(outcomes[1], Taken)
+    assert [one["Body"].encode() for one in aws.heard(failed)] == [letter]
+    assert aws.heard(healthy) == []
+
+
+def test_a_failed_function_is_given_the_event_and_no_other_function_is_invoked(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = aws.topic()
+    made = [
+        aws.sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=one, ReturnSubscriptionArn=True)
+        for one in (FUNCTION, f"{FUNCTION}-more")
+    ]
+    arns = [one["SubscriptionArn"] for one in made]
+    letter = dead(arns[0])
+    shape = recognise(letter, {}, {})
+    assert shape is not None
+    found = sns_subscribers.subscription(shape.failed)
+    payload = parcel(shape, letter, found.protocol)
+    assert isinstance(payload, bytes)
+    with standing_in(lambda _: Said()) as stand_in:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", stand_in.url)
+        sqs.forget()
+        carrier = Invocations()
+        carrier.start([Invocation(1, found.endpoint, REGION, "", payload, 5)], may_start=lambda: True)
+        assert carrier.ended(within=10) == [(1, Taken())]
+        carrier.close()
+    sqs.forget()
+    [asked] = stand_in.asked
+    assert asked.path == f"/2015-03-31/functions/{FUNCTION}/invocations"
+    [record] = json.loads(asked.body)["Records"]
+    assert record["EventSubscriptionArn"] == arns[0]
+    assert record["Sns"]["Message"] == json.loads(letter)["Message"]
+
+
+def test_a_subscription_tells_its_protocol_its_endpoint_and_whether_it_is_raw(aws: Aws) -> None:
+    topic, queue = aws.topic(), aws.queue()
+    arn = aws.subscribe(topic, queue)
+    assert sns_subscribers.subscription(arn) == Subscription(arn, topic, "sqs", queue, raw=True)
+    other = aws.subscribe(topic, aws.queue(), raw=False)
+    assert sns_subscribers.subscription(other).raw is False
+
+
+def test_a_subscription_that_is_gone_is_out_of_reach(aws: Aws) -> None:
+    arn = f"{aws.topic()}:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55"
+    with pytest.raises(QueueIsOutOfReach, match=r"GetSubscriptionAttributes failed: NotFound .*Check its name"):
+        sns_subscribers.subscription(arn)
+
+
+def test_publishing_again_says_how_many_healthy_subscribers_it_reaches(aws: Aws) -> None:
+    topic = aws.topic()
+    arns = [aws.subscribe(topic, aws.queue()) for _ in range(3)]
+    assert sorted(one.arn for one in sns_subscribers.subscribers(topic)) == sorted(arns)
+    assert sns_subscribers.refired(topic, arns[0]) == 2
+    assert sns_subscribers.refired(topic) == 3
+    assert sns_subscribers.refired(aws.topic()) == 0
+
+
+def test_who_has_not_confirmed_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pages:
+        def list_subscriptions_by_topic(self, TopicArn: str, NextToken: str = "") -> dict[str, object]:  # noqa: N803
+            number = int(NextToken or 0)
+            arn = [f"{TopicArn}:1", "PendingConfirmation", "Deleted", f"{TopicArn}:2"][number]
+            one = {"SubscriptionArn": arn, "TopicArn": TopicArn, "Protocol": "sqs", "Endpoint": "e"}
+            return {"Subscriptions": [one], **({"NextToken": str(number + 1)} if number < 3 else {})}
+
+    monkeypatch.setattr("reprocessing.gateways.aws_services.sns_subscribers.topics", lambda *_: Pages())
+    topic = "arn:aws:sns:us-east-1:123456789012:t"
+    assert [one.arn for one in sns_subscribers.subscribers(topic)] == [f"{topic}:1", f"{topic}:2"]
+
+
+def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> None:
+    bus, queue, other, dlq = aws.bus(), aws.queue(), aws.queue(), aws.queue()
+    one = aws.rule(
+        bus, {"source": ["a"]}, {"Arn": queue, "DeadLetterConfig": {"Arn": dlq}},
+        {"Arn": other, "InputPath": "$.detail"},
+    )  # fmt: skip
+    aws.rule(bus, {"source": ["b"]}, {"Arn": queue}, state="DISABLED")
+    aws.rule(bus, {"source": ["c"]})
+    assert sns_subscribers.rule_targets(bus) == [
+        RuleTarget(one, queue, reshapes=False, dead_letters=dlq), RuleTarget(one, other, reshapes=True),
+    ]  # fmt: skip
+    assert sns_subscribers.refired(bus, queue) == 1
+    assert sns_subscribers.refired(bus) == 2
+
+
+def test_a_bus_that_is_not_there_is_out_of_reach(aws: Aws) -> None:
+    with pytest.raises(QueueIsOutOfReach, match="ListRules failed: ResourceNotFoundException"):
+        sns_subscribers.refired("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")

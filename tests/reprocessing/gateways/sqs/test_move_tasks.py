@@ -1,0 +1,66 @@
+"""AWS's own redrive, as it is asked for: begun, listed, cancelled; and what its refusals are called."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.replay.verdicts import NotSent, Refused
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Begun
+from tests.contract.endpoints import Endpoint
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+
+NOWHERE = "arn:aws:sqs:us-east-1:000000000000:nowhere"
+
+
+def pair(endpoint: Endpoint, make_queue: MakeQueue, messages: int) -> tuple[str, str]:
+    """The ARNs of a dlq that holds so many messages, and of its origin."""
+    dlq = make_queue()
+    policy = json.dumps({"deadLetterTargetArn": dlq.arn, "maxReceiveCount": 1})
+    origin = make_queue(RedrivePolicy=policy)
+    for number in range(messages):
+        endpoint.client.send_message(QueueUrl=dlq.url, MessageBody=str(number))
+    return dlq.arn, origin.arn
+
+
+def test_a_task_is_begun_listed_and_cancelled(endpoint: Endpoint, make_queue: MakeQueue) -> None:
+    dlq, origin = pair(endpoint, make_queue, 5)
+    begun = sqs.begin_move(dlq, to=origin, per_second=1)
+    assert isinstance(begun, Begun)
+    (task,) = sqs.moves(dlq)
+    assert (task.status, task.handle, task.destination_arn, task.to_move) == ("RUNNING", begun.handle, origin, 5)
+    assert sqs.cancel_move(dlq, begun.handle) in range(5)
+    (task,) = sqs.move_tasks(dlq)
+    assert (task.status in {"CANCELLING", "CANCELLED"}, task.handle) == (True, "")
+
+
+def test_a_second_task_is_refused(endpoint: Endpoint, make_queue: MakeQueue) -> None:
+    dlq, origin = pair(endpoint, make_queue, 5)
+    sqs.begin_move(dlq, to=origin, per_second=1)
+    refused = sqs.begin_move(dlq, to=origin, per_second=None)
+    assert isinstance(refused, Refused)
+    assert refused.code == "InvalidParameterValue"
+
+
+def test_a_handle_that_is_none_is_refused(endpoint: Endpoint, make_queue: MakeQueue) -> None:
+    dlq, _ = pair(endpoint, make_queue, 0)
+    assert isinstance(sqs.cancel_move(dlq, "garbage"), Refused)
+
+
+def test_who_does_not_answer_has_begun_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:9")
+    sqs.forget()
+    try:
+        assert isinstance(sqs.begin_move(NOWHERE, to="", per_second=None), NotSent)
+        with pytest.raises(QueueIsOutOfReach, match="ListMessageMoveTasks failed"):
+            sqs.move_tasks(NOWHERE)
+    finally:
+        sqs.forget()
+
+
+def test_what_is_no_queue_s_arn_is_said_to_be_none() -> None:
+    with pytest.raises(QueueIsOutOfReach, match="is not a queue's ARN"):
+        sqs.move_tasks("orders-dlq")

@@ -1,0 +1,145 @@
+"""What is told of a queue is what SQS says, and a queue that cannot be asked is named with its cure."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import Depth, QueueAddress, QueueFacts, RedriveAllowPolicy, RedrivePolicy
+from tests.contract.endpoints import Endpoint, Sandbox
+from tests.contract.queues import Queue, bury, redrive_policy
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+
+
+def test_a_queue_with_everything_set_is_described(make_queue: MakeQueue) -> None:
+    dlq = make_queue(fifo=True)
+    queue = make_queue(
+        fifo=True,
+        VisibilityTimeout="7",
+        MessageRetentionPeriod="3600",
+        DelaySeconds="3",
+        MaximumMessageSize="262144",
+        RedrivePolicy=redrive_policy(dlq, "5"),
+        RedriveAllowPolicy=json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [dlq.arn]}),
+        KmsMasterKeyId="alias/letters",
+        ContentBasedDeduplication="true",
+        DeduplicationScope="messageGroup",
+        FifoThroughputLimit="perMessageGroupId",
+    )
+    assert sqs.describe(QueueAddress.of(queue.url)) == QueueFacts(
+        arn=queue.arn,
+        fifo=True,
+        visibility=timedelta(seconds=7),
+        retention=timedelta(hours=1),
+        delay=timedelta(seconds=3),
+        redrive=RedrivePolicy(dlq.arn, 5),
+        redrive_allow=RedriveAllowPolicy("byQueue", (dlq.arn,)),
+        largest=262_144,
+        kms_key="alias/letters",
+        content_based_deduplication=True,
+        deduplication_scope="messageGroup",
+        throughput_limit="perMessageGroupId",
+    )
+
+
+def test_a_queue_with_nothing_set_is_described(queue: Queue) -> None:
+    assert sqs.describe(QueueAddress.of(queue.url)) == QueueFacts(
+        arn=queue.arn,
+        fifo=False,
+        visibility=timedelta(seconds=30),
+        retention=timedelta(days=4),
+        delay=timedelta(0),
+        redrive=None,
+        redrive_allow=RedriveAllowPolicy("allowAll"),
+        largest=1_048_576,
+        kms_key=None,
+        content_based_deduplication=False,
+        deduplication_scope=None,
+        throughput_limit=None,
+    )
+
+
+def test_who_may_name_a_queue_as_its_dead_letter_queue() -> None:
+    assert RedriveAllowPolicy("allowAll").allows("arn:a")
+    assert not RedriveAllowPolicy("denyAll").allows("arn:a")
+    assert RedriveAllowPolicy("byQueue", ("arn:a",)).allows("arn:a")
+    assert not RedriveAllowPolicy("byQueue", ("arn:a",)).allows("arn:b")
+
+
+def test_the_depth_tells_visible_hidden_and_delayed_apart(address: QueueAddress, queue: Queue) -> None:
+    for delay in (0, 0, 0, 60):
+        queue.send(DelaySeconds=delay)
+    sqs.receive(address, wait=0, visibility=30, maximum=1)
+    assert sqs.depth(address) == Depth(visible=2, in_flight=1, delayed=1)
+    assert sqs.depth(address).total == 4
+
+
+def test_all_origins_are_found_however_many_pages_they_fill(
+    queue: Queue, address: QueueAddress, make_queue: MakeQueue, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reprocessing.gateways.sqs.queue_attributes._PAGE", 2)
+    origins = {make_queue(RedrivePolicy=redrive_policy(queue)).url for _ in range(5)}
+    assert set(sqs.origins_of(address)) == origins
+    assert len(sandbox.calls(action="ListDeadLetterSourceQueues", queue=queue.name)) == 3
+
+
+def test_the_origin_that_a_dead_letter_names_is_located(address: QueueAddress, make_queue: MakeQueue) -> None:
+    origin = make_queue(RedrivePolicy=redrive_policy(Queue(make_queue().client, address.url)))
+    origin.send()
+    bury(origin)
+    (dead,) = sqs.receive(address, wait=0, visibility=30)
+    assert sqs.locate(dead.system["DeadLetterQueueSourceArn"]) == QueueAddress.of(origin.url)
+
+
+def test_only_a_native_redrive_under_way_is_told(
+    address: QueueAddress, endpoint: Endpoint, make_queue: MakeQueue
+) -> None:
+    dlq = Queue(endpoint.client, address.url)
+    origin = make_queue(RedrivePolicy=redrive_policy(dlq))
+    for _ in range(3):
+        origin.send()
+    bury(origin)
+    assert sqs.moves(dlq.arn) == []
+    before = endpoint.advance(0)
+    endpoint.client.start_message_move_task(SourceArn=dlq.arn, MaxNumberOfMessagesPerSecond=1)
+    (move,) = sqs.moves(dlq.arn)
+    assert (move.status, move.destination_arn, move.moved, move.to_move) == ("RUNNING", None, 0, 3)
+    assert abs(move.started_at - datetime.fromtimestamp(before, UTC)) < timedelta(seconds=5)
+    endpoint.advance(60)
+    assert sqs.moves(dlq.arn) == []
+
+
+def test_a_missing_right_is_named_with_its_queue(address: QueueAddress, sandbox: Sandbox) -> None:
+    sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "message": "no"})
+    with pytest.raises(QueueIsOutOfReach) as refused:
+        sqs.depth(address)
+    assert address.url in str(refused.value)
+    assert "Allow sqs:GetQueueAttributes on it" in str(refused.value)
+    with pytest.raises(QueueIsOutOfReach, match="sqs:ReceiveMessage"):
+        sqs.receive(address, wait=0, visibility=1)
+    with pytest.raises(QueueIsOutOfReach, match="sqs:ListDeadLetterSourceQueues"):
+        sqs.origins_of(address)
+    with pytest.raises(QueueIsOutOfReach, match="sqs:ListMessageMoveTasks"):
+        sqs.moves("arn:aws:sqs:us-east-1:000000000000:any")
+
+
+def test_a_queue_that_is_not_there_asks_for_its_name_to_be_checked(endpoint: Endpoint) -> None:
+    gone = QueueAddress.of(f"{endpoint.url}/000000000000/gone")
+    with pytest.raises(QueueIsOutOfReach, match=r"gone: .*NonExistentQueue.* Check its name, account and region"):
+        sqs.describe(gone)
+
+
+def test_a_lost_answer_is_told_as_one(address: QueueAddress, sandbox: Sandbox) -> None:
+    sandbox.plan({"kind": "drop"})
+    with pytest.raises(QueueIsOutOfReach, match="Check the endpoint, the network and the credentials"):
+        sqs.describe(address)
+
+
+@pytest.mark.parametrize("arn", ["", "orders", "arn:aws:sns:us-east-1:1:orders", "arn:aws:sqs:us-east-1:1:"])
+def test_what_is_no_arn_of_a_queue_is_said_to_be_none(arn: str) -> None:
+    with pytest.raises(QueueIsOutOfReach, match="not a queue's ARN"):
+        sqs.locate(arn)

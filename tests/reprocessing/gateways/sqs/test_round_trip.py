@@ -1,0 +1,64 @@
+"""What is received and sent on is, byte for byte, what was there."""
+
+from __future__ import annotations
+
+from reprocessing.domain.message.envelope import Attribute, Departure
+from reprocessing.domain.replay.verdicts import Taken
+from reprocessing.gateways import sqs
+from reprocessing.gateways.sqs import QueueAddress
+from tests.contract.queues import Queue
+from tests.reprocessing.gateways.letters import arrivals, letter, send
+
+
+def test_what_is_sent_arrives_under_the_id_that_was_told(address: QueueAddress) -> None:
+    outcomes = send(address, *[letter(number) for number in range(25)])
+    arrived = {one.message_id: int(one.body) for one in arrivals(address)}
+    assert outcomes == {number: Taken(message_id) for message_id, number in arrived.items()}
+    assert len(outcomes) == 25
+
+
+def test_a_deleted_copy_is_gone_and_a_released_one_can_be_received_at_once(address: QueueAddress, queue: Queue) -> None:
+    send(address, *[letter(number) for number in range(25)])
+    handles = {one.message_id: one.handle for one in arrivals(address)}
+    back = dict(list(handles.items())[:12])
+    assert sqs.release(address, back) == sqs.Extended(held=set(back), failed={})
+    assert {one.message_id for one in arrivals(address)} == set(back)
+    kept = {name: handle for name, handle in handles.items() if name not in back}
+    assert sqs.delete(address, kept) == sqs.Deleted(gone=set(kept), failed={})
+    assert sum(queue.counts()) == 12
+
+
+def test_an_extended_copy_stays_hidden_for_as_long_as_was_asked(address: QueueAddress, queue: Queue) -> None:
+    queue.send()
+    first = sqs.receive(address, wait=0, visibility=0)
+    assert sqs.extend(address, {one.message_id: one.handle for one in first}, 100).failed != {}
+    (held,) = sqs.receive(address, wait=0, visibility=1)
+    assert sqs.extend(address, {held.message_id: held.handle}, 100).held == {held.message_id}
+    assert queue.counts().in_flight == 1
+
+
+def test_attributes_of_every_type_and_a_body_of_every_letter_come_through(address: QueueAddress) -> None:
+    body = "Ünïcödé 💌 \t\r\n  \"{'quoted'}\" \ufffd".encode()
+    attributes = {
+        "text": Attribute("String", "späť 💌"),
+        "label": Attribute("String.uuid", "a"),
+        "number": Attribute("Number", "-1.50"),
+        "custom.number": Attribute("Number.int", "7"),
+        "bytes": Attribute("Binary", bytes(range(256))),
+        "picture": Attribute("Binary.png", b"\x89PNG\x00\xff"),
+        **{f"more-{number}": Attribute("String", str(number)) for number in range(4)},
+    }
+    trace = "Root=1-5759e988-bd862e3fe1be46a994272793"
+    sent = Departure(1, body, attributes, group_id="tenant", trace_header=trace)
+    assert isinstance(send(address, sent)[1], Taken)
+    (arrived,) = arrivals(address)
+    assert (arrived.body, arrived.attributes) == (body, attributes)
+    assert (arrived.system["AWSTraceHeader"], arrived.system["MessageGroupId"]) == (trace, "tenant")
+
+
+def test_a_letter_of_a_whole_mebibyte_comes_through_beside_others(address: QueueAddress) -> None:
+    attributes = {"key": Attribute("Binary", bytes(1000))}
+    body = b"x" * (sqs.LARGEST - len("key") - len("Binary") - 1000)
+    outcomes = send(address, letter(1), letter(2, body, attributes), letter(3))
+    assert {number for number, fate in outcomes.items() if isinstance(fate, Taken)} == {1, 2, 3}
+    assert sorted(one.body for one in arrivals(address)) == sorted([b"1", body, b"3"])

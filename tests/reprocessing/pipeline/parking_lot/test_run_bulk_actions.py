@@ -1,0 +1,258 @@
+"""Operations: one act on every letter that a filter means, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from reprocessing import tasks
+from reprocessing.domain.parking_lot.message_filter import Sieve
+from reprocessing.models import DeadLetter, Operation, OperationAct, Review, Target
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import bulk_actions, message_filters
+from tests.reprocessing.admin.parking_lot.lot import dlq, parked
+from tests.reprocessing.pipeline.bench import Clock, Killed
+from tests.reprocessing.post import Post, post
+
+__all__ = ["post"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_actions, "BATCH", 2)
+
+
+def _asked(act: OperationAct = OperationAct.DISCARD, sieve: Sieve | None = None, **arguments: object) -> Operation:
+    assert bulk_actions.begin(uuid4(), act, sieve or Sieve(), arguments, by="ann", reason="test data")
+    return Operation.objects.latest("id")
+
+
+def _told(operation: Operation) -> tuple[str, int, int, int]:
+    operation.refresh_from_db()
+    return operation.state, operation.asked, operation.done, operation.left_alone
+
+
+def _reviewed(operation: Operation) -> Counter[int | None]:
+    return Counter(Review.objects.filter(operation=operation).exclude(letter=None).values_list("letter_id", flat=True))
+
+
+def test_every_letter_that_the_filter_means_is_done_once_with_who_and_why() -> None:
+    origin, other = dlq(), dlq("other")
+    meant, left = [parked(origin) for _ in range(5)], parked(other)
+    operation = _asked(sieve=Sieve(dlq=origin.dlq_id))
+    assert run_bulk_actions.operation(operation.pk, seconds=9) is False
+    assert _told(operation) == ("done", 5, 5, 0)
+    assert _reviewed(operation) == dict.fromkeys([one.pk for one in meant], 1)
+    assert set(Review.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "test data")}
+    assert DeadLetter.objects.get(state="parked") == left
+
+
+@pytest.mark.parametrize(
+    ("act", "arguments", "state", "assigned"),
+    [
+        (OperationAct.RELEASE, {}, "waiting", ""), (OperationAct.NOTE, {}, "parked", ""),
+        (OperationAct.ASSIGN, {"to": "ben"}, "parked", "ben"),
+    ],
+)  # fmt: skip
+def test_each_act_is_done(act: OperationAct, arguments: dict[str, str], state: str, assigned: str) -> None:
+    letters = [parked(dlq(f"dlq-{number}")) for number in range(3)]
+    operation = _asked(act, None, **arguments)
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    assert _told(operation) == ("done", 3, 3, 0)
+    assert set(DeadLetter.objects.values_list("state", "assigned_to")) == {(state, assigned)}
+    assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
+
+
+def test_letters_that_somebody_assigned_since_it_was_asked_for_are_theirs() -> None:
+    origin = dlq()
+    before, taken, freed, left = [parked(origin) for _ in range(4)]
+    act_on_parked.assign([before.pk], to="ann", by="ann", reason="mine")
+    operation = _asked(OperationAct.ASSIGN, None, to="ben")
+    act_on_parked.assign([taken.pk], to="cleo", by="cleo", reason="I am at it")
+    act_on_parked.assign([freed.pk], to="", by="dora", reason="nobody is at it")
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    assert _told(operation) == ("done", 4, 2, 2)
+    assert operation.refusals == {
+        str(taken.pk): "cleo assigned it to cleo since", str(freed.pk): "dora assigned it to nobody since",
+    }  # fmt: skip
+    whose = DeadLetter.objects.order_by("id").values_list("assigned_to", flat=True)
+    assert (list(whose), _reviewed(operation)) == (["ben", "cleo", "", "ben"], {before.pk: 1, left.pk: 1})
+
+
+def test_letters_are_released_at_the_time_and_to_the_target_that_were_asked_for() -> None:
+    here, there = dlq("here"), dlq("there")
+    parked(here)
+    due = lanes.clock().replace(microsecond=0)
+    run_bulk_actions.operation(_asked(OperationAct.RELEASE, due=due.isoformat(), target=there.target.pk).pk, seconds=9)
+    letter = DeadLetter.objects.get()
+    assert (letter.state, letter.due_at, letter.target) == ("waiting", due, there.target)
+
+
+def test_what_was_discarded_is_restored_at_once() -> None:
+    origin = dlq()
+    letters = [parked(origin, reason=reason) for reason in ("stale", "refused", "stale")]
+    act_on_parked.discard([one.pk for one in letters], by="ann", reason="test data")
+    run_bulk_actions.operation(_asked(OperationAct.RESTORE, Sieve(states=("discarded",))).pk, seconds=9)
+    found = DeadLetter.objects.order_by("id").values_list("state", "reason")
+    assert list(found) == [("parked", "stale"), ("parked", "refused"), ("parked", "stale")]
+
+
+def test_asked_twice_with_one_token_it_is_one_operation() -> None:
+    parked(dlq())
+    token = uuid4()
+    asked = [bulk_actions.begin(token, OperationAct.NOTE, Sieve(), {}, by="ann", reason="a note") for _ in range(2)]
+    assert (asked, Operation.objects.count()) == ([True, False], 1)
+
+
+def test_what_arrives_later_is_left_alone_and_counted() -> None:
+    origin = dlq()
+    early, anew = parked(origin), parked(origin)
+    operation = _asked()
+    parked(origin)
+    DeadLetter.objects.filter(pk=anew.pk).update(finished_at=lanes.clock())
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    assert _told(operation) == ("done", 2, 1, 0)
+    assert DeadLetter.objects.get(state="discarded") == early
+    assert bulk_actions.later(Sieve(), asked_at=operation.asked_at) == 2
+
+
+def test_what_cannot_be_done_is_left_alone_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_actions, "KEPT", 3)
+    origin = dlq()
+    letters = [parked(origin) for _ in range(5)]
+    fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
+    operation = _asked(OperationAct.RELEASE, target=fifo.pk)
+    run_bulk_actions.operation(operation.pk, seconds=9)
+    assert _told(operation) == ("done", 5, 0, 5)
+    assert list(operation.refusals) == [str(one.pk) for one in letters[:3]]
+    assert all(why.startswith("the other target is FIFO") for why in operation.refusals.values())
+
+
+def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, post: Post
+) -> None:
+    origin = dlq()
+    letters = [parked(origin) for _ in range(5)]
+    operation = _asked()
+    count, batches = bulk_actions.count, 0
+
+    def dies(*arguments: object, **named: object) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == 2:
+            raise Killed
+        count(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bulk_actions, "count", dies)
+    with pytest.raises(Killed):
+        run_bulk_actions.operation(operation.pk, seconds=9)
+    assert _told(operation) == ("running", 5, 2, 0)
+    assert DeadLetter.objects.filter(state="discarded").count() == 2
+
+    tasks.tick()
+    assert post.of("operate") == []  # whoever had it could be at work
+    clock.advance(bulk_actions.LEASE + 1)
+    tasks.tick()
+    assert post.of("operate") == [(operation.pk,)]
+    post.work_off()
+    assert _told(operation) == ("done", 5, 5, 0)
+    assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
+
+
+def test_a_tick_sets_it_going_and_tells_one_worker_of_it(post: Post) -> None:
+    parked(dlq())
+    operation = _asked()
+    for _ in range(2):
+        tasks.tick()
+    assert post.of("operate") == [(operation.pk,)]
+    post.work_off()
+    assert _told(operation) == ("done", 1, 1, 0)
+    tasks.tick()
+    assert post.of("operate") == []
+
+
+def test_a_turn_that_was_not_enough_is_followed_by_another(monkeypatch: pytest.MonkeyPatch, post: Post) -> None:
+    origin = dlq()
+    for _ in range(5):
+        parked(origin)
+    monkeypatch.setattr(tasks, "OPERATING_SLICE", 0.0)
+    operation = _asked()
+    tasks.operate(operation.pk)
+    assert (_told(operation), post.of("operate")) == (("running", 5, 2, 0), [(operation.pk,)])
+    post.work_off()
+    assert _told(operation) == ("done", 5, 5, 0)
+
+
+def test_two_workers_never_do_one_batch_twice() -> None:
+    origin = dlq()
+    letters = [parked(origin) for _ in range(12)]
+    operation = _asked(OperationAct.NOTE)
+
+    def turn(_: int) -> None:
+        try:
+            run_bulk_actions.operation(operation.pk, seconds=9)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(3) as workers:
+        list(workers.map(turn, range(3)))
+    assert _told(operation) == ("done", 12, 12, 0)
+    assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
+
+
+def test_who_lost_it_does_nothing_more() -> None:
+    for number in range(3):
+        parked(dlq(f"dlq-{number}"))
+    operation = _asked(OperationAct.NOTE)
+    mine, theirs = bulk_actions.take(operation.pk), bulk_actions.take(operation.pk)
+    assert mine
+    assert theirs
+    assert (bulk_actions.step(mine), bulk_actions.step(theirs) is None) == (None, False)
+
+
+def test_it_is_aborted_between_two_batches_and_what_was_done_stays_done() -> None:
+    origin = dlq()
+    for _ in range(5):
+        parked(origin)
+    operation = _asked()
+    assert run_bulk_actions.operation(operation.pk, seconds=0) is True
+    assert [bulk_actions.abort(operation.pk, by="ben", why=why) for why in ("wrong dlq", "again")] == [True, False]
+    assert run_bulk_actions.operation(operation.pk, seconds=9) is False
+    assert _told(operation) == ("aborted", 5, 2, 0)
+    assert (operation.ended_by, operation.why) == ("ben", "wrong dlq")
+    assert DeadLetter.objects.filter(state="parked").count() == 3
+
+
+def test_the_list_the_count_and_the_operation_mean_the_same_letters() -> None:
+    here, there = dlq("here"), dlq("there")
+    for origin, reason, key in (
+        (here, "stale", "a"),
+        (here, "refused", "a"),
+        (there, "stale", "b"),
+        (there, "stale", None),
+    ):
+        parked(origin, reason=reason, key=key, body=f"{reason} of {key}".encode())
+    DeadLetter.objects.filter(ordering_key="b").update(assigned_to="ben")
+    letter = DeadLetter.objects.earliest("id")
+    for sieve in (
+        Sieve(), Sieve(dlq=there.dlq_id), Sieve(reasons=("stale",)), Sieve(key="a"), Sieve(named="a"),
+        Sieve(text="of a"), Sieve(named=letter.message_id), Sieve(named=str(letter.public_id)),
+        Sieve(assigned="ben"), Sieve(assigned=""), Sieve(died_before=letter.died_at),
+        Sieve(finished_after=letter.finished_at), Sieve(group=7), Sieve(rule=7), Sieve(origin=here.pk), Sieve(run=7),
+        Sieve(target=here.target_id), Sieve(states=("discarded",)), Sieve(text="of a", reasons=("stale",)),
+        Sieve(states=("parked", "discarded"), dlq=here.dlq_id),
+    ):  # fmt: skip
+        listed = {one.id for one in message_filters.newest(sieve, limit=50)}
+        operation = _asked(OperationAct.NOTE, sieve)
+        run_bulk_actions.operation(operation.pk, seconds=9)
+        assert set(_reviewed(operation)) == listed, sieve
+        assert (message_filters.count(sieve), sum(one.n for one in message_filters.kinds(sieve)), operation.asked) == (
+            len(listed),
+        ) * 3

@@ -1,0 +1,114 @@
+"""The kept counts: what they say is what a count of the letters would say, whoever changed how many at once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+
+from reprocessing.models import DeadLetter, FlowDelta, LetterGroup, Tally, TallyDelta
+from reprocessing.store import rows
+from reprocessing.store.maintenance import counters
+from tests.reprocessing.pipeline.bench import Clock
+from tests.reprocessing.store.stock import NOW, Stock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _told() -> Counter[tuple[int, str, str, bool]]:
+    return Counter({(one.dlq_id, one.state, one.reason, one.presumed): one.n for one in counters.kinds()})
+
+
+def _counted() -> Counter[tuple[int, str, str, bool]]:
+    return Counter(DeadLetter.objects.values_list("dlq_id", "state", "reason", "presumed"))
+
+
+def _changed(letter: DeadLetter, dice: random.Random) -> None:
+    kind = dice.choice(["captured", "parked", "delivered", "presumed", "gone"])
+    mine = DeadLetter.objects.filter(pk=letter.pk)
+    if kind == "gone":
+        mine.delete()
+    elif kind == "parked":
+        mine.update(state="parked", reason=dice.choice(["stale", "expired"]), finished_at=NOW, presumed=False)
+    elif kind == "captured":
+        mine.update(state="captured", reason="", finished_at=None, presumed=False)
+    else:
+        mine.update(state="delivered", reason="", finished_at=NOW, presumed=kind == "presumed")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_happens_to_letters_the_counts_are_those_of_the_letters(seed: int) -> None:
+    dice, stocks = random.Random(seed), [Stock(), Stock()]
+    letters = [dice.choice(stocks).another_letter() for _ in range(20)]
+    for _ in range(60):
+        _changed(dice.choice(letters), dice)
+        if dice.random() < 0.2:
+            counters.fold()
+        if dice.random() < 0.1:
+            with transaction.atomic():
+                DeadLetter.objects.filter(state="captured").update(attempts=1)
+                transaction.set_rollback(True)
+    assert _told() == _counted()
+
+
+def test_one_statement_over_many_letters_leaves_one_difference_of_each_kind() -> None:
+    stock = Stock()
+    for _ in range(9):
+        stock.another_letter()
+    counters.fold()
+    assert (TallyDelta.objects.count(), FlowDelta.objects.count()) == (0, 0)
+    DeadLetter.objects.filter(state="waiting").update(state="parked", reason="stale", finished_at=NOW)
+    told = TallyDelta.objects.order_by("n").values_list("state", "n")
+    assert list(told) == [("waiting", -10), ("parked", 10)]
+    DeadLetter.objects.update(assigned_to="ann")
+    assert TallyDelta.objects.count() == 2
+
+
+def test_a_group_s_letters_are_counted_by_state() -> None:
+    stock = Stock()
+    group = LetterGroup.objects.create(
+        dlq=stock.dlq, fingerprint=b"f", cause="shape", title="t", first_at=NOW, last_at=NOW
+    )
+    for _ in range(3):
+        stock.another_letter(group=group)
+    stock.another_letter(group=group, state="delivered", finished_at=NOW)
+    stock.another_letter()
+    assert [(one.state, one.n) for one in counters.in_groups([group.pk])] == [("delivered", 1), ("waiting", 3)]
+
+
+def test_an_hour_counts_what_letters_came_to(clock: Clock) -> None:
+    stock = Stock()
+    letters = [stock.another_letter() for _ in range(3)]
+    DeadLetter.objects.filter(pk__in=[one.pk for one in letters]).update(state="delivered", finished_at=NOW)
+    DeadLetter.objects.filter(pk=letters[0].pk).update(state="captured", finished_at=None, epoch=1)
+    told = {one.what: one.n for one in counters.hours(1)}
+    assert told == {"captured": 4, "delivered": 3, "failed": 1}
+    counters.fold()
+    assert {one.what: one.n for one in counters.hours(1)} == told
+    clock.advance(2 * 3_600)
+    assert counters.hours(1) == []
+    assert counters.forget(history=timedelta(hours=1).total_seconds()) == 3
+
+
+def test_while_one_folds_another_neither_waits_nor_counts_twice() -> None:
+    stock = Stock()
+    stock.another_letter()
+
+    def fold_beside() -> int:
+        try:
+            counters.fold()
+            return TallyDelta.objects.count()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as beside, transaction.atomic():
+        assert rows.value(bool, counters._TURN, {})
+        left = beside.submit(fold_beside).result(timeout=20)
+    assert left == TallyDelta.objects.count() > 0
+    counters.fold()
+    assert _told() == _counted()
+    assert set(Tally.objects.values_list("n", flat=True)) == {2}

@@ -1,0 +1,234 @@
+"""Forgetting: letters past their time with all that hangs on them, and nothing that is still needed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+from django.db import connection
+
+from reprocessing.models import Attempt, Claim, Custody, DeadLetter, Lane, Notice, Operation, Payload, Review, Wave
+from reprocessing.store.maintenance import retention
+from reprocessing.store.ordering import lanes
+from tests.reprocessing.pipeline.bench import Clock
+from tests.reprocessing.store.stock import Stock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DAY = 86_400
+HISTORY = 90 * DAY
+RETENTION = 4 * DAY  # what a dlq has by default
+
+
+def _finished(stock: Stock, **fields: object) -> DeadLetter:
+    """A letter that was delivered now."""
+    return stock.another_letter(**{"state": "delivered", "finished_at": lanes.clock(), **fields})
+
+
+def _copy(letter: DeadLetter, state: str = "gone", **fields: object) -> Custody:
+    gone = {"gone_at": lanes.clock()} if state == "gone" else {}
+    values = {"message_id": letter.message_id, "handle": "h", "visible_until": lanes.clock(), **gone, **fields}
+    return Custody.objects.create(dlq=letter.dlq, letter=letter, state=state, **values)
+
+
+def _forget(history: float = HISTORY, limit: int = 100) -> int:
+    return retention.forget(history=history, limit=limit)
+
+
+def _is_there(letter: DeadLetter) -> bool:
+    return DeadLetter.objects.filter(pk=letter.pk).exists()
+
+
+@pytest.mark.parametrize("state", ["delivered", "discarded"])
+def test_a_finished_letter_is_forgotten_after_its_history_and_not_before(state: str, clock: Clock) -> None:
+    letter = _finished(Stock(), state=state)
+    clock.advance(HISTORY - 60)
+    assert (_forget(), _is_there(letter)) == (0, True)
+    clock.advance(61)
+    assert (_forget(), _is_there(letter)) == (1, False)
+
+
+@pytest.mark.parametrize("state", ["captured", "waiting", "sending", "awaiting"])
+def test_an_unfinished_letter_is_never_forgotten(state: str, clock: Clock) -> None:
+    letter = Stock().another_letter(state=state)
+    clock.advance(10 * HISTORY)
+    assert (_forget(), _is_there(letter)) == (0, True)
+
+
+def test_a_parked_letter_is_never_forgotten(clock: Clock) -> None:
+    letter = _finished(Stock(), state="parked", reason="refused")
+    clock.advance(10 * HISTORY)
+    assert (_forget(), _is_there(letter)) == (0, True)
+
+
+def test_a_copy_is_known_until_retention_and_a_day_after_it_was_gone(clock: Clock) -> None:
+    letter = _finished(Stock())
+    _copy(letter)
+    clock.advance(RETENTION + DAY - 60)
+    assert (_forget(history=DAY), _is_there(letter)) == (0, True)
+    clock.advance(61)
+    assert (_forget(history=DAY), _is_there(letter)) == (1, False)
+
+
+def test_the_copy_that_was_gone_last_decides(clock: Clock) -> None:
+    letter = _finished(Stock())
+    _copy(letter)
+    clock.advance(RETENTION)
+    _copy(letter, message_id="it came back")
+    clock.advance(2 * DAY)
+    assert (_forget(history=DAY), _is_there(letter)) == (0, True)
+    clock.advance(RETENTION)
+    assert (_forget(history=DAY), _is_there(letter)) == (1, False)
+
+
+@pytest.mark.parametrize("state", ["held", "delete"])
+def test_a_copy_that_nobody_could_delete_is_gone_by_itself_in_the_end(state: str, clock: Clock) -> None:
+    letter = _finished(Stock())
+    _copy(letter, state, visible_until=lanes.clock() + timedelta(seconds=120))
+    clock.advance(RETENTION + DAY + 60)
+    assert (_forget(history=DAY), _is_there(letter)) == (0, True)
+    clock.advance(61)
+    assert (_forget(history=DAY), _is_there(letter)) == (1, False)
+
+
+def test_all_that_hangs_on_a_letter_goes_with_it(clock: Clock) -> None:
+    stock = Stock()
+    letter, now = _finished(stock), lanes.clock()
+    attempt = Attempt.objects.create(
+        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1, opened_at=now,
+        holds_lane=False, outcome="returned", closed_at=now,
+    )  # fmt: skip
+    _copy(letter)
+    _copy(letter, message_id="it came back", attempt=attempt)
+    Claim.objects.create(target=stock.target, key_space="1", key_hash=b"k", letter=letter, body_hash=b"b")
+    Review.objects.create(act="released", letter=letter, dlq=stock.dlq, by="anna", reason="mended")
+    Notice.objects.create(letter=letter, news="parked")
+    clock.advance(HISTORY + 1)
+    assert _forget() == 1
+    there = [model.__name__ for model in (Attempt, Custody, Claim, Review, Notice) if model.objects.exists()]
+    assert (there, list(DeadLetter.objects.values_list("pk", flat=True))) == ([], [stock.letter.pk])
+    assert list(Payload.objects.values_list("letter", flat=True)) == [stock.letter.pk]
+
+
+def test_every_table_that_hangs_on_a_letter_is_seen_to() -> None:
+    hang = {
+        model._meta.db_table
+        for model in apps.get_app_config("reprocessing").get_models()
+        for field in model._meta.concrete_fields
+        if field.related_model is DeadLetter and not model._meta.proxy and model is not DeadLetter
+    }
+    assert hang == {statement.split()[2] for statement in retention._FORGET} - {"redrive_letter"}
+
+
+def test_a_letter_outlives_its_duplicates(clock: Clock) -> None:
+    stock = Stock()
+    letter = _finished(stock)
+    twin = _finished(stock, state="duplicate", duplicate_of=letter)
+    clock.advance(DAY)
+    late = _finished(stock, state="duplicate", duplicate_of=letter)
+    clock.advance(HISTORY - DAY + 1)
+    assert (_forget(), _is_there(letter), _is_there(twin), _is_there(late)) == (1, True, False, True)
+    clock.advance(DAY)
+    assert [_forget() for _ in range(3)] == [1, 1, 0]
+    assert not _is_there(letter)
+
+
+def test_a_letter_that_may_come_back_yet_is_not_forgotten_while_its_lane_waits_for_that(clock: Clock) -> None:
+    """A person discarded it while the end of its last attempt was unknown."""
+    stock = Stock()
+    letter = _finished(stock, state="discarded", lane=stock.lane)
+    attempt = Attempt.objects.create(
+        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
+        opened_at=lanes.clock(), holds_lane=True, deadline=lanes.clock(),
+    )  # fmt: skip
+    clock.advance(HISTORY + 1)
+    assert (_forget(), _is_there(letter)) == (0, True)
+    Attempt.objects.filter(pk=attempt.pk).update(closed_at=lanes.clock(), outcome="unknown", holds_lane=False)
+    assert (_forget(), _is_there(letter)) == (1, False)
+
+
+def test_a_letter_is_not_forgotten_while_a_copy_of_it_may_be_in_its_target(clock: Clock) -> None:
+    stock = Stock()
+    letter = _finished(stock, state="discarded", lane=stock.lane)
+    Attempt.objects.create(
+        letter=letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
+        opened_at=lanes.clock(), closed_at=lanes.clock(), outcome="unknown", holds_lane=False,
+        deadline=lanes.clock() + timedelta(seconds=120),
+    )  # fmt: skip
+    clock.advance(60)
+    assert (_forget(history=30), _is_there(letter)) == (0, True)
+    clock.advance(61)
+    assert (_forget(history=30), _is_there(letter)) == (1, False)
+
+
+def test_a_key_s_lane_stays_and_a_lane_of_one_letter_goes_with_it(clock: Clock) -> None:
+    stock = Stock()
+    single = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"s" * 32, single=True)
+    shared = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"t" * 32, passed_sequence="7")
+    bystander = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"u" * 32, single=True)
+    _finished(stock, lane=single)
+    _finished(stock, lane=shared)
+    clock.advance(HISTORY + 1)
+    assert _forget() == 2
+    assert set(Lane.objects.values_list("pk", flat=True)) == {stock.lane.pk, shared.pk, bystander.pk}
+
+
+def test_a_lane_stays_while_another_letter_is_on_it(clock: Clock) -> None:
+    stock = Stock()
+    single = Lane.objects.create(dlq=stock.dlq, origin=stock.origin, key_hash=b"s" * 32, single=True)
+    _finished(stock, lane=single)
+    _finished(stock, lane=single, state="parked", reason="refused")
+    clock.advance(HISTORY + 1)
+    assert (_forget(), Lane.objects.filter(pk=single.pk).exists()) == (1, True)
+
+
+def test_a_few_at_a_time_the_oldest_first(clock: Clock) -> None:
+    stock = Stock()
+    letters = [_finished(stock) for _ in range(3)]
+    clock.advance(HISTORY + 1)
+    assert [(_forget(limit=2), [_is_there(one) for one in letters]) for _ in range(2)] == [
+        (2, [False, False, True]), (1, [False, False, False]),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_forgotten_whole_is_not_forgotten_at_all(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    letter = _finished(Stock())
+    clock.advance(HISTORY + 1)
+    monkeypatch.setattr(retention, "_LANES", "SELECT 1 / 0 AS lane_id")
+    with pytest.raises(Exception, match="division by zero"):
+        _forget()
+    connection.close()
+    assert (_is_there(letter), Payload.objects.filter(letter=letter).exists()) == (True, True)
+
+
+def test_waves_are_forgotten_after_their_attempts(clock: Clock) -> None:
+    stock = Stock()
+    settled = {"run": stock.run, "settled_at": lanes.clock(), "touched": 1, "failed": 0}
+    waves = [Wave.objects.create(no=no, **settled) for no in (1, 2)]
+    Wave.objects.create(run=stock.run, no=3)
+    Attempt.objects.create(
+        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=lanes.clock(),
+        holds_lane=False, wave=waves[1],
+    )  # fmt: skip
+    assert retention.forget_waves(history=HISTORY) == 0
+    clock.advance(HISTORY + 1)
+    assert retention.forget_waves(history=HISTORY) == 1
+    assert list(Wave.objects.order_by("no").values_list("no", flat=True)) == [2, 3]
+
+
+def test_operations_are_forgotten_after_what_was_done_in_them(clock: Clock) -> None:
+    stock, asked = Stock(), list[Operation]()
+    for state in ("done", "done", "running"):
+        ended = None if state == "running" else lanes.clock()
+        asked.append(Operation.objects.create(
+            act="note", filter={}, by="ann", reason="a note", state=state, asked_at=lanes.clock(), upto=1, asked=1,
+            finished_at=ended,
+        ))  # fmt: skip
+    Review.objects.create(act="noted", letter=stock.letter, operation=asked[1], by="ann", reason="a note")
+    own = [Review.objects.create(act="noted", operation=one, by="ann", reason="a note").pk for one in asked]
+    assert retention.forget_operations(history=HISTORY, limit=9) == 0
+    clock.advance(HISTORY + 1)
+    assert retention.forget_operations(history=HISTORY, limit=9) == 1
+    assert list(Operation.objects.order_by("id")) == asked[1:]
+    assert list(Review.objects.filter(letter=None).order_by("pk").values_list("pk", flat=True)) == own[1:]

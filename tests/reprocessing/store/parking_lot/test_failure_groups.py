@@ -1,0 +1,223 @@
+"""Groups: letters of one cause together, opened again by themselves, settled by one person at a time."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+
+from reprocessing.domain.parking_lot.failure_fingerprint import Cause, CauseKind
+from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, Payload, Review
+from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
+from reprocessing.store.maintenance import counters, retention
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.parking_lot import failure_groups
+from tests.reprocessing.store.stock import NOW, Stock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOUR = timedelta(hours=1)
+
+
+def cause(name: str = "a") -> Cause:
+    return Cause(CauseKind.BODY, name, name.encode() * 32)
+
+
+def put(*names: str) -> int:
+    """Everything unsorted is of these causes, in turn."""
+    found = failure_groups.unsorted(limit=100)
+    with transaction.atomic():
+        return failure_groups.put(found, {one.id: cause(names[n % len(names)]) for n, one in enumerate(found)})
+
+
+def parked(stock: Stock, **fields: object) -> DeadLetter:
+    values = {"state": "parked", "reason": "stale", "finished_at": clock(), **fields}
+    return stock.another_letter(**values)
+
+
+def settle(group: LetterGroup, status: GroupStatus, *, by: str = "ann", note: str = "") -> bool:
+    return failure_groups.settle(
+        group.pk, status=status, note=note, seen_status=group.status, seen_note=group.note, by=by, reason="seen to"
+    )
+
+
+def test_letters_of_one_cause_are_one_group_a_dlq_with_its_first_and_last_death() -> None:
+    stock, other = Stock(), Stock()
+    stock.another_letter(died_at=NOW + HOUR)
+    assert put("a") == 3
+    stock.another_letter(died_at=NOW - HOUR)
+    assert put("a") == 1
+    assert list(LetterGroup.objects.order_by("dlq").values_list("dlq", "first_at", "last_at", "status")) == [
+        (stock.dlq.pk, NOW - HOUR, NOW + HOUR, "open"),
+        (other.dlq.pk, NOW, NOW, "open"),
+    ]
+    assert [one.n for one in counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))] == [3, 1]
+
+
+def test_only_what_lies_still_is_sorted_and_each_once() -> None:
+    stock = Stock()
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(state="sending")
+    stock.another_letter(state="captured", planned=False)
+    captured = stock.another_letter(state="captured")
+    assert put("a") == 1
+    assert put("a") == 0
+    assert list(DeadLetter.objects.exclude(group=None).values_list("pk", flat=True)) == [captured.pk]
+
+
+def test_a_letter_that_was_parked_since_is_sorted_anew() -> None:
+    stock = Stock()
+    put("a")
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="stale", finished_at=clock())
+    assert put("b") == 1
+    assert DeadLetter.objects.get().group == LetterGroup.objects.get(title="b")
+    counted = counters.in_groups(list(LetterGroup.objects.values_list("pk", flat=True)))
+    assert [(one.group_id, one.n) for one in counted] == [(LetterGroup.objects.get(title="b").pk, 1)]
+
+
+def test_what_somebody_changed_since_it_was_read_is_left_for_another_time() -> None:
+    stock = Stock()
+    found = failure_groups.unsorted(limit=10)
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(sorted_at=None)
+    assert failure_groups.put(found, {one.id: cause() for one in found}) == 0
+    assert DeadLetter.objects.get().group is None
+    assert put("a") == 1
+
+
+def test_what_somebody_holds_is_left_alone_and_nobody_waits() -> None:
+    stock = Stock()
+    free = stock.another_letter()
+    with transaction.atomic():
+        DeadLetter.objects.select_for_update().get(pk=stock.letter.pk)
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(_alone).result(timeout=10) == 1
+    assert list(DeadLetter.objects.exclude(group=None).values_list("pk", flat=True)) == [free.pk]
+
+
+def _alone() -> int:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '3s'")
+        return put("a")
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "then"),
+    [("resolved", "open"), ("ignored", "ignored"), ("acknowledged", "acknowledged"), ("open", "open")],
+)
+def test_a_resolved_cause_that_recurs_is_open_again_and_no_other_is_disturbed(status: str, then: str) -> None:
+    stock = Stock()
+    put("a")
+    group = LetterGroup.objects.get()
+    assert settle(group, GroupStatus(status))
+    stock.another_letter(captured_at=clock())
+    put("a")
+    group.refresh_from_db()
+    assert group.status == then
+    told = list(Review.objects.filter(by="the service").values_list("act", "group", "dlq", "before", "after"))
+    reopened = ("changed", group.pk, stock.dlq.pk, {"status": "resolved"}, {"status": "open"})
+    assert told == ([reopened] if status == "resolved" else [])
+
+
+def test_a_letter_that_was_there_before_its_cause_was_resolved_reopens_nothing() -> None:
+    stock = Stock()
+    late = stock.another_letter(state="captured", planned=False, captured_at=clock())
+    put("a")
+    settle(LetterGroup.objects.get(), GroupStatus.RESOLVED)
+    DeadLetter.objects.filter(pk=late.pk).update(planned=True)
+    assert put("a") == 1
+    assert LetterGroup.objects.get().status == "resolved"
+
+
+def test_a_letter_that_failed_again_after_its_cause_was_resolved_reopens_it() -> None:
+    stock = Stock()
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(captured_at=NOW)
+    put("a")
+    settle(LetterGroup.objects.get(), GroupStatus.RESOLVED)
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(state="parked", reason="stale", finished_at=clock())
+    put("a")
+    assert LetterGroup.objects.get().status == "open"
+
+
+def test_of_two_who_settle_the_second_changes_nothing() -> None:
+    Stock()
+    put("a")
+    seen = LetterGroup.objects.get()
+    assert settle(seen, GroupStatus.ACKNOWLEDGED, note="I see to it")
+    assert not settle(seen, GroupStatus.IGNORED, by="ben")
+    now = LetterGroup.objects.get()
+    assert (now.status, now.note, now.settled_by) == ("acknowledged", "I see to it", "ann")
+    assert [(one.act, one.by, one.reason, one.before, one.after) for one in Review.objects.all()] == [
+        ("changed", "ann", "seen to", {"status": "open", "note": ""}, {"status": "acknowledged", "note": "I see to it"})
+    ]
+
+
+def test_a_note_alone_leaves_the_status_and_since_when_it_holds() -> None:
+    Stock()
+    put("a")
+    settle(LetterGroup.objects.get(), GroupStatus.IGNORED)
+    since = LetterGroup.objects.get()
+    assert settle(since, GroupStatus.IGNORED, by="ben", note="as agreed")
+    now = LetterGroup.objects.get()
+    assert (now.note, now.settled_by, now.settled_at) == ("as agreed", "ann", since.settled_at)
+    assert list(Review.objects.order_by("pk").values_list("act", flat=True)) == ["changed", "noted"]
+
+
+def test_a_release_is_noted_on_the_groups_of_its_letters_alone() -> None:
+    stock = Stock()
+    DeadLetter.objects.all().delete()
+    first, _ = parked(stock), parked(stock)
+    put("a", "b")
+    before = clock()
+    act_on_parked.release([first.pk], by="ann", reason="mended")
+    assert list(LetterGroup.objects.filter(replayed_at__gt=before).values_list("title", flat=True)) == ["a"]
+    assert LetterGroup.objects.get(title="b").replayed_at is None
+
+
+def test_the_worst_are_the_open_groups_with_the_most_letters_at_rest() -> None:
+    stock = Stock()
+    DeadLetter.objects.all().delete()
+    for _ in range(6):
+        parked(stock)
+    put("a", "a", "b", "c", "c", "c")
+    settle(LetterGroup.objects.get(title="a"), GroupStatus.ACKNOWLEDGED)
+    counters.fold()
+    DeadLetter.objects.filter(group__title="c").update(state="delivered", reason="")
+    stock.another_letter(state="captured")
+    put("b")
+    assert [(one.title, one.n) for one in failure_groups.worst(5)] == [("b", 2)]
+
+
+def test_two_who_sort_at_once_sort_each_letter_once_and_do_not_wait_for_each_other() -> None:
+    stock = Stock()
+    stock.more_letters(200)
+    with ThreadPoolExecutor(2) as both:
+        done = sum(both.map(lambda _: _sorted(), range(2)))
+    assert done == 201 == DeadLetter.objects.exclude(group=None).count()
+
+
+def _sorted() -> int:
+    try:
+        return group_failures.letters(batches=5)
+    finally:
+        connection.close()
+
+
+def test_a_group_is_forgotten_when_no_letter_of_it_is_left_unless_people_ignore_it() -> None:
+    stock = Stock()
+    DeadLetter.objects.all().delete()
+    for _ in range(4):
+        parked(stock)
+    put("left", "gone", "ignored", "young")
+    for title, status in (("gone", GroupStatus.RESOLVED), ("ignored", GroupStatus.IGNORED)):
+        settle(LetterGroup.objects.get(title=title), status)
+    LetterGroup.objects.filter(title="young").update(last_at=clock())
+    Payload.objects.exclude(letter__group__title="left").delete()
+    DeadLetter.objects.exclude(group__title="left").delete()
+    assert retention.forget_groups(history=3600.0, limit=10) == 1
+    assert set(LetterGroup.objects.values_list("title", flat=True)) == {"left", "ignored", "young"}
+    assert list(Review.objects.values_list("group__title", flat=True)) == ["ignored"]
+    assert retention.forget_groups(history=3600.0, limit=10) == 0

@@ -1,0 +1,147 @@
+"""Hints: as many as workers take, fewer and longer ones while nobody does."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.models import Dispatch, Lane, Run
+from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import task_hints
+from reprocessing.store.safety import stops
+from tests.reprocessing.pipeline.bench import Clock
+from tests.reprocessing.store.stock import Stock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MOST, LEAST_LIFE, MOST_LIFE = 16, 5.0, 60.0
+
+
+def _stocked(number: int, *, phase: str = "ready") -> Stock:
+    """That many due lanes of a running run; leased ones are a dead worker's."""
+    stock = Stock()
+    Lane.objects.bulk_create(
+        Lane(
+            dlq=stock.dlq, origin=stock.origin, key_hash=n.to_bytes(32, "big"), run=stock.run, phase=phase,
+            due_at=lanes.clock() - timedelta(minutes=1),
+        )
+        for n in range(number)
+    )  # fmt: skip
+    return stock
+
+
+def _round() -> task_hints.Round:
+    return task_hints.next_round(most=MOST, least_life=LEAST_LIFE, most_life=MOST_LIFE)
+
+
+def _hint() -> list[int]:
+    turn = _round()
+    return lanes.hint(limit=turn.width, lifetime=turn.lifetime) if turn.width else []
+
+
+def _kept() -> tuple[int, float]:
+    found = Dispatch.objects.get()
+    return found.width, found.lifetime
+
+
+def test_the_first_round_is_full() -> None:
+    _stocked(20)
+    assert len(_hint()) == MOST
+    assert _kept() == (MOST, LEAST_LIFE)
+
+
+def test_nobody_is_told_twice_within_a_hint_s_lifetime(clock: Clock) -> None:
+    _stocked(3)
+    told = _hint()
+    clock.advance(LEAST_LIFE / 2)
+    assert (len(told), _hint()) == (3, [])
+    clock.advance(LEAST_LIFE / 2)
+    assert sorted(_hint()) == sorted(told)
+
+
+def test_while_enough_are_untaken_no_more_are_told_of() -> None:
+    _stocked(20)
+    _hint()
+    assert (_round().width, _hint()) == (0, [])
+
+
+def test_what_nobody_takes_halves_the_next_round_and_doubles_its_life(clock: Clock) -> None:
+    _stocked(MOST)
+    seen = []
+    for _ in range(6):
+        seen.append((len(_hint()), *_kept()))
+        clock.advance(_kept()[1] + 1)
+    assert seen == [(16, 16, 5), (8, 8, 10), (4, 4, 20), (2, 2, 40), (1, 1, 60), (1, 1, 60)]
+
+
+def test_while_it_is_not_known_whether_they_are_taken_nothing_changes(clock: Clock) -> None:
+    _stocked(1)
+    _hint()
+    clock.advance(LEAST_LIFE + 1)
+    _hint()
+    clock.advance(2)
+    assert (_hint(), _kept()) == ([], (MOST // 2, 2 * LEAST_LIFE))
+
+
+def test_as_soon_as_somebody_works_rounds_widen_again(clock: Clock) -> None:
+    _stocked(MOST)
+    for _ in range(5):
+        _hint()
+        clock.advance(MOST_LIFE + 1)
+    assert _kept() == (1, MOST_LIFE)
+    lanes.lease("worker", limit=1, lease=1_000)
+    _hint()
+    assert _kept() == (2, LEAST_LIFE)
+
+
+def test_when_nothing_waits_to_be_taken_rounds_widen_again(clock: Clock) -> None:
+    _stocked(MOST)
+    for _ in range(5):
+        _hint()
+        clock.advance(MOST_LIFE + 1)
+    Lane.objects.update(phase="idle", due_at=None, hinted_until=None)
+    _round()
+    assert _kept() == (2, LEAST_LIFE)
+
+
+def test_orphans_are_told_of_at_once_and_first_though_enough_is_untaken(clock: Clock) -> None:
+    _stocked(MOST)
+    _hint()
+    orphan = _stocked(1, phase="leased")
+    _stocked(1)
+    assert _hint() == [Lane.objects.get(dlq=orphan.dlq, phase="leased").pk]
+
+
+def test_an_orphan_that_was_told_of_makes_no_room_for_others() -> None:
+    _stocked(MOST)
+    _hint()
+    _stocked(1, phase="leased")
+    _stocked(5)
+    assert [len(_hint()) for _ in range(3)] == [1, 0, 0]
+
+
+def test_what_a_stopped_dlq_was_told_of_says_nothing_about_workers(clock: Clock) -> None:
+    stopped = _stocked(MOST)
+    _hint()
+    stops.stop(stopped.dlq.pk, by="anna", reason="broken")
+    clock.advance(LEAST_LIFE + 1)
+    _stocked(MOST)
+    assert (len(_hint()), _kept()) == (MOST, (MOST, LEAST_LIFE))
+
+
+def test_lanes_of_a_run_that_does_not_run_are_not_told_of() -> None:
+    _stocked(3)
+    Run.objects.update(state="finished")
+    assert _hint() == []
+
+
+@pytest.mark.parametrize("what", ["sweep", "purge"])
+def test_what_is_due_is_so_once_in_its_time(what: str, clock: Clock) -> None:
+    _round()
+    clock.advance(5)
+    assert not task_hints.is_due(what, every=10)
+    clock.advance(5)
+    assert [task_hints.is_due(what, every=10) for _ in range(2)] == [True, False]
+    clock.advance(10)
+    assert task_hints.is_due(what, every=10)

@@ -1,0 +1,124 @@
+"""The rulebook: its version rises with whatever changes which rules hold, once, with who and why."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.domain.errors import RuleIsUnclear
+from reprocessing.models import DeadLetter, Review, Rule, Rulebook
+from reprocessing.store.ordering import lanes
+from reprocessing.store.routing import rule_changes, rules
+from tests.reprocessing.store.stock import Stock
+
+pytestmark = pytest.mark.django_db
+
+HOLD = {"action": "hold", "conditions": ["body:kind equals bad"], "enabled": True}
+HOUR = timedelta(hours=1)
+
+
+def _put(name: str = "bad", **fields: object) -> Rule:
+    rule_changes.put(name, {**HOLD, **fields}, by="ann", reason="a test")
+    return Rule.objects.get(name=name)
+
+
+def _names() -> list[str]:
+    return [one.rule.name for one in rules.in_force().rules]
+
+
+def test_without_any_rule_the_version_is_none_and_nothing_holds() -> None:
+    assert (rules.version(), rules.in_force().rules, rules.turn_over(lanes.clock())) == (0, (), False)
+
+
+def test_every_change_raises_the_version_and_is_written_down() -> None:
+    row = _put()
+    _put(position=7)
+    rule_changes.switch(row.pk, enabled=False, by="bob", reason="wrong")
+    rule_changes.switch(row.pk, enabled=True, by="bob", reason="right")
+    rule_changes.remove(row.pk, by="bob", reason="done")
+    assert rules.version() == 5
+    assert list(Review.objects.order_by("id").values_list("act", "by", "reason")) == [
+        ("added", "ann", "a test"), ("changed", "ann", "a test"), ("changed", "bob", "wrong"),
+        ("changed", "bob", "right"), ("changed", "bob", "done"),
+    ]  # fmt: skip
+    assert Review.objects.order_by("id")[1].before == {"rule": "bad", "position": 100}
+
+
+def test_what_changes_nothing_leaves_the_version() -> None:
+    row = _put()
+    _put()
+    assert rule_changes.switch(row.pk, enabled=True, by="ann", reason="a test") is False
+    assert (rules.version(), Review.objects.count()) == (1, 1)
+
+
+def test_a_change_that_fails_leaves_nothing() -> None:
+    with pytest.raises(RuleIsUnclear, match="is no condition"):
+        _put(conditions=["body:kind resembles bad"])
+    assert (rules.version(), Rule.objects.count(), Review.objects.count()) == (0, 0, 0)
+
+
+def test_rules_hold_in_the_order_of_their_positions_and_only_enabled_ones_in_their_time() -> None:
+    now = lanes.clock()
+    _put("second", position=2)
+    _put("first", position=1)
+    _put("off", enabled=False)
+    _put("soon", valid_from=now + HOUR)
+    _put("over", valid_until=now - HOUR)
+    _put("now", position=3, valid_from=now - HOUR, valid_until=now + HOUR)
+    assert _names() == ["first", "second", "now"]
+
+
+def test_the_version_rises_once_when_a_rule_begins_and_once_when_it_ends() -> None:
+    now = lanes.clock()
+    _put(valid_from=now + HOUR, valid_until=now + 2 * HOUR)
+    book = Rulebook.objects.get()
+    assert (book.version, book.changes_at) == (1, now + HOUR)
+    assert rules.turn_over(now) is False
+    assert [rules.turn_over(now + HOUR), rules.turn_over(now + HOUR)] == [True, False]
+    book.refresh_from_db()
+    assert (book.version, book.changes_at) == (2, now + 2 * HOUR)
+    assert rules.turn_over(now + 3 * HOUR) is True
+    book.refresh_from_db()
+    assert (book.version, book.changes_at) == (3, None)
+
+
+def test_a_disabled_rule_begins_and_ends_without_anybody_s_notice() -> None:
+    _put(enabled=False, valid_until=lanes.clock() + HOUR)
+    assert Rulebook.objects.get().changes_at is None
+
+
+def test_an_edit_clears_what_it_tripped_over_before() -> None:
+    row = _put()
+    Rule.objects.update(errs=3, trouble="it was odd", hits=9)
+    _put(conditions=["body:kind equals worse"])
+    row.refresh_from_db()
+    assert (row.errs, row.trouble, row.hits) == (0, "", 9)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_removed_rule_is_erased_with_its_traces_in_letters() -> None:
+    stock, row = Stock(), _put()
+    DeadLetter.objects.update(rule=row)
+    rule_changes.erase(row.pk)
+    assert Rule.objects.count() == 1  # it still holds
+    DeadLetter.objects.update(rule=row)
+    rule_changes.remove(row.pk, by="ann", reason="a test")
+    rule_changes.erase(row.pk)
+    stock.letter.refresh_from_db()
+    assert (Rule.objects.count(), stock.letter.rule_id) == (0, None)
+
+
+def test_two_who_see_that_a_rule_has_begun_at_once_raise_the_version_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = lanes.clock()
+    _put(valid_from=now + HOUR)
+    lock = rules.lock
+
+    def late() -> Rulebook:
+        monkeypatch.setattr(rules, "lock", lock)
+        assert rules.turn_over(now + HOUR) is True
+        return lock()
+
+    monkeypatch.setattr(rules, "lock", late)
+    assert rules.turn_over(now + HOUR) is False
+    assert rules.version() == 2

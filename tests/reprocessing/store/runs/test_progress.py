@@ -1,0 +1,56 @@
+"""How far a run is, at a cost that has an end."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import Run
+from reprocessing.store.runs import progress
+from reprocessing.store.runs.progress import Rough
+from tests.reprocessing.admin.parking_lot.lot import dlq
+from tests.reprocessing.commands.stock import add_letter
+
+pytestmark = pytest.mark.django_db
+
+
+def _run(**states: int) -> Run:
+    origin = dlq()
+    run = Run.objects.create(name="monday", dlq=origin.dlq, state="running", asked_by="ann")
+    for state, n in states.items():
+        for _ in range(n):
+            add_letter(origin, LetterState(state), run=run)
+    return run
+
+
+def _glance(run: Run, monkeypatch: pytest.MonkeyPatch, *, exact: int, cap: int, selected: int | None = None) -> Rough:
+    monkeypatch.setattr(progress, "EXACT", exact)
+    monkeypatch.setattr(progress, "CAP", cap)
+    found = progress.at_a_glance(run.pk, selected=selected)
+    assert isinstance(found, Rough)
+    return found
+
+
+def test_a_small_run_is_counted_letter_by_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _run(delivered=1, waiting=2, captured=1)
+    monkeypatch.setattr(progress, "EXACT", 4)
+    assert progress.at_a_glance(run.pk, selected=4) == progress.tally(run.pk)
+
+
+def test_of_a_large_run_each_state_is_counted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = _run(delivered=2, waiting=1, captured=1, sending=1, parked=1, duplicate=1)
+    found, whole = _glance(run, monkeypatch, exact=3, cap=5), progress.tally(run.pk)
+    names = ("letters", "delivered", "waiting", "captured", "sending", "awaiting", "parked", "closed_as_duplicate")
+    assert [getattr(found, name) for name in names] == [getattr(whole, name) for name in names]
+    assert found.capped == frozenset()
+
+
+def test_the_one_state_that_has_too_many_is_told_by_what_was_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _glance(_run(delivered=4, waiting=1), monkeypatch, exact=2, cap=3, selected=5)
+    assert (found.delivered, found.waiting, found.letters, found.capped) == (4, 1, 5, frozenset())
+
+
+def test_where_two_states_have_too_many_both_are_said_to_have_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _glance(_run(delivered=4, waiting=4), monkeypatch, exact=2, cap=3, selected=8)
+    assert (found.delivered, found.waiting, found.letters) == (3, 3, 8)
+    assert found.capped == {"delivered", "waiting"}

@@ -1,0 +1,177 @@
+"""What a run selects are prefixes of lanes: a letter goes only when those before it go, too, or are under way."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reprocessing.domain.runs.selection import ALL, Selection
+from reprocessing.models import DeadLetter, Origin, Run
+from reprocessing.store.runs import selection
+from reprocessing.store.runs.selection import Selected
+from tests.reprocessing.store.stock import NOW, Stock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def stock() -> Stock:
+    stock = Stock()
+    DeadLetter.objects.update(state="delivered", finished_at=NOW)
+    return stock
+
+
+def capture(stock: Stock, *names: str, **fields: object) -> None:
+    """Captured letters named key and sequence: a1, b3; later ones died later."""
+    for name in names:
+        stock.another_letter(**{
+            "state": "captured", "lane": None, "run": None, "message_id": name, "key_hash": name[0].encode(),
+            "ordering_key": name[0], "sequence": name[1:], "single": False,
+            "died_at": NOW + timedelta(minutes=DeadLetter.objects.count()), **fields,
+        })  # fmt: skip
+
+
+def plan(stock: Stock) -> Run:
+    return Run.objects.create(name=uuid.uuid4().hex, dlq=stock.dlq)
+
+
+def select(stock: Stock, wish: Selection = ALL, run: Run | None = None) -> tuple[Selected, list[str]]:
+    """What was selected: the counts, and the names."""
+    run = run or plan(stock)
+    with transaction.atomic():
+        found = selection.select(stock.dlq.pk, run.pk, wish)
+    return found, sorted(DeadLetter.objects.filter(run=run, state="captured").values_list("message_id", flat=True))
+
+
+def behind(stock: Stock, wish: Selection) -> list[str]:
+    return selection.behind(stock.dlq.pk, plan(stock).pk, wish, most=10)
+
+
+def test_all_are_selected_and_stay_captured(stock: Stock) -> None:
+    capture(stock, "a1", "a2", "b1")
+    assert select(stock) == (Selected(3, 0), ["a1", "a2", "b1"])
+    assert set(DeadLetter.objects.exclude(message_id=stock.letter.message_id).values_list("state", flat=True)) == {
+        "captured"
+    }
+
+
+@pytest.mark.soak
+@pytest.mark.alone
+@pytest.mark.long
+def test_many_letters_that_postgres_knows_nothing_of_yet_are_selected_soon(stock: Stock) -> None:
+    """Each by its id: read anew for every one of them, eight thousand take twenty seconds and more."""
+    capture(stock, "a0")
+    own = {"message_id": "g::text", "sequence": "g::text", "public_id": "gen_random_uuid()"}
+    columns = [str(one.column) for one in DeadLetter._meta.concrete_fields if one.column != "id"]
+    values = ", ".join(own.get(one, f"l.{one}") for one in columns)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO redrive_letter ({', '.join(columns)}) "
+            f"SELECT {values} FROM redrive_letter l, generate_series(1, 7999) g WHERE l.message_id = 'a0'"
+        )
+    run = plan(stock)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '12s'")
+        assert selection.select(stock.dlq.pk, run.pk, ALL) == Selected(8_000, 0)
+
+
+def test_whoever_stands_before_others_that_are_not_asked_for_goes_and_those_behind_are_told(stock: Stock) -> None:
+    capture(stock, "a1", "a2", "b1", "b2", "b3")
+    wish = Selection(message_ids=("a1", "b2", "b3"))
+    assert behind(stock, wish) == ["b2", "b3"]
+    assert select(stock, wish) == (Selected(1, 2), ["a1"])
+
+
+def test_a_limit_cuts_lanes_in_the_order_of_their_oldest_letters_and_calls_nobody_behind(stock: Stock) -> None:
+    capture(stock, "b2", "a1", "b1", "a2")
+    assert select(stock, Selection(limit=3)) == (Selected(3, 0), ["a1", "b1", "b2"])
+
+
+def test_a_key_is_a_whole_lane(stock: Stock) -> None:
+    capture(stock, "a1", "b1", "a2")
+    assert select(stock, Selection(key="a")) == (Selected(2, 0), ["a1", "a2"])
+
+
+def test_a_time_cuts_a_lane_from_behind_and_never_from_before(stock: Stock) -> None:
+    capture(stock, "a1", "a2", "a3")
+    died = dict(DeadLetter.objects.values_list("message_id", "died_at"))
+    assert select(stock, Selection(died_after=died["a2"])) == (Selected(0, 2), [])
+    assert select(stock, Selection(died_before=died["a3"])) == (Selected(2, 0), ["a1", "a2"])
+
+
+def test_an_origin_is_meant_by_its_name_or_its_arn(stock: Stock) -> None:
+    other = Origin.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
+    capture(stock, "a1")
+    capture(stock, "b1", origin=other)
+    assert select(stock, Selection(origin="ills")) == (Selected(0, 0), [])
+    assert behind(stock, Selection(origin="bills")) == []
+    assert select(stock, Selection(origin="bills")) == (Selected(1, 0), ["b1"])
+    capture(stock, "c1", origin=other)
+    assert select(stock, Selection(origin=other.arn)) == (Selected(1, 0), ["c1"])
+
+
+def test_equal_keys_of_two_origins_are_two_lanes(stock: Stock) -> None:
+    other = Origin.objects.create(dlq=stock.dlq, arn="arn:aws:sqs:us-east-1:0:bills", target=stock.target)
+    capture(stock, "a1", "b1")
+    capture(stock, "a2", origin=other)
+    assert behind(stock, Selection(message_ids=("a2",))) == []
+    assert select(stock, Selection(limit=2)) == (Selected(2, 0), ["a1", "b1"])
+    capture(stock, "c1")
+    capture(stock, "c2", origin=other)
+    c2 = DeadLetter.objects.get(message_id="c2").pk
+    with transaction.atomic():
+        assert selection.claim(stock.dlq.pk, plan(stock).pk, [c2]) == [c2]
+    assert select(stock, Selection(message_ids=("a2",))) == (Selected(1, 0), ["a2"])
+
+
+def test_what_is_under_way_goes_ahead_and_what_another_plan_has_does_not(stock: Stock) -> None:
+    capture(stock, "a2", "b2", "c1")
+    stock.another_letter(key_hash=b"a", sequence="1", state="waiting")
+    other = plan(stock)
+    capture(stock, "b1", run=other)
+    assert behind(stock, ALL) == ["b2"]
+    assert select(stock) == (Selected(2, 1), ["a2", "c1"])
+
+
+def test_letters_without_a_place_are_nobodys_predecessors(stock: Stock) -> None:
+    capture(stock, "a1", "b1", key_hash=None, ordering_key=None, sequence=None, objection="no_ordering_key")
+    assert select(stock, Selection(message_ids=("b1",))) == (Selected(1, 0), ["b1"])
+    capture(stock, "c1", planned=False)
+    assert select(stock) == (Selected(1, 0), ["a1"])
+
+
+def naive(letters: Sequence[tuple[str, int]], wanted: set[int]) -> set[int]:
+    """Of each lane the letters before the first one that is not asked for."""
+    chosen: set[int] = set()
+    for key in {key for key, _ in letters}:
+        for number in sorted(number for one, number in letters if one == key):
+            if number not in wanted:
+                break
+            chosen.add(number)
+    return chosen
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=9), st.sets(st.integers(0, 8)))
+@settings(
+    max_examples=25, deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+def test_a_selection_is_what_a_person_with_a_pencil_would_select(
+    stock: Stock, keys: list[str], wanted: set[int]
+) -> None:
+    DeadLetter.objects.filter(state="captured").update(state="discarded", finished_at=NOW)
+    batch = uuid.uuid4().hex
+    letters = [(key, number) for number, key in enumerate(keys)]
+    for key, number in letters:
+        capture(stock, f"{key}{number}", message_id=f"{batch}-{number}")
+    ids = {f"{batch}-{number}": number for _, number in letters}
+    found, names = select(stock, Selection(message_ids=("nobody's", *(f"{batch}-{one}" for one in wanted))))
+    expected = naive(letters, wanted)
+    assert {ids[name] for name in names} == expected
+    assert found == Selected(len(expected), len(wanted & set(ids.values())) - len(expected))

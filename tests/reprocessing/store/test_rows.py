@@ -1,0 +1,45 @@
+"""Statements: what they violate is told by its name, and the row that did it is shown to nobody."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from reprocessing.store import rows
+from tests.reprocessing.store.stock import Stock
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_error_names_the_constraint_and_shows_no_row() -> None:
+    letter = Stock().letter
+    statement = "UPDATE redrive_letter SET attempts = -1, idempotency_key = 'secret' WHERE id = %(id)b"
+    with pytest.raises(IntegrityError, match="attempts_are_counted_upwards") as raised, transaction.atomic():
+        rows.execute(statement, {"id": letter.pk})
+    assert "secret" not in str(raised.value)
+    assert "Failing row" not in str(raised.value)
+
+
+def test_a_column_is_told_as_its_values() -> None:
+    assert rows.column(int, "SELECT n FROM generate_series(1, %(most)b::int) n", {"most": 3}) == [1, 2, 3]
+    assert rows.column(str, "SELECT 'a' AS letter WHERE false", {}) == []
+
+
+def test_a_value_of_another_kind_than_was_asked_for_is_refused() -> None:
+    with pytest.raises(TypeError, match="Postgres answered with str where int was expected"):
+        rows.value(int, "SELECT '1' AS n", {})
+    with pytest.raises(TypeError, match="Postgres answered with NoneType where int was expected"):
+        rows.column(int, "SELECT 1 AS n UNION ALL SELECT NULL", {})
+    with pytest.raises(TypeError, match="Postgres answered with bool where int was expected"):
+        rows.value(int, "SELECT true AS n", {})
+
+
+def test_a_column_beside_another_is_refused() -> None:
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        rows.column(int, "SELECT 1 AS id, 2 AS lane_id", {})
+
+
+@pytest.mark.parametrize("least", [0, 2])
+def test_one_value_is_not_told_where_there_is_none_or_another(least: int) -> None:
+    with pytest.raises(ValueError, match="values to unpack"):
+        rows.value(int, "SELECT n FROM generate_series(1, %(least)b::int) n", {"least": least})
