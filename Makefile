@@ -13,7 +13,7 @@ $(VENV)/installed: requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: setup test together soak soak-beside soak-alone prove check demo bench screenshots lock clean
+.PHONY: setup test together soak soak-beside soak-alone prove check demo bench screenshots reference lock clean
 
 setup: $(VENV)/installed  ## the virtual environment
 
@@ -47,6 +47,9 @@ bench: setup  ## what a drain, an intent, a slow target, a rule, a refusal, a re
 
 screenshots: setup  ## docs/screenshots anew, from the demo; needs a Chromium
 	$(BIN)/python -m tests.browser.screenshots $(ARGS)
+
+reference: setup  ## docs/reference.md anew, from the code
+	$(BIN)/python -m tests.house.reference
 
 lock: setup  ## the pins, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements.txt

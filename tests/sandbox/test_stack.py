@@ -21,7 +21,7 @@ from mypy_boto3_sqs import SQSClient
 from redrive_service.sandbox.local_queues import OWN_QUEUES
 from redrive_service.sandbox.servers import free_port
 from reprocessing.domain.aws.queue_spec import own
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.sqs.provisioning import Place
 from reprocessing.pipeline.aws.provision import look
 from tests.conditions import eventually
@@ -208,14 +208,14 @@ def test_the_own_queues_of_a_sandbox_lack_nothing_that_provisioning_wants(tmp_pa
     with sandbox(tmp_path / "sandbox", "--only", "sqs") as (_, found), pytest.MonkeyPatch.context() as patch:
         for name in ("AWS_ENDPOINT_URL_SQS", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
             patch.setenv(name, found[name])
-        sqs.forget()
+        aws.forget()
         place = Place(found["AWS_DEFAULT_REGION"])
         lacks = {
             one.wanted.name: one.differences
             for name in OWN_QUEUES
             for one in look((place, wanted) for wanted in own(name))
         }
-    sqs.forget()
+    aws.forget()
     assert lacks == {f"{name}{of}": () for name in OWN_QUEUES for of in ("", "-dlq")}
 
 

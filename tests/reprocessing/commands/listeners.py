@@ -11,7 +11,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from tests.contract.endpoints import moto_endpoint
 
 REGION = "us-east-1"
@@ -49,10 +49,10 @@ def listeners() -> Iterator[Listeners]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         for service in ("SNS", "EVENTBRIDGE", "STS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", moto.url)
-        sqs.forget()
+        aws.forget()
         made: Any = boto3.session.Session(region_name=REGION).client
         yield Listeners(made("sns"), made("events"))
-    sqs.forget()
+    aws.forget()
 
 
 def function(name: str) -> str:

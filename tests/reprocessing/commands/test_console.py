@@ -15,7 +15,7 @@ from django.core.management import call_command, get_commands, load_command_clas
 from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.management.commands import release_parked
 from reprocessing.management.console import LATER, Console
 from reprocessing.management.shared.parking_command import Decided
@@ -180,10 +180,10 @@ def test_an_aws_configuration_that_cannot_be_used_is_a_refusal_with_its_cure(
 ) -> None:
     add_row("orders")
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-    sqs.forget()
+    aws.forget()
     try:
         with pytest.raises(CommandError, match=r"\(nobody\) could not be found\. Correct or unset AWS_PROFILE"):
             call_command(*command, stdout=StringIO())
     finally:
         monkeypatch.undo()
-        sqs.forget()
+        aws.forget()

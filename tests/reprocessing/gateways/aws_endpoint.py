@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Endpoint, Sandbox, local_endpoint
 from tests.contract.queues import Queue
@@ -25,17 +25,17 @@ def endpoint(own_sqs: Endpoint) -> Iterator[Endpoint]:
     """The endpoint that the package speaks to."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_SQS", own_sqs.url)
-        sqs.forget()
+        aws.forget()
         yield own_sqs
-    sqs.forget()
+    aws.forget()
 
 
 @pytest.fixture
 def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """A monkeypatch for what clients are made from: after `sqs.forget()` it counts, after the test it is undone."""
+    """A monkeypatch for what clients are made from: after `aws.forget()` it counts, after the test it is undone."""
     yield monkeypatch
     monkeypatch.undo()
-    sqs.forget()
+    aws.forget()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import moto_endpoint
 
@@ -80,7 +80,7 @@ def amazon() -> Iterator[Aws]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         for service in ("SNS", "EVENTBRIDGE", "S3", "SQS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", moto.url)
-        sqs.forget()
+        aws.forget()
         made: Any = boto3.session.Session(region_name=REGION).client
         yield Aws(made("sns"), made("events"), made("s3"), made("sqs"))
-    sqs.forget()
+    aws.forget()

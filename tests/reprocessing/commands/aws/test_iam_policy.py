@@ -23,7 +23,7 @@ from django.test import override_settings
 from reprocessing import tasks
 from reprocessing.conf import current
 from reprocessing.domain.aws.iam_policy import CALLS, Purpose, action
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetter, DeadLetterQueue
@@ -229,10 +229,10 @@ def elsewhere(endpoint: Endpoint) -> Iterator[Elsewhere]:
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", moto.url)
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", function.url)
         patch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
-        sqs.forget()
+        aws.forget()
         made: Any = boto3.session.Session(region_name=REGION).client
         yield Elsewhere(made("sns"), made("events"), made("s3"), made("cloudwatch"), roles)
-    sqs.forget()
+    aws.forget()
 
 
 def drained(ask: Ask, shop: Shop, *arguments: str, body: str = '{"a": 1}') -> None:

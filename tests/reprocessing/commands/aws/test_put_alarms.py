@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from reprocessing.domain.aws import metric_names
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.aws import collect_metrics
@@ -31,12 +31,12 @@ def cloudwatch(settings: Settings) -> Iterator[Any]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
         patch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-        sqs.forget()
+        aws.forget()
         client = boto3.client("cloudwatch", region_name="eu-west-1")
         found = client.describe_alarms()["MetricAlarms"]  # moto keeps what other tests of this process have put
         client.delete_alarms(AlarmNames=[one["AlarmName"] for one in found])
         yield client
-    sqs.forget()
+    aws.forget()
 
 
 def names(cloudwatch: Any) -> set[str]:  # noqa: ANN401
@@ -169,19 +169,19 @@ def test_alarms_on_queues_that_are_not_aws_s_are_not_asked_of_aws(monkeypatch: p
     Workbench()
     monkeypatch.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    sqs.forget()
+    aws.forget()
     with pytest.raises(CommandError, match="another endpoint than AWS's, which CloudWatch has nothing of"):
         put()
-    sqs.forget()
+    aws.forget()
 
 
 def test_a_cloudwatch_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     Workbench()
     monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    sqs.forget()
+    aws.forget()
     try:
         with pytest.raises(CommandError, match=r"DescribeAlarms failed: .* Check the endpoint"):
             put()
     finally:
-        sqs.forget()
+        aws.forget()

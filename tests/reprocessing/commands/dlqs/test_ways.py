@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.test import override_settings
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review, Rule, Target
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
@@ -183,7 +183,7 @@ def test_commands_alone_bring_a_function_s_letters_back_to_it_or_to_an_endpoint(
 ) -> None:
     with standing_in(lambda _: Said()) as one:
         monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", one.url)
-        sqs.forget()
+        aws.forget()
         hook = f"{one.url}/hook"
         with override_settings(REDRIVE={"OUTBOUND_HOSTS": [hook.split("/")[2]], "LONG_POLL": 0}):
             add(ask, dlq, "--origin", SHIP)

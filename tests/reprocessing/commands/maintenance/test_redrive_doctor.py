@@ -16,7 +16,7 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django.fixtures import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Custody, DeadLetterQueue, Dispatch, Lane, Pulse, Rule, Run, Target
 from reprocessing.pipeline.maintenance.doctor.redis import remarks as look_at_rates
@@ -450,7 +450,7 @@ def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> 
 def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> None:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        sqs.forget()
+        aws.forget()
         metrics = [("NumberOfMessagesSent", 10), ("NumberOfMessagesReceived", 10), ("NumberOfMessagesDeleted", 2)]
         boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(
             Namespace="AWS/SQS",
@@ -465,7 +465,7 @@ def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> Non
             ],
         )
         said = the("ill", "Within the hour 10 were sent, 10 received, 2 deleted.")
-    sqs.forget()
+    aws.forget()
     assert (said["where"], said["why"]) == (shop.origin.name, "Its consumers fail: what is redriven now dies again.")
 
 
@@ -517,12 +517,12 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     monkeypatch.setenv(variable, value)
-    sqs.forget()
+    aws.forget()
     try:
         remarks, failed = doctor()
     finally:
         monkeypatch.undo()
-        sqs.forget()
+        aws.forget()
     told = {one["look"] for one in remarks if one["grade"] == "ill" and "No client of AWS can be made: " in one["what"]}
     assert (failed, told) == (True, {"the service's own queues", "orders"})
     assert [one["what"] for one in remarks if "The look itself failed" in one["what"]] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.sqs import QueueAddress
 
 
@@ -28,7 +28,7 @@ def test_the_region_is_in_the_host_of_aws_and_else_the_one_that_is_configured(
     afresh: pytest.MonkeyPatch, host: str, region: str
 ) -> None:
     afresh.setenv("AWS_DEFAULT_REGION", "sa-east-1")
-    sqs.forget()
+    aws.forget()
     assert QueueAddress.of(f"https://{host}/111122223333/orders").region == region
 
 
@@ -63,6 +63,6 @@ def test_a_url_with_credentials_is_refused_without_showing_them() -> None:
 def test_a_region_that_nothing_tells_is_asked_for(afresh: pytest.MonkeyPatch) -> None:
     afresh.delenv("AWS_DEFAULT_REGION")
     afresh.setenv("AWS_CONFIG_FILE", "/dev/null")
-    sqs.forget()
+    aws.forget()
     with pytest.raises(QueueIsOutOfReach, match="Set AWS_DEFAULT_REGION"):
         QueueAddress.of("http://localhost:9324/000000000000/orders")

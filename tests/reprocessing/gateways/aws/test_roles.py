@@ -12,7 +12,7 @@ import pytest
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.replay.verdicts import NotSent
 from reprocessing.domain.safety.health_check import Unknown
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.gateways.sqs import QueueAddress
@@ -48,7 +48,7 @@ def answer(asked: Asked) -> Said:
 def sts(afresh: pytest.MonkeyPatch) -> Iterator[StandIn]:
     with standing_in(answer) as running:
         afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
-        sqs.forget()
+        aws.forget()
         yield running
 
 
@@ -123,7 +123,7 @@ def test_where_sts_does_not_answer_the_role_is_not_assumed(queue: Queue, afresh:
     with standing_in(lambda _: Said(hangs_up=True)) as running:
         afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
         afresh.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.0)
-        sqs.forget()
+        aws.forget()
         with pytest.raises(QueueIsOutOfReach, match=f"the role {ROLE} could not be assumed: Connection was closed"):
             sqs.depth(QueueAddress.of(queue.url, ROLE))
         assert len(running.asked) == 3
@@ -134,7 +134,7 @@ def test_credentials_that_ran_out_are_read_again_before_a_role_is_assumed(
 ) -> None:
     with standing_in(lambda _: not_assumed("ExpiredToken", "")) as running:
         afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
-        sqs.forget()
+        aws.forget()
         before = client("eu-west-1")
         with pytest.raises(QueueIsOutOfReach, match="ExpiredToken"):
             sqs.depth(QueueAddress.of(queue.url, ROLE))
@@ -145,7 +145,7 @@ def test_a_configuration_of_which_sts_has_no_client_is_not_blamed_on_the_role(
     queue: Queue, afresh: pytest.MonkeyPatch
 ) -> None:
     afresh.setenv("AWS_ENDPOINT_URL_STS", "nonsense")
-    sqs.forget()
+    aws.forget()
     with pytest.raises(QueueIsOutOfReach, match="Correct or unset AWS_ENDPOINT_URL_STS") as raised:
         sqs.depth(QueueAddress.of(queue.url, ROLE))
     assert CURE not in str(raised.value)

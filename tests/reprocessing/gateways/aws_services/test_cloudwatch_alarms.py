@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from tests.contract.endpoints import moto_endpoint
@@ -28,9 +28,9 @@ def cloudwatch() -> Iterator[Any]:
     """A client of the CloudWatch that the package speaks to."""
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        sqs.forget()
+        aws.forget()
         yield boto3.client("cloudwatch", region_name=REGION)
-    sqs.forget()
+    aws.forget()
 
 
 def put_alarm(cloudwatch: Any, name: str, state: str | None, reason: str = "it said so") -> None:  # noqa: ANN401
@@ -133,12 +133,12 @@ def test_the_ages_of_five_hundred_queues_are_asked_in_one_call(counted: Counted)
 def test_where_cloudwatch_does_not_answer_all_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     with nobody() as port:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", f"http://127.0.0.1:{port}")
-        sqs.forget()
+        aws.forget()
         found = [
             *cloudwatch_alarms.alarms(REGION, ["a"]).values(),
             *cloudwatch_alarms.ages(REGION, ["q"], now=NOW).values(),
         ]
-    sqs.forget()
+    aws.forget()
     whys = [one.why for one in found if isinstance(one, Unknown)]
     assert [why.split(":")[0] for why in whys] == ["DescribeAlarms failed", "GetMetricData failed"]
     cure = ". Check the endpoint, the network and the credentials of this process"

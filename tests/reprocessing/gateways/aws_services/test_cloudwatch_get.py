@@ -11,7 +11,7 @@ import pytest
 
 from reprocessing.domain.aws.consumer_health import Behind, Failing, Series, vitals
 from reprocessing.domain.errors import CloudWatchIsOutOfReach
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.aws_services.cloudwatch_get import series
 from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import moto_endpoint
@@ -25,9 +25,9 @@ ORDERS = QueueAddress("http://127.0.0.1:9/000000000000/orders", REGION)
 def cloudwatch() -> Iterator[Any]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        sqs.forget()
+        aws.forget()
         yield boto3.client("cloudwatch", region_name=REGION)
-    sqs.forget()
+    aws.forget()
 
 
 def put(cloudwatch: Any, queue: str, metric: str, *values: float) -> None:  # noqa: ANN401
@@ -66,6 +66,6 @@ def test_a_queue_that_cloudwatch_does_not_know_has_no_values(cloudwatch: Any) ->
 
 def test_aws_is_not_asked_about_queues_that_are_not_its_own(afresh: pytest.MonkeyPatch) -> None:
     afresh.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)
-    sqs.forget()
+    aws.forget()
     with pytest.raises(CloudWatchIsOutOfReach, match="another endpoint than AWS's"):
         series(REGION, [ORDERS], role="", now=NOW)

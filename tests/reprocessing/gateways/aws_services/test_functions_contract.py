@@ -11,7 +11,7 @@ import pytest
 from botocore.config import Config
 
 from reprocessing.domain.targets.async_sender import Invocation
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
 from tests.contract.carriers import LATE, SECRET, CarrierContract, Does, Road
@@ -96,9 +96,9 @@ def stand_in() -> Iterator[StandIn]:
     with nobody() as port, standing_in(lambda _: Said()) as running, pytest.MonkeyPatch.context() as patch:
         patch.setattr("reprocessing.gateways.aws_services.lambda_invoke.functions", functions)
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", running.url)
-        sqs.forget()
+        aws.forget()
         yield running
-    sqs.forget()
+    aws.forget()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 from reprocessing.domain.targets.async_sender import Invocation
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws_services import lambda_invoke
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
@@ -27,9 +27,9 @@ SECRET = "card 4111"
 def running() -> Iterator[StandIn]:
     with standing_in(lambda _: Said()) as stand_in, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_LAMBDA", stand_in.url)
-        sqs.forget()
+        aws.forget()
         yield stand_in
-    sqs.forget()
+    aws.forget()
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_a_function_is_invoked_under_its_role(stand_in: StandIn, afresh: pytest.
     until = datetime.now(UTC) + timedelta(hours=1)  # noqa: TID251  credentials end by the real clock
     with standing_in(lambda _: assumed("SHIPPING", until)) as sts:
         afresh.setenv("AWS_ENDPOINT_URL_STS", sts.url)
-        sqs.forget()
+        aws.forget()
         assert invoke(invocation(1, role=ROLE), invocation(2)) == {1: Taken(), 2: Taken()}
     signed = sorted("Credential=SHIPPING/" in asked.headers["authorization"] for asked in stand_in.asked)
     assert (signed, len(sts.asked)) == ([False, True], 1)

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from reprocessing.domain.message import s3_pointer
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.s3_pointer import Pointer
-from reprocessing.gateways import sqs
+from reprocessing.gateways.aws import forget
 from reprocessing.gateways.aws_services.s3_head import are_gone
 from tests.nobody import nobody
 from tests.reprocessing.gateways.aws_stand_in import REGION, Aws, amazon
@@ -61,5 +61,5 @@ def test_what_s3_does_not_say_is_not_gone(monkeypatch: pytest.MonkeyPatch, statu
 def test_where_s3_does_not_answer_nothing_is_gone(afresh: pytest.MonkeyPatch) -> None:
     with nobody() as port:
         afresh.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{port}")
-        sqs.forget()
+        forget()
         assert are_gone([Pointer("bucket", "k"), Pointer("bucket", "l")], REGION) == set()

@@ -13,6 +13,7 @@ from reprocessing.domain.replay.verdicts import Taken
 from reprocessing.domain.sources.failed_delivery import parcel, recognise
 from reprocessing.domain.targets.async_sender import Invocation
 from reprocessing.gateways import sqs
+from reprocessing.gateways.aws import forget
 from reprocessing.gateways.aws_services import sns_subscribers
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
 from reprocessing.gateways.aws_services.sns_subscribers import RuleTarget, Subscription
@@ -71,12 +72,12 @@ def test_a_failed_function_is_given_the_event_and_no_other_function_is_invoked(
     assert isinstance(payload, bytes)
     with standing_in(lambda _: Said()) as stand_in:
         monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", stand_in.url)
-        sqs.forget()
+        forget()
         carrier = Invocations()
         carrier.start([Invocation(1, found.endpoint, REGION, "", payload, 5)], may_start=lambda: True)
         assert carrier.ended(within=10) == [(1, Taken())]
         carrier.close()
-    sqs.forget()
+    forget()
     [asked] = stand_in.asked
     assert asked.path == f"/2015-03-31/functions/{FUNCTION}/invocations"
     [record] = json.loads(asked.body)["Records"]

@@ -8,7 +8,7 @@ import pytest
 
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.replay.verdicts import NotSent, Refused
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.sqs import Begun
 from tests.contract.endpoints import Endpoint
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
@@ -52,13 +52,13 @@ def test_a_handle_that_is_none_is_refused(endpoint: Endpoint, make_queue: MakeQu
 
 def test_who_does_not_answer_has_begun_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:9")
-    sqs.forget()
+    aws.forget()
     try:
         assert isinstance(sqs.begin_move(NOWHERE, to="", per_second=None), NotSent)
         with pytest.raises(QueueIsOutOfReach, match="ListMessageMoveTasks failed"):
             sqs.move_tasks(NOWHERE)
     finally:
-        sqs.forget()
+        aws.forget()
 
 
 def test_what_is_no_queue_s_arn_is_said_to_be_none() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.permission_probe import PROBES, clock, denied
 from tests.contract.endpoints import Sandbox, control, moto_endpoint
@@ -57,10 +57,10 @@ def test_an_answer_without_a_date_tells_no_time(address: QueueAddress) -> None:
 def test_the_date_of_an_answer_is_sqs_s_clock() -> None:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_SQS", moto.url)
-        sqs.forget()
+        aws.forget()
         url = moto.client.create_queue(QueueName="q")["QueueUrl"]
         before = datetime.fromtimestamp(int(moto.advance(0)), UTC)
         said = clock(QueueAddress(url, "us-east-1"))
-    sqs.forget()
+    aws.forget()
     assert said is not None
     assert before <= said <= before + timedelta(seconds=60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Endpoint, Sandbox
 from tests.contract.queues import Queue
@@ -44,7 +44,7 @@ def test_a_long_poll_outlasts_the_read_timeout_of_other_calls(
     address: QueueAddress, afresh: pytest.MonkeyPatch
 ) -> None:
     afresh.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 0.6)
-    sqs.forget()
+    aws.forget()
     assert sqs.receive(address, wait=1, visibility=30) == []
 
 

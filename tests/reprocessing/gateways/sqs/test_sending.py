@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError, ParamValidationError
 
 from reprocessing.domain.replay.verdicts import Outcome, Refused, Taken, Unknown
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.sqs import QueueAddress
 from tests.conditions import eventually
 from tests.contract.endpoints import Sandbox
@@ -37,7 +37,7 @@ def test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again(
     address: QueueAddress, queue: Queue, sandbox: Sandbox, afresh: pytest.MonkeyPatch
 ) -> None:
     afresh.setattr("reprocessing.gateways.aws.clients.READ_SECONDS", 0.3)
-    sqs.forget()
+    aws.forget()
     sandbox.plan({"kind": "accept_then_timeout", "action": "SendMessageBatch"})
     assert set(kinds(send(address, *TEN)).values()) == {"Unknown"}
     assert sorted(map(int, bodies(address))) == list(range(10))
@@ -55,7 +55,7 @@ def test_where_nobody_listens_nothing_was_sent(address: QueueAddress, afresh: py
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but deaf
         afresh.setenv("AWS_ENDPOINT_URL_SQS", f"http://127.0.0.1:{taken.getsockname()[1]}")
-        sqs.forget()
+        aws.forget()
         outcomes = send(address, *TEN)
     assert set(kinds(outcomes).values()) == {"NotSent"}
 
@@ -64,7 +64,7 @@ def test_without_credentials_nothing_was_sent(address: QueueAddress, afresh: pyt
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         afresh.delenv(name)
     afresh.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    sqs.forget()
+    aws.forget()
     assert set(kinds(send(address, *TEN)).values()) == {"NotSent"}
 
 

@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from reprocessing.domain.errors import CloudWatchIsOutOfReach
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.gateways.aws_services import cloudwatch_put
 from reprocessing.gateways.aws_services.cloudwatch_put import Value
 from reprocessing.pipeline.aws import publish_metrics
@@ -27,9 +27,9 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def cloudwatch() -> Iterator[Any]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        sqs.forget()
+        aws.forget()
         yield boto3.client("cloudwatch", region_name=REGION)
-    sqs.forget()
+    aws.forget()
 
 
 def told(cloudwatch: Any, name: str, stat: str = "Sum", **dimensions: str) -> list[float]:  # noqa: ANN401
@@ -186,11 +186,11 @@ _datum = cloudwatch_put._datum
 def test_a_cloudwatch_that_does_not_answer_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = drained("good")
     monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")
-    sqs.forget()
+    aws.forget()
     try:
         assert at(0) == 0
         with pytest.raises(CloudWatchIsOutOfReach, match="Check the endpoint"):
             cloudwatch_put.tell(REGION, SPACE, [Value("One", (), "Count", 1.0)], now=NOW)
     finally:
-        sqs.forget()
+        aws.forget()
     assert bench.states() == {"good": "delivered"}

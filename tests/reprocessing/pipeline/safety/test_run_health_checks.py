@@ -13,7 +13,7 @@ import pytest
 
 from reprocessing.domain.safety.health_check import Finding, Healthy
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
-from reprocessing.gateways import http, sqs
+from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.models import Target
 from reprocessing.models.health import CheckKind
@@ -32,9 +32,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def cloudwatch() -> Iterator[Any]:
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        sqs.forget()
+        aws.forget()
         yield boto3.client("cloudwatch", region_name="eu-west-1")
-    sqs.forget()
+    aws.forget()
 
 
 def conf(*hosts: str) -> Any:  # noqa: ANN401

@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from reprocessing.gateways import sqs
+from reprocessing.gateways import aws
 from reprocessing.pipeline.replay import late_answers, slow_targets
 from tests.contract.endpoints import moto_endpoint
 from tests.nobody import nobody
@@ -31,10 +31,10 @@ def surroundings() -> Iterator[World]:
 
         for service in ("SQS", "SNS", "EVENTBRIDGE", "LAMBDA", "STS"):
             patch.setenv(f"AWS_ENDPOINT_URL_{service}", made.url)
-        sqs.forget()
+        aws.forget()
         slow_targets.forget()
         yield World(made, Aws(client("sns"), client("events"), client("s3"), client("sqs")), f"http://127.0.0.1:{port}")
-    sqs.forget()
+    aws.forget()
     slow_targets.forget()
 
 

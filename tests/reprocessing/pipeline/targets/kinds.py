@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from reprocessing.domain.safety.url_policy import AllowList, allow_list
-from reprocessing.gateways import sqs
+from reprocessing.gateways.aws import forget
 from reprocessing.models import Origin, Target
 from tests import envelopes
 from tests.reprocessing.gateways.aws_stand_in import REGION, Aws
@@ -72,9 +72,9 @@ class Kind(ABC):
         with pytest.MonkeyPatch.context() as patch:
             for service in self.services:
                 patch.setenv(f"AWS_ENDPOINT_URL_{service}", self.world.nowhere)
-            sqs.forget()
+            forget()
             yield
-        sqs.forget()
+        forget()
 
     def letter(self, text: str) -> str:
         """The body of a letter for it, in which this stands; the same every time."""

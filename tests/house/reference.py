@@ -1,0 +1,127 @@
+"""Write docs/reference.md from the code: every command with its options, every name of settings.REDRIVE.
+
+python -m tests.house.reference         writes it
+python -m tests.house.reference --check  says whether it is what the code says; 1 where it is not
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import django
+from django.core.management import BaseCommand, get_commands, load_command_class
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
+APPS: Final = ("reprocessing", "reprocessing.idempotency", "redrive_service")
+_HEAD: Final = """# Reference
+
+Every command with its options, and every name of `settings.REDRIVE`. This page is made from the code: change the code
+and run `make reference`. Environment variables: [production](production.md). Metrics: [metrics](metrics.md).
+"""
+_WITHOUT_PARAGRAPHS: Final = re.compile(r"\s+")
+
+
+def page() -> str:
+    """Return the page as the code wants it."""
+    return "\n".join([_HEAD, "## Commands\n", *_commands(), "## Settings\n", *_settings()])
+
+
+def _commands() -> Iterator[str]:
+    found = sorted(name for name, app in get_commands().items() if app in APPS)
+    yield " · ".join(f"[{name}](#{name})" for name in found) + "\n"
+    for name in found:
+        made = load_command_class(get_commands()[name], name)
+        parser = made.create_parser("manage.py", name)
+        yield f"### {name}\n\n{_line(made.help)}\n"
+        for action in parser._actions:
+            if action.dest == "by":
+                action.default = "your login name"
+        own = [action for action in parser._actions if not _is_djangos(action)]
+        if own:
+            yield "| option | default | meaning |\n|---|---|---|"
+            yield from (f"| {_option(action)} | {_default(action)} | {_help(action)} |" for action in own)
+            yield ""
+
+
+def _is_djangos(action: argparse.Action) -> bool:
+    return action.dest in {*_DJANGOS, "help"}
+
+
+_DJANGOS: Final = {action.dest for action in BaseCommand().create_parser("manage.py", "any")._actions}
+
+
+def _option(action: argparse.Action) -> str:
+    names = ", ".join(f"`{name}`" for name in action.option_strings)
+    if action.nargs == 0:
+        return names
+    choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
+    value = action.metavar or choices or action.dest.upper()
+    value = " ".join(value) if isinstance(value, tuple) else value
+    return f"{names} {_cell(value)}" if names else _cell(value)
+
+
+def _default(action: argparse.Action) -> str:
+    if action.nargs == 0 or action.default in (None, argparse.SUPPRESS, [], ()):
+        return "required" if action.required else ""
+    return _cell(str(action.default))
+
+
+def _help(action: argparse.Action) -> str:
+    return _line(argparse.HelpFormatter("")._expand_help(action)) if action.help else ""
+
+
+def _settings() -> Iterator[str]:
+    from reprocessing.conf import Conf  # noqa: PLC0415  it asks for Django's settings
+
+    told = _attributes(Conf.__doc__ or "")
+    yield "Names of `settings.REDRIVE`. Durations are seconds.\n"
+    yield "| name | default | meaning |\n|---|---|---|"
+    for made in fields(Conf):
+        yield f"| `{made.name.upper()}` | {_value(made)} | {_line(told.get(made.name, ''))} |"
+
+
+def _attributes(doc: str) -> dict[str, str]:
+    """Return what the docstring's `Attributes:` say of each name."""
+    section = doc.partition("Attributes:\n")[2]
+    return dict(re.findall(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", section, re.MULTILINE))
+
+
+def _value(made: Field[Any]) -> str:
+    if made.default is MISSING:
+        return ""
+    value = made.default
+    return _cell(f"{value.total_seconds():.10g}" if isinstance(value, timedelta) else str(value) if value != () else "")
+
+
+def _line(text: str) -> str:
+    return _WITHOUT_PARAGRAPHS.sub(" ", text).strip().replace("|", "\\|").replace("%%", "%")
+
+
+def _cell(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|") if text else ""
+
+
+def main() -> int:
+    """Write the page, or check it."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.handbook"
+    django.setup()
+    wanted = page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(wanted, encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == wanted:
+        return 0
+    print("docs/reference.md is not what the code says. Run: make reference", file=sys.stderr)  # noqa: T201
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
