@@ -171,8 +171,8 @@ BUGS: Final = (
         name="nobody-looks-at-failures",
         breaks="The breaker opens: failures that a dead worker recorded are never looked at.",
         file="reprocessing/pipeline/maintenance/recover.py",
-        old="    breakers.sweep()\n",
-        new="    breakers.look([])\n",
+        old="    circuit_breakers.sweep()\n",
+        new="    circuit_breakers.look([])\n",
         caught_by=(
             "tests/reprocessing/pipeline/maintenance/test_recover.py"
             "::test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker"

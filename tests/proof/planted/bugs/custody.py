@@ -38,10 +38,10 @@ BUGS: Final = (
         name="hidden-from-when-it-was-noted",
         breaks="No loss: a copy counts as hidden that has come to sight, for a return that another reader hides.",
         file="reprocessing/pipeline/runs/feed_run.py",
-        old="    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n",
+        old="    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n",
         new=(
             "    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)\n"
-            "    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
+            "    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
         ),
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_another_reader.py"
@@ -193,8 +193,8 @@ BUGS: Final = (
         name="nothing-is-extended",
         breaks="Copies of letters under way stay out of sight: they come to sight, and natural expiry takes them.",
         file="reprocessing/pipeline/maintenance/recover.py",
-        old="    while found := captures.to_extend(dlq.pk, within=within, limit=_GROUP):\n",
-        new="    while found := captures.to_extend(dlq.pk, within=within, limit=0):\n",
+        old="    while found := capture_lease.to_extend(dlq.pk, within=within, limit=_GROUP):\n",
+        new="    while found := capture_lease.to_extend(dlq.pk, within=within, limit=0):\n",
         caught_by=f"{_OF_RECOVER}::test_copies_of_letters_under_way_stay_out_of_sight_for_longer_once",
     ),
     Bug(
@@ -366,8 +366,8 @@ BUGS: Final = (
         name="aws-moved-what-it-could-not-see",
         breaks="AWS moves nothing that is out of sight while it works: such letters wait for a person all the same.",
         file="reprocessing/store/aws/aws_redrives.py",
-        old="        return comebacks.let_go(dlq, until=moved + LONGEST)\n",
-        new="        return comebacks.let_go(dlq)\n",
+        old="        return moved_by_aws.let_go(dlq, until=moved + LONGEST)\n",
+        new="        return moved_by_aws.let_go(dlq)\n",
         caught_by="tests/reprocessing/pipeline/aws/test_moved_meanwhile.py"
         "::test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on",
     ),

@@ -70,7 +70,7 @@ BUGS: Final = (
         name="whoever-sees-a-letter-sees-its-payload",
         breaks="Payloads are for those who may see them.",
         file="reprocessing/admin/messages/messages.py",
-        old="        if not (self.has_view_permission(request) and letter_page.may_see_payloads(request.user)):\n",
+        old="        if not (self.has_view_permission(request) and message_page.may_see_payloads(request.user)):\n",
         new="        if not self.has_view_permission(request):\n",
         caught_by=f"{_OF_PAGE}::test_who_may_not_see_payloads_is_told_so_and_refused",
     ),

@@ -73,8 +73,8 @@ BUGS: Final = (
         name="targets-are-never-given-up",
         breaks="A person is called when one is needed: a target that never comes back is tried for ever, in silence.",
         file="reprocessing/pipeline/maintenance/recover.py",
-        old="    clear.everywhere(failing_targets.give_up_on_failing_targets().deletable)\n",
-        new="    clear.everywhere(())\n",
+        old="    delete_copies.everywhere(failing_targets.give_up_on_failing_targets().deletable)\n",
+        new="    delete_copies.everywhere(())\n",
         caught_by=f"{_HEALS}::test_a_target_that_never_comes_back_pauses_the_run_after_the_configured_time",
     ),
     Bug(

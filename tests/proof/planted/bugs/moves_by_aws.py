@@ -39,7 +39,7 @@ BUGS: Final = (
         name="nobody-asks-before-lanes-are-leased",
         breaks="A service that stands still: lanes wait for an answer of AWS, and no worker asks.",
         file="reprocessing/pipeline/replay/replay_slice.py",
-        old="            hand_over.before_lanes_are_leased(self.runs)\n",
+        old="            native_redrive.before_lanes_are_leased(self.runs)\n",
         new="",
         caught_by=f"{_OF_OUTAGES}::test_what_aws_did_not_move_goes_at_once",
     ),

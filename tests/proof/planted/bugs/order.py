@@ -25,7 +25,7 @@ BUGS: Final = (
         name="an-earlier-letter-waits-for-the-later-one",
         breaks="In order: an earlier letter that comes onto a lane in use waits for the later one, and for its run.",
         file="reprocessing/store/runs/enlistment.py",
-        old="    precedence.give(found.ahead)\n",
+        old="    new_heads.give(found.ahead)\n",
         new="",
         caught_by=(
             "tests/reprocessing/pipeline/replay/test_precedence.py"
@@ -105,8 +105,8 @@ BUGS: Final = (
         name="a-lane-waits-for-ever-for-a-last-attempt",
         breaks="Crash anywhere, recover alone: a lane whose letter's last end nobody knows never goes on.",
         file="reprocessing/pipeline/outcomes/resolve_outcomes.py",
-        old="[*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgement.outlasted(limit=_GROUP)]",
-        new="acknowledgement.outlasted(limit=0)",
+        old="[*evidence.outlasted(count_lag=lag, limit=_GROUP), *acknowledgements.outlasted(limit=_GROUP)]",
+        new="acknowledgements.outlasted(limit=0)",
         caught_by=f"{_LAST}::test_the_next_letter_waits_until_it_can_come_back_no_more",
     ),
     Bug(

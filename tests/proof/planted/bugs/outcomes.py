@@ -146,8 +146,8 @@ BUGS: Final = (
         name="another-reader-hides-nothing",
         breaks="A capture proves nothing while another reader may hide what came back.",
         file="reprocessing/pipeline/runs/feed_run.py",
-        old="in_flight <= captures.out_of_sight(",
-        new="in_flight >= 0 * captures.out_of_sight(",
+        old="in_flight <= capture_lease.out_of_sight(",
+        new="in_flight >= 0 * capture_lease.out_of_sight(",
         caught_by=f"{_OF_PROMOTE}::test_a_capture_proves_nothing_while_another_reader_may_hide_what_came_back",
     ),
     Bug(

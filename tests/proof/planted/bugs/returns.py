@@ -215,10 +215,10 @@ BUGS: Final = (
         breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy that is gone.",
         file="reprocessing/pipeline/runs/feed_run.py",
         old=(
-            "    captures.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
+            "    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
             "    return bool(hidden)\n"
         ),
-        new="    captures.extended(dlq.pk, perhaps, until=until)\n    return True\n",
+        new="    capture_lease.extended(dlq.pk, perhaps, until=until)\n    return True\n",
         caught_by=(
             f"{_OF_READER}::test_a_copy_that_somebody_else_has_deleted_stands_for_no_return_that_another_reader_hides"
         ),
