@@ -61,11 +61,11 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["reprocessing.admin.site.escaping"],
+            "builtins": ["reprocessing.escaping"],
         },
     },
 ]
-FORM_RENDERER = "reprocessing.admin.site.escaping.FormRenderer"
+FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 
 # No pool: Celery closes a pool after every task. A connection lives a minute and is looked at before it is used again.
 DATABASES = {

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import Field
 from django.test import Client
 
-import reprocessing.admin.site.desk as desk_module
+import reprocessing.desk as desk_module
 from reprocessing.admin.dlqs.dlq_form import DlqSheet
 from reprocessing.admin.parking_lot.decision import Deed
 from reprocessing.models import DeadLetter, DeadLetterQueue, LetterGroup, Rule

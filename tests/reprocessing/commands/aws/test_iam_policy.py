@@ -435,7 +435,7 @@ def test_what_no_resource_narrows_down_a_condition_does(ask_json: AskJson) -> No
 
 
 def test_the_manual_shows_what_is_printed(ask: Ask) -> None:
-    manual = (Path(__file__).parents[3] / "docs/production.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[4] / "docs/production.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^python manage\.py (iam_policy .*)$", manual, re.MULTILINE)
     (shown,) = re.findall(r"```json\n(.*?)```", manual, re.DOTALL)
     own = [

@@ -22,7 +22,7 @@ from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
 
-MANUAL = Path(__file__).parents[3] / "docs/targets.md"
+MANUAL = Path(__file__).parents[4] / "docs/targets.md"
 HOOK = "https://shop.example.com/hook"
 
 
