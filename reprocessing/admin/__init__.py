@@ -5,28 +5,17 @@ Claims and custody have composite keys, which the admin cannot register: a lette
 
 from __future__ import annotations
 
-from reprocessing.admin.audit import audit_log
-from reprocessing.admin.dlqs import dlqs
-from reprocessing.admin.messages import messages, records
-from reprocessing.admin.notifications import notifications
-from reprocessing.admin.parking_lot import bulk_action_pages, failure_group_pages, parking_lot
-from reprocessing.admin.rules import rules
-from reprocessing.admin.runs import runs
-from reprocessing.admin.safety import lanes, send_limits
-from reprocessing.admin.targets import targets
-
-__all__ = [
-    "audit_log",
-    "bulk_action_pages",
-    "dlqs",
-    "failure_group_pages",
-    "lanes",
-    "messages",
-    "notifications",
-    "parking_lot",
-    "records",
-    "rules",
-    "runs",
-    "send_limits",
-    "targets",
-]
+# Imported whole: `from … import parking_lot` would hide the folder of that name behind its module.
+import reprocessing.admin.audit.audit_log
+import reprocessing.admin.dlqs.dlqs
+import reprocessing.admin.messages.messages
+import reprocessing.admin.messages.records
+import reprocessing.admin.notifications.notifications
+import reprocessing.admin.parking_lot.bulk_action_pages
+import reprocessing.admin.parking_lot.failure_group_pages
+import reprocessing.admin.parking_lot.parking_lot
+import reprocessing.admin.rules.rules
+import reprocessing.admin.runs.runs
+import reprocessing.admin.safety.lanes
+import reprocessing.admin.safety.send_limits
+import reprocessing.admin.targets.targets  # noqa: F401  it registers its pages

@@ -42,27 +42,31 @@ A_LETTER: Final = 135
 IN_ANY_CASE: Final = 600
 #: These look back from the newest attempt, whatever they are asked for, and read about three buffers for two attempts.
 LOOKS_BACK: Final = {
-    "models.sends.windows": 3 * DEPTH // 2,  # of a breaker
-    "models.waves._counts": 1_500,  # a thousand, of a wave
-    "models.reports.unheard": 20 * AT_A_TIME,  # what is sent and not settled
-    "models.evidence.ripe": 20 * AT_A_TIME,  # the same
+    "store.safety.breaker_window.windows": 3 * DEPTH // 2,  # of a breaker
+    "store.safety.waves._counts": 1_500,  # a thousand, of a wave
+    "store.outcomes.reports.unheard": 20 * AT_A_TIME,  # what is sent and not settled
+    "store.outcomes.evidence.ripe": 20 * AT_A_TIME,  # the same
 }
 #: Without these nothing would be measured.
 HAPPENS: Final = {
-    "models.intent.commit", "models.settlement.presume", "models.homecoming.record",
+    "store.replay.intent.commit", "store.replay.settlement.presume", "store.capture.returned_messages.record",
     "store.aws.looks_at_moves.dlqs_to_ask_about",
 }  # fmt: skip
 #: What they read is bounded otherwise.
 EXEMPT: Final = {
-    "models.captures.sweep": "a thousand held copies, whatever there is",
+    "store.capture.capture_lease.sweep": "a thousand held copies, whatever there is",
     "store.safety.redrive_loops.pause_looping_runs": "20,000 letters at most, of a run that looks like a loop",
-    "models.captures.held": "counts the copies that are held, which the custody limit bounds; once a capture",
-    "models.captures.out_of_sight": "counts the same, where a capture has run dry and SQS says that some are in flight",
+    "store.capture.capture_lease.held": "counts held copies, which the custody limit bounds; once a capture",
+    "store.capture.capture_lease.out_of_sight": "the same, where a capture has run dry and SQS says that some are in flight",
     "the test": "asked by no service",
 }
 #: Until the first ANALYZE, a minute after the first letters, the planner sorts the due lanes of a run to lease some,
 #: and reads dead entries of leased ones.
-EXEMPT_WITHOUT_STATISTICS: Final = {"models.lanes.lease", "models.lanes.hint", "models.task_hints.next_round"}
+EXEMPT_WITHOUT_STATISTICS: Final = {
+    "store.ordering.lanes.lease",
+    "store.ordering.lanes.hint",
+    "store.replay.task_hints.next_round",
+}
 
 
 @pytest.mark.parametrize("letters", [FEW, pytest.param(MANY, marks=[pytest.mark.alone, pytest.mark.long])])

@@ -63,7 +63,7 @@ def test_what_is_wrong_is_found() -> None:
 def test_a_dead_letter_queue_has_one_name_in_sentences_and_one_on_labels() -> None:
     """It is a dlq; where a word begins with a capital, a dead-letter queue."""
     desk = Path(desk_module.__file__).parent
-    pages = [*desk.glob("templates/**/*.html"), *desk.glob("admin/*.py"), desk / "desk.py"]
+    pages = [*desk.glob("templates/**/*.html"), *desk.glob("admin/**/*.py"), desk / "desk.py"]
     assert len(pages) > 80
     named = re.compile(r"\b(?:Dlqs?|DLQs?)\b")
     assert {one.name: found for one in pages if (found := named.findall(one.read_text()))} == {}
