@@ -16,14 +16,15 @@ from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
 # Lanes still mine with enough lease left, and heads that are heads still: what came back, was captured or was released
-# before one of them since goes first; no rules that have changed since they were asked; what brakes let go; claims won (from the past by a person's word alone); letters
-# to sending, counted; attempts opened. What a person made of a letter goes in the place of what it was. Whether the run
-# is active is asked after the lanes were found: asked with them, the planner would read every due lane of the run. Of a
-# breaker on trial one letter goes, which takes its slot. Towards a wave's size count the letters that were never sent
-# in their run before. Whatever delayed a letter is over. What holds a lane is looked up for each, and what a target has
-# open is counted once: a planner whose statistics are older than the flood would read all of them for each letter.
-# The lanes are found by their ids, and a letter's attempts by the letter: said in plainer words, the planner would read
-# the partial index of leased lanes with all its dead entries, and every attempt of the run.
+# before one of them since goes first; no rules that have changed since they were asked; what brakes let go; claims won
+# (from the past by a person's word alone); letters to sending, counted; attempts opened. What a person made of a letter
+# goes in the place of what it was. Whether the run is active is asked after the lanes were found: asked with them, the
+# planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its slot. Towards a
+# wave's size count the letters that were never sent in their run before. Whatever delayed a letter is over. What holds
+# a lane is looked up for each, and what a target has open is counted once: a planner whose statistics are older than
+# the flood would read all of them for each letter. The lanes are found by their ids, and a letter's attempts by the
+# letter: said in plainer words, the planner would read the partial index of leased lanes with all its dead entries, and
+# every attempt of the run.
 # Whether a key has lapsed is told by what this statement saw: not so of a claim that was moved since.
 _INTENT = f"""
 WITH mine AS (

@@ -295,7 +295,7 @@ BUGS: Final = (
     ),
     Bug(
         name="a-rule-that-was-saved-is-not-obeyed-at-once",
-        breaks="A rule holds for all that is not sent: a turn that has just looked at the rules sends on by the old ones.",
+        breaks="A rule holds for all that is not sent: a turn that looked at them just before sends by the old ones.",
         file=_INTENT,
         old="       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) <= %(book)b::bigint\n",
         new="       AND %(book)b::bigint IS NOT NULL\n",
