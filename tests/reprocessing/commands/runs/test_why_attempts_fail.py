@@ -33,9 +33,10 @@ def monday(orders: DeadLetterQueue) -> Run:
 def fail(origin: Origin, run: Run, detail: str, *, outcome: str = "refused", many: int = 1, **fields: object) -> None:
     breaker, _ = Breaker.objects.get_or_create(target=origin.target, rate_class=None)
     for _ in range(many):
-        letter = add_letter(origin, LetterState.WAITING, lane=add_lane(origin, run=run), run=run, attempts=1)
+        lane = add_lane(origin, run=run)
+        letter = add_letter(origin, LetterState.WAITING, lane=lane, run=run, attempts=1)
         Attempt.objects.create(
-            letter=letter, lane=letter.lane, target=origin.target, run=run, no=1, epoch=0, fence=1, opened_at=ago(),
+            letter=letter, lane=lane, target=origin.target, run=run, no=1, epoch=0, fence=1, opened_at=ago(),
             closed_at=ago(), outcome=outcome, detail=detail, holds_lane=False, breaker=breaker, **fields,
         )  # fmt: skip
 
