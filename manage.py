@@ -48,16 +48,18 @@ def main() -> None:
     from django.core.management import execute_from_command_line  # noqa: PLC0415  # as above
     from django.db.utils import IntegrityError, OperationalError, ProgrammingError  # noqa: PLC0415  # as above
 
+    from reprocessing.management.command_line import as_invoked  # noqa: PLC0415  # as above
+
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        sys.exit(f"{error}")
+        sys.exit(as_invoked(f"{error}"))
     except OperationalError as error:
         sys.exit(f"PostgreSQL cannot be used: {error}".strip())
     except (IntegrityError, ProgrammingError) as error:
         code = getattr(error.__cause__, "sqlstate", None)
         if code == TABLE_IS_MISSING:
-            sys.exit("The database has not all of its tables yet. Run: python manage.py migrate")
+            sys.exit(as_invoked("The database has not all of its tables yet. Run: manage.py migrate"))
         if code not in IS_THERE or sys.argv[1:2] != ["migrate"]:
             raise
         sys.exit(

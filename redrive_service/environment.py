@@ -102,8 +102,7 @@ def read(variables: Mapping[str, str]) -> Environment:
     if reader.problems:
         problems = "\n".join(f"  - {problem}" for problem in reader.problems)
         raise EnvironmentIsIncomplete(
-            f"The redrive service cannot start:\n{problems}\n"
-            "For a first look without any of this: python manage.py sandbox"
+            f"The redrive service cannot start:\n{problems}\nFor a first look without any of this: manage.py sandbox"
         )
     return environment
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,13 @@ def test_who_asks_for_what_is_only_named_help_is_refused_without_an_environment(
     assert (done.returncode, done.stderr.splitlines()[0]) == (1, "The redrive service cannot start:")
 
 
+def test_what_can_be_tried_without_an_environment_is_named_as_this_process_was_invoked() -> None:
+    done = start("manage.py check")
+    assert done.stderr.endswith(
+        f"For a first look without any of this: {shlex.join([sys.executable, 'manage.py'])} sandbox\n"
+    )
+
+
 def test_no_server_is_started_when_the_environment_is_missing() -> None:
     process = launch("manage.py check")
     process.communicate()
@@ -150,7 +158,8 @@ def test_a_database_without_tables_is_told_in_a_sentence() -> None:
     done = start("manage.py check_pulse", **{**os.environ, "DATABASE_URL": empty})
 
     assert done.returncode == 1
-    assert done.stderr == "The database has not all of its tables yet. Run: python manage.py migrate\n"
+    invoked = shlex.join([sys.executable, "manage.py"])
+    assert done.stderr == f"The database has not all of its tables yet. Run: {invoked} migrate\n"
 
 
 @pytest.mark.parametrize("made", ["TABLE django_content_type (id int)", "TYPE django_content_type AS (id int)"])

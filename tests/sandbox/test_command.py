@@ -9,11 +9,13 @@ import socket
 import subprocess
 import sys
 from contextlib import closing
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from redrive_service.sandbox.management.commands.sandbox import Command
 from redrive_service.sandbox.servers import free_port
 from tests.sandbox.launching import MANAGE, processes_of, refusal, refused_here, sandbox
 from tests.sandbox.test_stack import queue_client, read_everywhere, write_everywhere
@@ -22,6 +24,14 @@ pytestmark = pytest.mark.soak
 
 SECRETS = {"data": "a" * 48, "django": "b" * 64, "admin": "c" * 16}
 PORTS = {"postgres": 0, "redis": 0, "sqs": 0, "web": 0}
+
+
+def test_commands_are_shown_as_the_sandbox_was_invoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "orig_argv", [".venv/bin/python", "manage.py", "sandbox", "--demo"])
+    monkeypatch.setattr(sys, "argv", ["manage.py", "sandbox", "--demo"])
+    told = StringIO()
+    Command(stderr=told).say("manage.py add_dlq shop --confirm")
+    assert told.getvalue() == ".venv/bin/python manage.py add_dlq shop --confirm\n"
 
 
 def test_a_folder_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:

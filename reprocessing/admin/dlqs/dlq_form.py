@@ -33,7 +33,7 @@ from reprocessing.models.target import FORTNIGHT, TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs import automatic_redrive, registration
 
 ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
 _SHAPES: Final = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
@@ -245,7 +245,10 @@ def _write(look: Look, by: str, reason: str) -> Done:
     registration.register(found.proposal, by=by, reason=reason, seen=look.changes)
     row = DeadLetterQueue.objects.get(name=name)
     capture_lease.note_depth(row.pk, visible=found.sight.depth.visible, in_flight=found.sight.depth.in_flight)
-    told = f"{name} is added. Nothing of it is redriven yet: plan a run." if look.new else f"{name} is changed."
+    told = f"{name} is {'added' if look.new else 'changed'}."
+    if any(one.field == "mode" for one in look.changes):
+        nothing = f"Nothing of it is redriven {'yet' if look.new else 'by itself any more'}: plan a run."
+        told = f"{told} {automatic_redrive.outlook(name, by_hand=nothing)}"
     return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), told)
 
 

@@ -79,7 +79,7 @@ class Look:
     @property
     def shown(self) -> list[tuple[str, str, str, str]]:
         """What would change, to be read: of what, which, from, to."""
-        return [(one.of, one.field.replace("_", " "), _told(one.before), _told(one.after)) for one in self.changes]
+        return [(one.about, one.field.replace("_", " "), _told(one.before), _told(one.after)) for one in self.changes]
 
     @property
     def seen(self) -> str:

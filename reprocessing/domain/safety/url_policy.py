@@ -99,7 +99,7 @@ class AllowList:
         """Return the value of REDRIVE_OUTBOUND_HOSTS that lists this endpoint besides what is listed already."""
         listed = [(name, port) for name, port in self.names]
         listed += [(_written(network), port) for network, port in self.networks]
-        entries = sorted(host if port is None else f"{host}:{port}" for host, port in listed)
+        entries = sorted(_entry(host, port) for host, port in listed)
         return ",".join([*entries, endpoint.authority])
 
     def admits(self, endpoint: Endpoint) -> bool:
@@ -115,9 +115,15 @@ class AllowList:
 
     def lists(self, address: Address, port: int) -> bool:
         """Whether this address lies in a listed network."""
+        return bool(self.entry(address, port))
+
+    def entry(self, address: Address, port: int) -> str:
+        """The first entry of REDRIVE_OUTBOUND_HOSTS in whose network this address lies; empty: none."""
         forms = {address, _meant(address)}
-        listed = [network for network, only in self.networks if only in {port, None}]
-        return any(form in network for form in forms for network in listed)
+        for network, only in self.networks:
+            if only in {port, None} and any(form in network for form in forms):
+                return _entry(_written(network), only)
+        return ""
 
 
 def allow_list(entries: Sequence[str]) -> AllowList | Denied:
@@ -171,6 +177,10 @@ def address(text: str) -> Address | None:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
+
+
+def _entry(host: str, port: int | None) -> str:
+    return host if port is None else f"{host}:{port}"
 
 
 def _written(network: Network) -> str:

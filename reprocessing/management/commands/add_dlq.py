@@ -26,7 +26,7 @@ from reprocessing.models.target import FORTNIGHT
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs import automatic_redrive, registration
 from reprocessing.store.dlqs.registration import Registered
 
 #: Options by the names of the fields they fill.
@@ -225,12 +225,12 @@ def last_line(name: str, done: Registered, *, acted: bool) -> str:
         return f"{name} is as it was: nothing to change."
     if not acted:
         return f"This was a dry run: {name} is {'added' if done.new else 'changed'} with --confirm."
-    if done.new:
-        return (
-            f"{name} is added. Nothing of it is redriven yet: manage.py peek_dlq {name} looks into it, "
-            f"manage.py drain_dlq {name}, a dry run, plans."
-        )
-    return f"{name} is changed."
+    told = f"{name} is {'added' if done.new else 'changed'}."
+    if not any(one.field == "mode" for one in done.differences):
+        return told
+    nothing = "Nothing of it is redriven yet" if done.new else "Nothing of it is redriven by itself any more"
+    ways = f"manage.py peek_dlq {name} looks into it, manage.py drain_dlq {name}, a dry run, plans."
+    return f"{told} {automatic_redrive.outlook(name, by_hand=f'{nothing}: {ways}')}"
 
 
 def _in_json(found: Examination, done: Registered, *, acted: bool) -> dict[str, Any]:

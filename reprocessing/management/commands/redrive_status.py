@@ -20,7 +20,8 @@ from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.management.console import LATER, Console, add_json, find, number
 from reprocessing.management.output import rule_output, safety_output, status_output
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue
-from reprocessing.store.dlqs import dlq_status, schedule
+from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.store.dlqs import automatic_redrive, dlq_status, schedule
 from reprocessing.store.dlqs.dlq_status import Lanes, Oldest, Watch, Working
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import Kind
@@ -29,7 +30,7 @@ from reprocessing.store.outcomes import delivery_status, pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import Expectation
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import run_cost
-from reprocessing.store.safety import breaker_status, health_checks, stops
+from reprocessing.store.safety import breaker_status, failed_answers, health_checks, stops
 from reprocessing.store.safety.breaker_status import Bearing
 
 Told = dict[str, Any]
@@ -112,11 +113,13 @@ def status(key: int | None = None) -> Told:
     known = delivery_status.counted(key)
     brakes = breaker_status.bearings([one.target_id for one in evidence])
     health = health_checks.told([one.target_id for one in evidence])
+    watches, failing = dlq_status.watches(key), failed_answers.of_dlqs(key)
     return {
         "now": now,
         "stopped": halt and _stop(halt.since, halt.by, halt.reason),
         "held_after_restore": halt is not None and halt.restored,
         "polling": _polling() if key is None else None,
+        "missing": automatic_redrive.missing() if any(one.mode == Mode.AUTOMATIC for one in watches) else [],
         "rules": [rule_output.of_rule(one) for one in rules.standing(key)],
         "dlqs": [
             {
@@ -126,10 +129,11 @@ def status(key: int | None = None) -> Told:
                 "known": {one.how: one.n for one in known if one.dlq_id == watch.id},
                 **_until(expiry.get(watch.id), now),
                 **_of_lanes([one for one in lanes if one.dlq_id == watch.id]),
+                "failing": asdict(failing[watch.id]) if watch.id in failing else None,
                 "targets": [_of_target(one, brakes, health, now) for one in evidence if one.dlq_id == watch.id],
                 "runs": [_of_run(one) for one in runs if one.dlq_id == watch.id],
             }
-            for watch in dlq_status.watches(key)
+            for watch in watches
         ],
     }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reprocessing.management.command_line import command
-from reprocessing.management.shared.drain_command import stop_of
 from reprocessing.management.shared.run_command import Operator, letters
+from reprocessing.management.shared.stops_in_words import stop_of
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import native_redrive

@@ -30,4 +30,4 @@ def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[
 
 def _change(one: Difference, *, new: bool) -> str:
     before = "" if new or one.before is None else f"{one.before} -> "
-    return f"{one.of}.{one.field}: {before}{OFF if one.after is None else one.after}"
+    return f"{one.about}.{one.field}: {before}{OFF if one.after is None else one.after}"

@@ -19,6 +19,8 @@ from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import Expectation
 from reprocessing.store.runs import late_arrivals, progress, run_cost
 from reprocessing.store.runs.progress import Left, Tally
+from reprocessing.store.safety import failed_answers
+from reprocessing.store.safety.failed_answers import Failing
 
 #: The last waves of a run that are told of; a standing run has many.
 _WAVES = 8
@@ -35,6 +37,7 @@ class Seen:
         elsewhere: letters that it sent and that are in other runs by now; its tally has none of them.
         spent: what SQS has charged for its sends and deletes, without the captures.
         arrived: letters captured in its dlq since it began; None for one that beat feeds, which takes them.
+        failing: what most of its attempts that failed lately were answered.
     """
 
     run: Run
@@ -45,6 +48,7 @@ class Seen:
     elsewhere: int
     spent: Cost
     arrived: int | None
+    failing: Failing | None
 
     @classmethod
     def look(cls, run: Run, *, count_lag: float, prices: Prices) -> Seen:
@@ -60,6 +64,7 @@ class Seen:
             left=progress.left(run.pk, count_lag=count_lag, known_in=known),
             spent=run_cost.of(run.pk, prices) or Cost(),
             arrived=None if run.kind == RunKind.STANDING else late_arrivals.since(run.pk),
+            failing=failed_answers.of_run(run.pk, run.dlq_id),
         )
 
     @property
@@ -102,6 +107,8 @@ def lines(seen: Seen) -> Iterable[str]:
     if seen.elsewhere:
         moved = f"{counted(seen.elsewhere, 'letter')} that it sent"
         yield f"            {moved} {'is' if seen.elsewhere == 1 else 'are'} in other runs by now"
+    if seen.failing:
+        yield f"  failing   {seen.failing.answer}, {counted(seen.failing.attempts, 'attempt')} lately"
     if seen.waves:
         yield "  waves     " + "; ".join(map(_wave, seen.waves))
     yield from _forecast(seen)
@@ -146,6 +153,7 @@ def in_json(seen: Seen) -> dict[str, Any]:
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
         "failed_attempts": tally.failed_attempts,
+        "failing": seen.failing and asdict(seen.failing),
         "in_other_runs": seen.elsewhere,
         "kind": run.kind,
         "state": run.state,

@@ -15,6 +15,7 @@ from reprocessing.domain.runs.forecast import in_words
 from reprocessing.management.console import when
 from reprocessing.management.output import rule_output, safety_output
 from reprocessing.management.output.drain_output import counted, refired
+from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.run import RunKind, RunState
 
 Told = dict[str, Any]
@@ -33,7 +34,7 @@ def screen(found: Told) -> Iterable[str]:
         yield "No dlq has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm"
     for dlq in found["dlqs"]:
         yield ""
-        yield from _dlq(dlq, found["now"])
+        yield from _dlq(dlq, found)
     if found["polling"] and found["dlqs"]:
         yield ""
         yield f"Waiting alone costs about {_waiting(found['polling'])}"
@@ -43,14 +44,15 @@ def screen(found: Told) -> Iterable[str]:
         yield from rule_output.standing(rule)
 
 
-def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
+def _dlq(dlq: Told, found: Told) -> Iterable[str]:
+    now = found["now"]
     schedule = f", {dlq['schedule']}" if dlq["schedule"] else ""
     following = f", next poll {when(dlq['next_poll_at'])}" if dlq["next_poll_at"] else ""
     yield f"{dlq['name']}  ({dlq['mode']}{schedule}{following})"
     if dlq["stopped"]:
         resume = f"manage.py resume_redrive {dlq['name']} --reason WHY --confirm"
         yield f"  STOPPED {_stopped(dlq['stopped'])}: nothing is sent. To lift it: {resume}"
-    yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
+    yield from _ailments(dlq, found)
     yield f"  in SQS    {_depth(dlq)}"
     yield f"  letters   {_counts(dlq['letters'])}"
     if dlq["known"]:
@@ -74,6 +76,15 @@ def _dlq(dlq: Told, now: datetime) -> Iterable[str]:
         if (asked := run["aws_requests"]) and asked["most"]:  # of a large run show_runs tells it
             yield f"            so far {cost_in_words(Cost(**asked))}, for its sends and deletes"
     yield f"  capture   {_capture(dlq['capture'])}"
+
+
+def _ailments(dlq: Told, found: Told) -> Iterable[str]:
+    """Who is missing of those that redrive it by themselves; what its queue ails; why attempts fail."""
+    if dlq["mode"] == Mode.AUTOMATIC:
+        yield from (f"  MISSING   {one}" for one in found["missing"])
+    yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
+    if failing := dlq["failing"]:
+        yield f"  failing   {failing['answer']}, {counted(failing['attempts'], 'attempt')} lately"
 
 
 def _target(target: Told, now: datetime) -> Iterable[str]:

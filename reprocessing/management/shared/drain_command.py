@@ -19,16 +19,16 @@ from django.db import Error as DatabaseError
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.gateways.redis.tick_watermark import HighWater
-from reprocessing.gateways.sqs import QueueAddress, depth
 from reprocessing.management.command_line import as_invoked, command
-from reprocessing.management.console import Console, when
+from reprocessing.management.console import Console
 from reprocessing.management.output import drain_output
 from reprocessing.management.output.drain_output import together
+from reprocessing.management.shared.progress_line import line
 from reprocessing.management.shared.reachability import refuse_unreachable
-from reprocessing.models import DeadLetterQueue, Run, Target
+from reprocessing.management.shared.stops_in_words import stop_of
+from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dead_letter_queue import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import native_redrive
@@ -36,9 +36,6 @@ from reprocessing.pipeline.maintenance import detect_restore
 from reprocessing.pipeline.runs import drain, forecast_plan
 from reprocessing.pipeline.runs.drain import Hands
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.outcomes.pending_outcomes import Expectation
 from reprocessing.store.runs import progress
 from reprocessing.store.runs.progress import Tally
 from reprocessing.store.safety import stops
@@ -127,23 +124,6 @@ def refuse(dlq: DeadLetterQueue, *, acts: bool) -> str:
     if stopped and (acts or (held and held.restored)):
         raise CommandError(stopped)
     return stopped
-
-
-def stop_of(dlq: DeadLetterQueue) -> str:
-    """Each stop that keeps the dlq from sending, in words: which, since when, by whom, why, how it ends; or nothing."""
-    found = ((stops.stopped(None), "Everything", "--all"), (stops.stopped(dlq.pk), dlq.name, dlq.name))
-    return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)
-
-
-def _in_words(stop: stops.Stop, what: str, which: str) -> str:
-    since = f'since {when(stop.since)} by {stop.by} ("{stop.reason}")'
-    if stop.restored:
-        return (
-            f"{what} is held {since}: PostgreSQL was restored from a backup, and nothing is sent until somebody has "
-            f"decided (after_restore resolve) and ended it (release): {command('after_restore', 'report')}"
-        )
-    resume = command("resume_redrive", which, "--reason", "WHY", "--confirm")
-    return f"{what} is stopped {since}: nothing is sent until {resume}"
 
 
 def refuse_moves(dlq: DeadLetterQueue, telling: Telling) -> None:
@@ -247,61 +227,3 @@ def _going_on(run: Run, along: Sequence[Run]) -> str:
     if not along:
         return command("rerun", run.name, "--confirm")
     return command("drain_dlq", run.dlq.name, "--run", run.name, "--confirm")
-
-
-def line(dlq: DeadLetterQueue, tally: Tally) -> str:
-    """A line of progress, and why nothing moves where nothing can: first that nobody consumes a target, if so."""
-    lag = conf.current().count_lag.total_seconds()
-    sent = pending_outcomes.of_targets(dlq.pk, count_lag=lag) if tally.awaiting else []
-    unconsumed = [one for one in sent if pending_outcomes.is_never_empty(one)]
-    reasons: Sequence[str] = [*_waits(unconsumed), stop_of(dlq)]
-    if tally.waiting:
-        reasons = [
-            *reasons,
-            _next_attempt(dlq),
-            *map(drain_output.waits_for, forecast_plan.paused(dlq)),
-            *_held_back(dlq),
-        ]
-    reasons = [*reasons, *_waits([one for one in sent if one not in unconsumed])]
-    return " ".join([f"{drain_output.progress(tally)}.", *filter(None, reasons)])
-
-
-def _held_back(dlq: DeadLetterQueue) -> list[str]:
-    """What holds lanes back now: a wave, a breaker, a target's health, a rule, a rate."""
-    found = [one for one in dlq_status.lanes(dlq.pk) if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}]
-    return [f"{drain_output.counted(one.n, 'lane')}: {one.why}." for one in found]
-
-
-def _next_attempt(dlq: DeadLetterQueue) -> str:
-    """When the first lane's rest is over; empty where one is due or at work already."""
-    busy = [one for one in dlq_status.lanes(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
-    if any(one.due or one.phase == LanePhase.LEASED for one in busy):
-        return ""
-    first = min((one.due_at for one in busy if one.due_at), default=None)
-    return f"The next attempt is due at {when(first)}." if first else ""
-
-
-def _waits(some: Sequence[Expectation]) -> list[str]:
-    return sorted({_wait(one) for one in some})
-
-
-def _wait(one: Expectation) -> str:
-    """What the outcomes of a target's letters wait for, and whether that comes by itself."""
-    awaited = pending_outcomes.in_words(one)
-    if not awaited:
-        return ""
-    target = Target.objects.get(pk=one.target_id)
-    name = str(target)
-    if awaited.startswith("nothing"):
-        return f"Outcomes of letters sent to {name} wait for {awaited}. The wait has no end by itself."
-    if not pending_outcomes.is_never_empty(one):
-        return f"Outcomes of letters sent to {name} wait for: {awaited}."
-    asked = "; is its consumer running? The wait has no end by itself" if pending_outcomes.is_long(one) else ""
-    return f"Outcomes wait: {awaited}{_visible(target)}{asked}."
-
-
-def _visible(target: Target) -> str:
-    try:
-        return f"; {depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn)).visible:,} visible"
-    except QueueIsOutOfReach:
-        return ""

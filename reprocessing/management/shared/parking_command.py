@@ -248,7 +248,7 @@ def shown(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) ->
     yield f"{dlq.name}: {len(chosen):,} {state} {meant} meant{':' if chosen else '.'}"
     for reason, count in Counter(one.reason for one in chosen).most_common():
         if reason:
-            yield f"  {count:,} {reason}: {ParkedReason(reason).sentence}"
+            yield f"  {count:,} parked because: {ParkedReason(reason).sentence} (--parked-for {reason})"
         of_reason = [one for one in chosen if one.reason == reason]
         for one in of_reason[:_SHOWN]:
             key = f", key {_short(one.key)}" if one.key is not None else ""

@@ -40,8 +40,7 @@ NAP = 0.25
 LATER = timedelta(seconds=2)
 #: Seconds after which a turn sees to it anew that AWS was asked about dlqs whose lanes it leases.
 _ASKS_EVERY = 5.0
-#: Seconds for which a turn trusts what it saw of breakers, health and rules while nothing fails. Each intent looks at
-#: breakers and health by itself.
+#: Seconds for which a turn trusts what it saw of breakers, health and rules while nothing fails. Each intent looks.
 _SEEN_FOR = 0.5
 
 
@@ -170,6 +169,7 @@ class Slice:
             margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # it is renewed after a third of its length
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
             canary=self._wire.longest({one.target_id or 0 for one in chosen}),
+            book=self.book.version if self.book else 0,
         )  # fmt: skip
         sent = {one.lane_id for one in intended}
         if missed := [one for one in chosen if one.lane_id not in sent]:
@@ -234,14 +234,18 @@ class Slice:
     def _look_at_brakes(self) -> None:
         """What the heads' targets let go now."""
         targets = {one.target_id for one in self._standings.values() if one.target_id}
-        seen = {one.target_id for one in self._wire.brakes.values()}
         now = time.monotonic()
-        if now < self._looks_at and targets <= seen and self._wire.failed == self._failed_before:
+        if now < self._looks_at and self._has_seen(targets) and self._wire.failed == self._failed_before:
             return
         self._wire.learn(targets)
         self._wire.brakes = {one.breaker_id: one for one in send_limits.sight(targets)}
         self._failed_before = self._wire.failed
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
+
+    def _has_seen(self, targets: set[int]) -> bool:
+        """Whether nothing is new: no target, and no breaker, which others make when they route into a new class."""
+        breakers = {one.breaker_id for one in self._standings.values() if one.breaker_id}
+        return breakers <= self._wire.brakes.keys() and targets <= {one.target_id for one in self._wire.brakes.values()}
 
     def _is_quiet(self, one: Brake) -> bool:
         """Whether a breaker lets everything go, and nothing but a failure changes that soon."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -59,19 +59,23 @@ def differences(proposal: Proposal) -> list[Difference]:
     known = targets.known(proposal.targets)
     goes_to = dict(dlq.origins.values_list("arn", "target__arn")) if dlq else {}
     found = differing(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
+    of_targets: list[Difference] = []
     for arn, target in proposal.ways.items():
         if arn not in goes_to:
             found.append(Difference(proposal.name, ORIGIN, None, arn))
         if goes_to.get(arn, arn) != target:
             found.append(Difference(proposal.name, f"{TO} {name_of(arn)}", goes_to.get(arn), target))
     for arn, values in proposal.targets.items():
-        found += targets.differences(arn, values, known.get(arn))
+        kind = SOURCE if arn in proposal.ways else TARGET
+        of_targets += [replace(one, kind=kind) for one in targets.differences(arn, values, known.get(arn))]
     default = dlq.default_origin.arn if dlq and dlq.default_origin else None
     if proposal.default_origin not in {None, default}:
         found.append(Difference(proposal.name, DEFAULT, default, proposal.default_origin))
-    return found
+    return [*(replace(one, kind=DLQ) for one in found), *of_targets]
 
 
+#: What a difference is of: a dlq and a queue whose messages die into it often have one name.
+DLQ, SOURCE, TARGET = "DLQ", "source queue", "target"
 #: In a difference: what is named, and, before the name of an origin, where its letters go.
 ORIGIN, DEFAULT, TO = "origin", "default_origin", "target of"
 #: What a letter's place is read by: captured letters are placed again when one of these changes.
@@ -133,10 +137,19 @@ def _register(proposal: Proposal, by: str, reason: str, seen: Sequence[Differenc
             dlq=dlq,
             by=by,
             reason=reason,
-            before={} if new else {f"{one.of}.{one.field}": one.before for one in changes},
-            after={f"{one.of}.{one.field}": one.after for one in changes},
+            before={} if new else {name: one.before for name, one in _named(changes).items()},
+            after={name: one.after for name, one in _named(changes).items()},
         )
         return Registered(new=new, differences=changes)
+
+
+def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
+    """Each change by a name of its own: a dlq and its source queue may have one name."""
+    named: dict[str, Difference] = {}
+    for one in changes:
+        name = f"{one.of}.{one.field}"
+        named[f"{one.about}.{one.field}" if name in named else name] = one
+    return named
 
 
 def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:

@@ -92,6 +92,13 @@ def _stamp(turn: Turn, at: datetime) -> Turn:
     return replace(turn, stamp=at)
 
 
+def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
+    """When this dlq is polled next; None: at once, unless its schedule names no time."""
+    if dlq.next_poll_at is not None or dlq.crontab is None:
+        return dlq.next_poll_at
+    return _next(dlq, now)
+
+
 def at_once(dlq: DeadLetterQueue) -> None:
     """Make the dlq due now."""
     DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.clock())

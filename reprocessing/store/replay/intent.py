@@ -16,14 +16,15 @@ from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
 # Lanes still mine with enough lease left, and heads that are heads still: what came back, was captured or was released
-# before one of them since goes first; what brakes let go; claims won (from the past by a person's word alone); letters
-# to sending, counted; attempts opened. What a person made of a letter goes in the place of what it was. Whether the run
-# is active is asked after the lanes were found: asked with them, the planner would read every due lane of the run. Of a
-# breaker on trial one letter goes, which takes its slot. Towards a wave's size count the letters that were never sent
-# in their run before. Whatever delayed a letter is over. What holds a lane is looked up for each, and what a target has
-# open is counted once: a planner whose statistics are older than the flood would read all of them for each letter.
-# The lanes are found by their ids, and a letter's attempts by the letter: said in plainer words, the planner would read
-# the partial index of leased lanes with all its dead entries, and every attempt of the run.
+# before one of them since goes first; no rules that have changed since they were asked; what brakes let go; claims won
+# (from the past by a person's word alone); letters to sending, counted; attempts opened. What a person made of a letter
+# goes in the place of what it was. Whether the run is active is asked after the lanes were found: asked with them, the
+# planner would read every due lane of the run. Of a breaker on trial one letter goes, which takes its slot. Towards a
+# wave's size count the letters that were never sent in their run before. Whatever delayed a letter is over. What holds
+# a lane is looked up for each, and what a target has open is counted once: a planner whose statistics are older than
+# the flood would read all of them for each letter. The lanes are found by their ids, and a letter's attempts by the
+# letter: said in plainer words, the planner would read the partial index of leased lanes with all its dead entries, and
+# every attempt of the run.
 # Whether a key has lapsed is told by what this statement saw: not so of a claim that was moved since.
 _INTENT = f"""
 WITH mine AS (
@@ -43,6 +44,7 @@ WITH mine AS (
                     ORDER BY h.sequence, h.message_id LIMIT 1)
        AND (SELECT a.id FROM redrive_attempt a WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NULL
        AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id NOT IN ({UNWELL})
+       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) <= %(book)b::bigint
      ORDER BY l.id FOR UPDATE OF l
 ), asked AS (
     SELECT w.*, b.id AS breaker_id, b.state AS breaker_state, b.epoch AS breaker_epoch,
@@ -186,6 +188,7 @@ def intend(  # noqa: PLR0913  # each by its name
     hold: float,
     canary: float | None = None,
     most: int = 2**31 - 1,
+    book: int = 2**63 - 1,
 ) -> list[Intended]:
     """Commit the intent to send these heads of these lanes.
 
@@ -197,10 +200,11 @@ def intend(  # noqa: PLR0913  # each by its name
         hold: seconds after which others may ask again about a claimed key.
         canary: seconds after which a canary's slot is free, if nobody has told what became of it; None: four holds.
         most: letters of a target whose letters come back that may be sent and not settled.
+        book: the version of the rulebook by which these heads may go; under a newer one none is sent.
 
     Returns:
         Those that may be sent. The others lost their lane, their place in it, their claim, their run or their standing
-        in between, or something holds them back.
+        in between, or something holds them back, or the rules have changed.
     """
     values = {
         "lanes": list(lanes),
@@ -210,6 +214,7 @@ def intend(  # noqa: PLR0913  # each by its name
         "hold": hold,
         "canary": 4 * hold if canary is None else canary,
         "most": most,
+        "book": book,
     }
 
     def commit() -> list[Intended]:

@@ -18,6 +18,7 @@ from redrive_service.sandbox.demo import Demo
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import LAST_PORT, Ports
 from redrive_service.sandbox.stack import LOOPBACK, Stack
+from reprocessing.management.command_line import as_invoked
 
 INCIDENT = 2_000
 MOST_LETTERS = 20_000  # what the service takes custody of at once
@@ -143,7 +144,7 @@ class Command(BaseCommand):
     def say(self, message: str) -> None:
         """Tell the person, if anybody listens; standard output is for the environment."""
         try:
-            self.stderr.write(message)
+            self.stderr.write(as_invoked(message))
             self.stderr.flush()
         except OSError:
             silence(sys.stderr)

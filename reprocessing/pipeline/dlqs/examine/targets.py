@@ -13,7 +13,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
 from reprocessing.domain.message import arn as arns
 from reprocessing.domain.message.arn import Named, name_of
 from reprocessing.domain.safety import url_policy
-from reprocessing.domain.safety.url_policy import Denied
+from reprocessing.domain.safety.url_policy import AllowList, Denied, Endpoint
 from reprocessing.gateways.aws_services.sns_subscribers import refired
 from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
 from reprocessing.models import DeadLetterQueue, Reporter, Target
@@ -193,11 +193,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
             "Written otherwise it would be another target, with a rate and a breaker of its own.", f"Write {plain}"
         )
     if found.scheme == "http":
-        yield warn(
-            "Letters go there in plain text, and nothing proves who answers: none goes unless its address lies in a "
-            "network that REDRIVE_OUTBOUND_HOSTS lists.",
-            "Give it an https:// address.",
-        )
+        yield _plain(found, conf.outbound_hosts)
     secret = case.value("secret")
     if secret and secret not in conf.secrets:
         there_are = f"There are: {', '.join(sorted(conf.secrets))}." if conf.secrets else "There is none yet."
@@ -207,6 +203,19 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
         )
     elif not secret:
         yield note("Nothing signs what is sent there: an endpoint cannot tell it from a forgery.", "Say --secret NAME.")
+
+
+def _plain(found: Endpoint, allowed: AllowList) -> Finding:
+    """Without TLS a letter goes to an address of a listed network alone, and a name may stand for another tomorrow."""
+    said = "Letters go there in plain text, and nothing proves who answers"
+    if not isinstance(found.host, str):
+        entry = allowed.entry(found.host, found.port)
+        return warn(f"{said}. It is allowed: REDRIVE_OUTBOUND_HOSTS lists {entry}.", "Better is an https:// address.")
+    return warn(
+        f"{said}: REDRIVE_OUTBOUND_HOSTS lists the name {found.host}; none goes unless the address that it stands for "
+        "lies in a listed network, too.",
+        "Give it an https:// address, or list the network as well, as in 10.1.0.0/16.",
+    )
 
 
 def _proof(case: TargetCase) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ _OF_BRAKES: Final = "tests/race/test_brakes.py"
 _OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
 _OF_WAVES: Final = "tests/reprocessing/store/safety/test_waves.py"
 _OF_A_RUN_S_WAVES: Final = "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py"
+_OF_A_TURN: Final = "tests/reprocessing/pipeline/replay/test_what_changes_during_a_turn.py"
 _OF_DOMAIN: Final = "tests/reprocessing/domain/safety/test_circuit_breaker.py"
 
 BUGS: Final = (
@@ -291,6 +292,22 @@ BUGS: Final = (
         old="         WHERE (r.room IS NULL OR a.of_target <= r.room) AND",
         new="         WHERE (true OR a.of_target <= r.room) AND",
         caught_by=f"{_OF_BRAKES}::test_no_target_has_more_unsettled_letters_than_it_may",
+    ),
+    Bug(
+        name="a-rule-that-was-saved-is-not-obeyed-at-once",
+        breaks="A rule holds for all that is not sent: a turn that looked at them just before sends by the old ones.",
+        file=_INTENT,
+        old="       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) <= %(book)b::bigint\n",
+        new="       AND %(book)b::bigint IS NOT NULL\n",
+        caught_by=f"{_OF_A_TURN}::test_no_letter_is_sent_under_rules_that_hold_no_longer",
+    ),
+    Bug(
+        name="a-breaker-that-is-new-is-not-looked-at",
+        breaks="A letter of a class that another worker has just made a breaker for rests for ten seconds.",
+        file="reprocessing/pipeline/replay/replay_slice.py",
+        old="        return breakers <= self._wire.brakes.keys() and targets <= {",
+        new="        return breakers is not None and targets <= {",
+        caught_by=f"{_OF_A_TURN}::test_a_breaker_that_was_made_since_the_last_look_keeps_no_letter_waiting",
     ),
     Bug(
         name="stops-are-not-asked-for-at-intent",

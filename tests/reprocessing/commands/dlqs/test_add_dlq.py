@@ -99,6 +99,18 @@ def test_a_queue_of_the_service_itself_and_its_dlq_are_refused(
     assert "one of the service's own queues" in refused("--url", dlq.url)
 
 
+def test_a_dlq_and_its_source_queue_of_one_name_are_told_apart_and_both_are_written_down(
+    ask: Ask, make_queue: MakeQueue
+) -> None:
+    shop = Shop(make_queue)
+    name = shop.origins[0].name
+    said = ask("add_dlq", name, "--url", shop.dlq.url, "--confirm").splitlines()
+    assert f"  DLQ {name}.url: {shop.dlq.url}" in said
+    assert f"  source queue {name}.url: {shop.origins[0].url}" in said
+    written = Review.objects.get().after
+    assert (written[f"{name}.url"], written[f"source queue {name}.url"]) == (shop.dlq.url, shop.origins[0].url)
+
+
 def test_adding_one_remembers_it_and_acts_on_nothing(ask: Ask, shop: Shop) -> None:
     shop.dlq.send()
     row = add(ask, shop.dlq, "--by", "ann", "--reason", "monday's incident")

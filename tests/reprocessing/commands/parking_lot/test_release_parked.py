@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.management.shared import parking_command
 from reprocessing.models import DeadLetter, DeadLetterQueue, Review, Run, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
@@ -33,7 +33,10 @@ def lot(add_row: AddRow) -> Lot:
 def test_a_dry_run_shows_counts_and_examples_and_releases_nothing(lot: Lot, ask: Ask) -> None:
     said = ask("release_parked", "orders", *WHY)
     assert "orders: 3 parked letters are meant:" in said
-    assert "  2 refused: The target refused it" in said
+    assert [line for line in said.splitlines() if "parked because" in line] == [
+        f"  2 parked because: {ParkedReason.REFUSED.sentence} (--parked-for refused)",
+        f"  1 parked because: {ParkedReason.ATTEMPTS_SPENT.sentence} (--parked-for attempts_spent)",
+    ]
     assert f"{lot.old.message_id}, key 'a', since" in said
     assert "secret" not in said
     assert lot.states() == ["parked"] * 3

@@ -21,7 +21,7 @@ from pytest_django import Settings
 from reprocessing.gateways.sqs import Move
 from reprocessing.management.commands.drain_dlq import heard
 from reprocessing.management.console import when
-from reprocessing.management.shared import drain_command
+from reprocessing.management.shared import drain_command, progress_line
 from reprocessing.management.shared.drain_command import Interruption, Telling
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Run, Target
 from reprocessing.models import Lane as LaneRow
@@ -514,11 +514,11 @@ def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None
     for number in range(2):
         bench.bury(f"{number}")
     run = bench.ready()
-    assert "next attempt" not in drain_command.line(bench.dlq, progress.tally(run.pk))
+    assert "next attempt" not in progress_line.line(bench.dlq, progress.tally(run.pk))
     due = clock() + timedelta(hours=1)
     LaneRow.objects.filter(dlq=bench.dlq).update(due_at=due + timedelta(minutes=1))
     LaneRow.objects.filter(pk=bench.lane(letters__payload__body=b"0").pk).update(due_at=due)
-    assert f"The next attempt is due at {when(due)}." in drain_command.line(bench.dlq, progress.tally(run.pk))
+    assert f"The next attempt is due at {when(due)}." in progress_line.line(bench.dlq, progress.tally(run.pk))
 
 
 def test_what_a_killed_capture_left_is_waited_for_until_it_is_in_sight_and_told_seldom(
@@ -556,7 +556,7 @@ def test_a_target_that_nobody_empties_is_named_with_its_depth_and_after_a_while_
     shop = bench.origin_url.rpartition("/")[2]
 
     def told() -> str:
-        return drain_command.line(bench.dlq, progress.tally(run.pk))
+        return progress_line.line(bench.dlq, progress.tally(run.pk))
 
     assert eventually(lambda: "has not been seen empty" in told(), within=10)
     assert f"Outcomes wait: {shop} has not been seen empty since" in told()
@@ -579,7 +579,7 @@ def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen
     bench.promote()  # which sees that nothing lies there, and something in flight
 
     def told() -> str:
-        return drain_command.line(bench.dlq, progress.tally(run.pk))
+        return progress_line.line(bench.dlq, progress.tally(run.pk))
 
     assert f"wait for: {bench.name} to have no message in flight, or " in told()
     clock.advance(60)  # longer than a message that was received is out of sight

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import override_settings
+from pytest_django import Settings
 
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.models import Act, Review, Target
@@ -189,10 +190,26 @@ def test_a_url_that_hides_its_host_is_refused() -> None:
     assert "carries credentials" in refused("https://shop.example.com@evil.example.net/")[0]
 
 
+PLAIN = "Letters go there in plain text, and nothing proves who answers"
+
+
 def test_an_endpoint_without_tls_is_warned_of(ask_json: AskJson) -> None:
     found = ask_json("add_target", "http://shop.example.com/hook")
     [what] = of_kind(found, "warn")
-    assert what.startswith("Letters go there in plain text, and nothing proves who answers: none goes unless")
+    assert what == (
+        f"{PLAIN}: REDRIVE_OUTBOUND_HOSTS lists the name shop.example.com; none goes unless the address that it stands "
+        "for lies in a listed network, too."
+    )
+
+
+@pytest.mark.parametrize("entry", ["10.1.2.3:8080", "10.1.0.0/16"])
+def test_an_endpoint_without_tls_that_is_listed_is_said_to_be_allowed_and_by_what(
+    ask_json: AskJson, settings: Settings, entry: str
+) -> None:
+    settings.REDRIVE = {**settings.REDRIVE, "OUTBOUND_HOSTS": ["192.0.2.1:8080", entry]}
+    port = ":8080" if entry.endswith(":8080") else ""
+    found = ask_json("add_target", f"http://10.1.2.3{port}/hook")
+    assert of_kind(found, "warn") == [f"{PLAIN}. It is allowed: REDRIVE_OUTBOUND_HOSTS lists {entry}."]
 
 
 def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:

@@ -1,0 +1,42 @@
+"""Say in words how attempts failed, and quote nothing of a message: a status, a code, or what was not reached."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Final
+
+from reprocessing.domain.lifecycle import AttemptOutcome
+from reprocessing.domain.message.safe_text import visible
+
+_LATER: Final = re.compile(r"it answered ([2-5][0-9]{2})\b")
+_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_SAID: Final = {
+    AttemptOutcome.RETURNED: "they came back to the DLQ",
+    AttemptOutcome.FAILED: "their consumer said that they failed",
+    AttemptOutcome.SILENT: "their consumer did not say in time what became of them",
+}
+
+
+def in_words(outcome: str, said: str) -> str:
+    """How attempts failed.
+
+    Args:
+        outcome: theirs.
+        said: of a refusal its code alone, for what a target writes beside it may quote a message; else why nothing went
+            out, or no answer was had.
+    """
+    if known := _SAID.get(AttemptOutcome(outcome)):
+        return known
+    if outcome == AttemptOutcome.REFUSED:
+        return _coded(said) if _CODE.fullmatch(said) else "their target refused them"
+    later = _LATER.match(said)
+    return _coded(later[1]) if later else visible(said) or "no answer was had"
+
+
+def _coded(code: str) -> str:
+    """A code; one of HTTP with its phrase."""
+    try:
+        return f"{code} {HTTPStatus(int(code)).phrase}"
+    except ValueError:
+        return code

@@ -1,0 +1,70 @@
+"""Tell who redrives a DLQ in mode automatic, from when on, and whether beat and a worker were seen lately."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.domain.runs.forecast import in_words
+from reprocessing.models.dead_letter_queue import DeadLetterQueue, Mode
+from reprocessing.store import rows
+from reprocessing.store.dlqs import schedule
+from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.store.safety import stops
+
+#: Seconds: beat sends a tick every two.
+_LATELY: Final = 60.0
+_START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
+
+# Beat dates its ticks by its own machine's clock; one that is far ahead may be of any age, and is not told of here.
+_SEEN: Final[LiteralString] = """
+SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
+          FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
+       (SELECT extract(epoch FROM clock_timestamp() - max(beaten_at))::float8 FROM reprocessing_pulse) AS consumed
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Seconds since beat last sent a tick, and since a worker last took one; None: never."""
+
+    ticked: float | None
+    consumed: float | None
+
+
+def missing() -> list[str]:
+    """Who was not seen lately of those that redrive a DLQ in mode automatic, and how to start each; empty: nobody."""
+    seen = rows.fetch(_Seen, _SEEN, {"tick": TICK})[0]
+    said = []
+    if _is_late(seen.ticked):
+        said.append(f"No beat was seen {_since(seen.ticked)}: nothing is polled. {_START.format('beat')}")
+    if _is_late(seen.consumed):
+        said.append(f"No worker was seen {_since(seen.consumed)}: nothing is sent. {_START.format('worker')}")
+    return said
+
+
+def outlook(name: str, *, by_hand: str) -> str:
+    """Who redrives a DLQ that was just put into its mode; `by_hand` says how a person does, in mode manual."""
+    dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
+    if dlq.mode == Mode.MANUAL:
+        return by_hand
+    if dlq.mode == Mode.OBSERVE:
+        return (
+            "It is in mode observe: nothing is received from it. To allow that: "
+            f"manage.py add_dlq {name} --mode manual --confirm"
+        )
+    now = lanes.clock()
+    first = schedule.first_poll(dlq, now=now)
+    when = "as soon as beat ticks" if first is None or first <= now else f"{first:%Y-%m-%d %H:%M:%S} UTC"
+    said = f"Beat and a worker redrive it by themselves, from the next poll on ({when})."
+    watch = f"manage.py redrive_status {name} --watch shows it."
+    return " ".join(filter(None, (said, watch, stops.in_words(dlq), *missing())))
+
+
+def _is_late(age: float | None) -> bool:
+    return age is None or age > _LATELY
+
+
+def _since(age: float | None) -> str:
+    return "in this database yet" if age is None else f"for {in_words(age)}"

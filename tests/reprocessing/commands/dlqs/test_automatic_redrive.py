@@ -1,0 +1,115 @@
+"""Who puts a DLQ into mode automatic is told who redrives it, from when on, and who of those is missing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+from reprocessing.models import DeadLetterQueue, Pulse
+from reprocessing.store.ordering.lanes import clock
+from reprocessing.store.ordering.stalled_lanes import TICK
+from reprocessing.store.safety import stops
+from tests.contract.queues import Queue, redrive_policy
+from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue
+
+pytestmark = pytest.mark.django_db
+BY_THEMSELVES = "Beat and a worker redrive it by themselves, from the next poll on (as soon as beat ticks)."
+WATCH = "manage.py redrive_status orders --watch shows it."
+START = "Start one: celery -A redrive_service {} (with the environment of this command)."
+NO_BEAT = f"No beat was seen in this database yet: nothing is polled. {START.format('beat')}"
+NO_WORKER = f"No worker was seen in this database yet: nothing is sent. {START.format('worker')}"
+
+
+@pytest.fixture
+def watched(make_queue: MakeQueue) -> Queue:
+    """A dlq that one queue names in its redrive policy."""
+    found = make_queue(MessageRetentionPeriod="1209600")
+    make_queue(RedrivePolicy=redrive_policy(found, 3))
+    return found
+
+
+def see_beat(**ago: float) -> None:
+    every, _ = IntervalSchedule.objects.get_or_create(every=2, period=IntervalSchedule.SECONDS)
+    made, _ = PeriodicTask.objects.update_or_create(name="tick", defaults={"task": TICK, "interval": every})
+    PeriodicTask.objects.filter(pk=made.pk).update(last_run_at=clock() - timedelta(**ago))
+
+
+def see_worker(**ago: float) -> None:
+    Pulse.objects.update_or_create(queue="redrive-control", defaults={"beaten_at": clock() - timedelta(**ago)})
+
+
+def test_one_that_is_added_as_automatic_is_redriven_without_a_command(ask: Ask, watched: Queue) -> None:
+    see_beat(seconds=2)
+    see_worker(seconds=2)
+    said = ask("add_dlq", "orders", "--url", watched.url, "--mode", "automatic", "--confirm")
+    assert said.splitlines()[-1] == f"orders is added. {BY_THEMSELVES} {WATCH}"
+
+
+def test_who_was_not_seen_yet_is_named_and_how_to_start_it(ask: Ask, watched: Queue) -> None:
+    said = ask("add_dlq", "orders", "--url", watched.url, "--mode", "automatic", "--confirm")
+    assert said.splitlines()[-1] == f"orders is added. {BY_THEMSELVES} {WATCH} {NO_BEAT} {NO_WORKER}"
+
+
+def test_a_crontab_says_when_it_is_polled_first_and_a_stop_that_nothing_is_sent(ask: Ask, watched: Queue) -> None:
+    see_beat(seconds=2)
+    see_worker(seconds=2)
+    stops.stop(None, by="ann", reason="rain")
+    crontab = ("--mode", "automatic", "--crontab", "0 0 1 1 *")
+    said = ask("add_dlq", "orders", "--url", watched.url, *crontab, "--confirm")
+    assert f"from the next poll on ({clock().year + 1}-01-01 00:00:00 UTC)" in said
+    assert said.splitlines()[-1].endswith(
+        'Everything is stopped by ann ("rain"): nothing is sent until somebody lets it go on.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("manual", "automatic"), BY_THEMSELVES),
+        (("automatic", "manual"), "Nothing of it is redriven by itself any more: manage.py peek_dlq orders looks into"),
+    ],
+)
+def test_a_change_of_mode_says_who_redrives_it_from_now_on(
+    ask: Ask, watched: Queue, change: tuple[str, str], told: str
+) -> None:
+    ask("add_dlq", "orders", "--url", watched.url, "--mode", change[0], "--confirm")
+    said = ask("add_dlq", "orders", "--mode", change[1], "--confirm")
+    assert said.splitlines()[-1].startswith(f"orders is changed. {told}")
+
+
+def test_one_that_is_only_observed_says_how_it_can_be_redriven(ask: Ask, watched: Queue) -> None:
+    said = ask("add_dlq", "orders", "--url", watched.url, "--mode", "observe", "--confirm")
+    assert said.splitlines()[-1] == (
+        "orders is added. It is in mode observe: nothing is received from it. "
+        "To allow that: manage.py add_dlq orders --mode manual --confirm"
+    )
+
+
+def test_the_status_of_an_automatic_dlq_says_who_is_missing(ask: Ask, ask_json: AskJson, add_row: AddRow) -> None:
+    add_row("orders", mode="automatic")
+    see_beat(minutes=5)
+    assert ask_json("redrive_status", "orders")["missing"] == [
+        f"No beat was seen for about 5 minutes: nothing is polled. {START.format('beat')}", NO_WORKER,
+    ]  # fmt: skip
+    assert f"  MISSING   {NO_WORKER}\n" in ask("redrive_status")
+
+
+@pytest.mark.parametrize("mode", ["manual", "automatic"])
+def test_nobody_is_missing_where_all_are_seen_or_none_is_needed(
+    ask: Ask, ask_json: AskJson, add_row: AddRow, mode: str
+) -> None:
+    add_row("orders", mode=mode)
+    if mode == "automatic":
+        see_beat(seconds=2)
+        see_worker(seconds=2)
+    assert ask_json("redrive_status", "orders")["missing"] == []
+    assert "MISSING" not in ask("redrive_status")
+
+
+def test_a_manual_dlq_beside_an_automatic_one_misses_nobody(ask: Ask, add_row: AddRow) -> None:
+    add_row("orders", mode="automatic")
+    DeadLetterQueue.objects.filter(pk=add_row("zoo").pk).update(mode="manual")
+    assert "MISSING" not in ask("redrive_status").partition("zoo  (manual")[2]

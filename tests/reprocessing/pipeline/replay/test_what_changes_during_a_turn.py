@@ -1,0 +1,64 @@
+"""What somebody changes while a turn works holds for its next letters, though the turn looked shortly before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reprocessing.models import Breaker, DeadLetter, Lane, RateClass
+from reprocessing.pipeline.replay import replay_slice
+from reprocessing.store.safety import send_limits
+from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.rulings import rule
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AN_HOUR = 3_600.0
+
+
+@pytest.fixture(autouse=True)
+def _turns_that_look_once_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_slice, "_SEEN_FOR", AN_HOUR)
+
+
+def test_no_letter_is_sent_under_rules_that_hold_no_longer() -> None:
+    bench = Workbench(conf=replace(BRISK, intent_size=2))
+    for number in range(6):
+        bench.bury(str(number))
+    bench.ready()
+    with bench.meanwhile(lambda: rule("none of them", "discard")):
+        bench.replay()
+    assert sorted(bench.states().values()) == ["delivered"] * 2 + ["discarded"] * 4
+    assert len(bench.history()) == 2
+
+
+def test_letters_go_on_after_the_last_rule_is_switched_off() -> None:
+    """Those that were asked before are asked again, by no rule; the others were never to be asked."""
+    bench = Workbench(conf=replace(BRISK, intent_size=2))
+    rule("all", "replay")
+    for number in range(6):
+        bench.bury(str(number))
+    bench.ready()
+    with bench.meanwhile(lambda: rule("all", "replay", enabled=False)):
+        bench.replay()
+    assert bench.states() == {str(number): "delivered" for number in range(6)}
+
+
+def test_a_breaker_that_was_made_since_the_last_look_keeps_no_letter_waiting() -> None:
+    """As when another worker routes a letter into a class that is new, and this one leases its lane next."""
+    bench = Workbench(conf=replace(BRISK, lanes_per_task=2, intent_size=1))
+    for number in range(6):
+        bench.bury(str(number))
+    bench.ready()
+    with bench.meanwhile(lambda: _route_into_a_new_class(bench)):
+        bench.replay(seconds=5)
+    assert list(Lane.objects.exclude(why="").values_list("why", flat=True)) == []
+    assert bench.states() == {str(number): "delivered" for number in range(6)}
+
+
+def _route_into_a_new_class(bench: Workbench) -> None:
+    slow = RateClass.objects.create(name="slow", rate=1_000)
+    send_limits.make_breakers({(bench.target.pk, slow.pk)})
+    DeadLetter.objects.filter(state="waiting").update(rate_class=slow)
+    Lane.objects.filter(phase="ready").update(breaker=Breaker.objects.get(rate_class=slow))
