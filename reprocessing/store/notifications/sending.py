@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,27 +39,29 @@ UPDATE redrive_notification_route c
 RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
-# An incident that began and ended before the text was sent is told once, as ended.
+# An incident that began and ended before the text was sent is told once, as ended. The ids are those of the
+# notifications that the text is about: ids do not become visible in their order.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
-    SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, max(n.id) AS upto,
+    SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,
            CASE WHEN bool_or(n.phase = 'ended') THEN 'ended' WHEN bool_or(n.phase = 'opened') THEN 'opened'
                 ELSE 'reminded' END AS stage
       FROM redrive_notification n JOIN redrive_incident i ON i.id = n.incident_id
      WHERE n.route_id = %(route)b AND n.sent_at IS NULL AND n.given_up_at IS NULL
      GROUP BY i.id
 )
-SELECT kind, stage, count(*)::int AS many, max(upto) AS upto,
+SELECT kind, stage, count(*)::int AS many,
+       ARRAY(SELECT unnest(m.ids) FROM incidents m WHERE (m.kind, m.stage) = (t.kind, t.stage) ORDER BY 1) AS ids,
        (array_agg(jsonb_build_object('subject', subject, 'facts', facts, 'times', times,
                                      'opened_at', extract(epoch FROM opened_at)::float8,
                                      'ended_at', extract(epoch FROM ended_at)::float8)
                   ORDER BY id DESC))[1:%(examples)b::int] AS examples
-  FROM incidents GROUP BY kind, stage ORDER BY kind, stage
+  FROM incidents t GROUP BY kind, stage ORDER BY kind, stage
 """
 
 _SENT: Final[LiteralString] = """
 UPDATE redrive_notification SET sent_at = %(now)b::timestamptz
- WHERE route_id = %(route)b AND id <= %(upto)b AND sent_at IS NULL AND given_up_at IS NULL
+ WHERE route_id = %(route)b AND id = ANY(%(ids)b::bigint[]) AND sent_at IS NULL AND given_up_at IS NULL
 """
 _TEXTS: Final[LiteralString] = """
 SELECT DISTINCT sent_at FROM redrive_notification
@@ -94,10 +97,15 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """The pending notifications that one text is about. `upto`: the id of the newest of them."""
+    """The pending notifications that one text is about. `ids`: theirs, in order."""
 
     sections: tuple[Section, ...]
-    upto: int
+    ids: tuple[int, ...]
+
+    @property
+    def key(self) -> str:
+        """A short name of exactly these notifications: the same ones again have the same name."""
+        return hashlib.sha256(repr(self.ids).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ class _Group:
     kind: str
     stage: str
     many: int
-    upto: int
+    ids: list[int]
     examples: list[dict[str, Any]]
 
 
@@ -128,14 +136,14 @@ def owed(route_id: int) -> Owed | None:
         Section(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
         for group in found
     )
-    return Owed(sections, max(group.upto for group in found))
+    return Owed(sections, tuple(sorted(number for group in found for number in group.ids)))
 
 
-def record_sent(claimed: Claimed, upto: int, now: datetime) -> None:
-    """Record that a text was sent, and when the next one may be sent."""
+def record_sent(claimed: Claimed, ids: Collection[int], now: datetime) -> None:
+    """Record that a text about these notifications was sent, and when the next one may be sent."""
 
     def record() -> None:
-        rows.execute(_SENT, {"route": claimed.route_id, "upto": upto, "now": now})
+        rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})
         texts = rows.column(datetime, _TEXTS, {"route": claimed.route_id, "now": now})
         _free(claimed, next_at=next_text_at(texts, now), failures=0, trouble="", sent=now)
 
@@ -148,10 +156,10 @@ def record_failure(claimed: Claimed, failed: Failed, now: datetime) -> None:
     _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=failed.why, sent=None)
 
 
-def record(claimed: Claimed, upto: int, came: Sent | Failed, now: datetime) -> None:
-    """Record the result of sending a text."""
+def record(claimed: Claimed, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
+    """Record the result of sending a text about these notifications."""
     if isinstance(came, Sent):
-        record_sent(claimed, upto, now)
+        record_sent(claimed, ids, now)
     else:
         record_failure(claimed, came, now)
 

@@ -28,6 +28,14 @@ BUGS: Final = (
         caught_by=f"{_DELIVER}::test_two_senders_at_the_same_time_never_take_the_same_destination",
     ),
     Bug(
+        name="a-text-marks-what-it-does-not-tell",
+        breaks="No event is lost: a text marks all earlier notifications as sent, also those it has not read.",
+        file=_SENDING,
+        old="id = ANY(%(ids)b::bigint[])",
+        new="id <= (SELECT max(told) FROM unnest(%(ids)b::bigint[]) told)",
+        caught_by=f"{_DELIVER}::test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committed_after",
+    ),
+    Bug(
         name="texts-without-limit",
         breaks="Twenty texts an hour: nobody counts them.",
         file="reprocessing/domain/notifications/limits.py",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import transaction
 
 from reprocessing import conf
 from reprocessing.conf import Conf
@@ -17,10 +18,11 @@ from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.targets import webhook_signature
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.pipeline import notifications
-from reprocessing.store.notifications import incident_retention, sending
+from reprocessing.store.notifications import filing, incident_retention, sending
 from reprocessing.store.notifications.outbox import SETTLES, announce, conclude
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
+from tests.race.abreast import elsewhere
 from tests.reprocessing.domain.notifications.events import event
 from tests.reprocessing.gateways.aws_stand_in import amazon
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -227,6 +229,42 @@ def test_what_could_not_be_sent_for_a_day_is_given_up(clock: Clock) -> None:
     assert Notification.objects.get().given_up_at is not None
 
 
+def test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committed_after(clock: Clock) -> None:
+    route()
+    announce([event(NEW_GROUP, "group:1")])
+    clock.advance(SETTLES)
+
+    def second() -> set[str]:
+        announce([event(NEW_GROUP, "group:2")])
+        Incident.objects.filter(subject="group:2").update(due_at=lanes.clock())
+        filing.file_notifications()
+        (claimed,) = sending.claim(["ops"], limit=8)
+        owed = sending.owed(claimed.route_id)
+        assert owed is not None
+        sending.record(claimed, owed.ids, Sent(), lanes.clock())
+        return {told.subject for section in owed.sections for told in section.examples}
+
+    with elsewhere() as begin, transaction.atomic():
+        filing.file_notifications()  # has the lower id, and commits last
+        assert begin(second).result(30) == {"group:2"}
+    assert list(Notification.objects.filter(sent_at=None).values_list("incident__subject", flat=True)) == ["group:1"]
+
+
+def test_the_same_notifications_again_are_the_same_message_and_others_are_another(clock: Clock) -> None:
+    route()
+    announce([event(NEW_GROUP, "group:1")])
+    clock.advance(SETTLES)
+    filing.file_notifications()
+    row = NotificationRoute.objects.get().pk
+    keys = [owed.key for _ in range(2) if (owed := sending.owed(row))]
+    announce([event(NEW_GROUP, "group:2")])
+    clock.advance(SETTLES)
+    filing.file_notifications()
+    more = sending.owed(row)
+    assert more is not None
+    assert (keys[0] == keys[1], more.key in keys) == (True, False)
+
+
 def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clock, webhook: Server) -> None:
     route()
     announce([event(BREAKER, "breaker:7")])
@@ -236,7 +274,7 @@ def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clo
     assert second == []
     clock.advance(61)  # the first one died
     assert notifications.deliver(view(ops=hook(webhook))) == 1
-    sending.record(first, 0, Failed("too late"), lanes.clock())  # or did not: what it says is stale
+    sending.record(first, (), Failed("too late"), lanes.clock())  # or did not: what it says is stale
     assert NotificationRoute.objects.get().failures == 0
 
 
