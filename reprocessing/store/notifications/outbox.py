@@ -31,9 +31,10 @@ ON CONFLICT (kind, subject) WHERE ended_at IS NULL DO UPDATE
  WHERE i.facts IS DISTINCT FROM excluded.facts OR i.kind = ANY(%(moments)b::text[])
 """
 
+# A clock can be set back, by NTP or a failover: an end is never before its beginning.
 _CONCLUDE: Final[LiteralString] = """
 UPDATE redrive_incident i
-   SET ended_at = k.now, changed_at = k.now, due_at = CASE WHEN i.filed_at IS NOT NULL THEN k.now END
+   SET ended_at = greatest(k.now, i.opened_at), changed_at = k.now, due_at = CASE WHEN i.filed_at IS NOT NULL THEN k.now END
   FROM (SELECT redrive_now() AS now OFFSET 0) k
  WHERE i.ended_at IS NULL
    AND (i.kind, i.subject) IN (SELECT * FROM unnest(%(kinds)b::text[], %(subjects)b::text[]))

@@ -8,6 +8,8 @@ from tests.proof.planted.bug import Bug
 
 _SENDING: Final = "reprocessing/store/notifications/sending.py"
 _FILING: Final = "reprocessing/store/notifications/filing.py"
+_OUTBOX: Final = "reprocessing/store/notifications/outbox.py"
+_STORE: Final = "tests/reprocessing/store/notifications"
 _DELIVER: Final = "tests/reprocessing/pipeline/notifications/test_deliver.py"
 
 BUGS: Final = (
@@ -34,6 +36,23 @@ BUGS: Final = (
         old="id = ANY(%(ids)b::bigint[])",
         new="id <= (SELECT max(told) FROM unnest(%(ids)b::bigint[]) told)",
         caught_by=f"{_DELIVER}::test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committed_after",
+    ),
+    Bug(
+        name="an-incident-ends-before-its-beginning",
+        breaks="A clock that was set back stops nobody: a run cannot be resumed while its incident is open.",
+        file=_OUTBOX,
+        old="ended_at = greatest(k.now, i.opened_at)",
+        new="ended_at = k.now",
+        caught_by=f"{_STORE}/test_outbox.py"
+        "::test_an_incident_ends_after_the_clock_was_set_back_with_its_end_at_its_beginning",
+    ),
+    Bug(
+        name="a-run-takes-less-than-no-time",
+        breaks="A clock that was set back: a run is told to have taken -5 min.",
+        file="reprocessing/store/notifications/run_events.py",
+        old="max(round(run.seconds), 0)",
+        new="round(run.seconds)",
+        caught_by=f"{_STORE}/test_run_events.py::test_a_run_that_finishes_after_the_clock_was_set_back_took_no_time",
     ),
     Bug(
         name="texts-without-limit",

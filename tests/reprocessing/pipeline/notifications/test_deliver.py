@@ -20,6 +20,7 @@ from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.pipeline import notifications
 from reprocessing.store.notifications import filing, incident_retention, sending
 from reprocessing.store.notifications.outbox import SETTLES, announce, conclude
+from reprocessing.store.notifications.sending import Claimed, Owed
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
 from tests.race.abreast import elsewhere
@@ -234,19 +235,20 @@ def test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committ
     announce([event(NEW_GROUP, "group:1")])
     clock.advance(SETTLES)
 
-    def second() -> set[str]:
+    def second() -> tuple[Claimed, Owed]:
         announce([event(NEW_GROUP, "group:2")])
         Incident.objects.filter(subject="group:2").update(due_at=lanes.clock())
         filing.file_notifications()
         (claimed,) = sending.claim(["ops"], limit=8)
         owed = sending.owed(claimed.route_id)
         assert owed is not None
-        sending.record(claimed, owed.ids, Sent(), lanes.clock())
-        return {told.subject for section in owed.sections for told in section.examples}
+        return claimed, owed
 
     with elsewhere() as begin, transaction.atomic():
-        filing.file_notifications()  # has the lower id, and commits last
-        assert begin(second).result(30) == {"group:2"}
+        filing.file_notifications()  # has the lower id, and commits while the text of the other one is sent
+        claimed, owed = begin(second).result(30)
+    assert [told.subject for section in owed.sections for told in section.examples] == ["group:2"]
+    sending.record(claimed, owed.ids, Sent(), lanes.clock())
     assert list(Notification.objects.filter(sent_at=None).values_list("incident__subject", flat=True)) == ["group:1"]
 
 

@@ -9,6 +9,7 @@ from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.models import Incident
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering import lanes
+from tests.reprocessing.pipeline.bench import Clock
 from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,6 +74,14 @@ def test_the_end_of_what_was_told_is_to_be_told() -> None:
     conclude([BREAKER])
     incident = Incident.objects.get()
     assert incident.due_at == incident.ended_at
+
+
+def test_an_incident_ends_after_the_clock_was_set_back_with_its_end_at_its_beginning(clock: Clock) -> None:
+    announce([opened()])
+    clock.advance(-300)
+    conclude([BREAKER])
+    incident = Incident.objects.get()
+    assert incident.ended_at == incident.opened_at
 
 
 def test_a_thousand_events_are_written_at_once() -> None:
