@@ -162,6 +162,24 @@ BUGS: Final = (
         "::test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_conclude",
     ),
     Bug(
+        name="workers-of-an-old-queue-name-are-silent-for-ever",
+        breaks="A closing text when it is over: the control queue was renamed, and the old name stays silent for ever.",
+        file="reprocessing/pipeline/notifications/silence.py",
+        old="        over |= open_incidents((EventKind.WORKERS_SILENT,))\n",
+        new="        pass\n",
+        caught_by="tests/reprocessing/test_watchdog.py"
+        "::test_workers_that_are_back_under_another_name_of_the_queue_end_the_incident_of_the_old_name",
+    ),
+    Bug(
+        name="an-error-of-an-old-name-stays-for-ever",
+        breaks="A closing text when it is over: a DLQ was renamed, and the error of its old name stays for ever.",
+        file="reprocessing/pipeline/notifications/checkup.py",
+        old="        if of_dlq in checked and subject not in looked:\n",
+        new="        if subject is None:\n",
+        caught_by="tests/reprocessing/pipeline/notifications/test_checkup.py"
+        "::test_an_error_of_a_part_that_there_is_no_more_is_over",
+    ),
+    Bug(
         name="what-the-doctor-cannot-see-is-well",
         breaks="An error is over when it is gone: a part that cannot be looked at counts as cured.",
         file="reprocessing/pipeline/notifications/checkup.py",
