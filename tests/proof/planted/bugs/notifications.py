@@ -10,6 +10,8 @@ _SENDING: Final = "reprocessing/store/notifications/sending.py"
 _FILING: Final = "reprocessing/store/notifications/filing.py"
 _OUTBOX: Final = "reprocessing/store/notifications/outbox.py"
 _STORE: Final = "tests/reprocessing/store/notifications"
+_ROUTES: Final = "reprocessing/store/notifications/routes.py"
+_COMMANDS: Final = "tests/reprocessing/commands/notifications/test_notifications.py"
 _DELIVER: Final = "tests/reprocessing/pipeline/notifications/test_deliver.py"
 
 BUGS: Final = (
@@ -53,6 +55,22 @@ BUGS: Final = (
         old="max(round(run.seconds), 0)",
         new="round(run.seconds)",
         caught_by=f"{_STORE}/test_run_events.py::test_a_run_that_finishes_after_the_clock_was_set_back_took_no_time",
+    ),
+    Bug(
+        name="no-event-is-every-event",
+        breaks="A destination gets the events that were named: an empty list replaces a few events by all of them.",
+        file=_ROUTES,
+        old="    if not wanted:\n",
+        new="    if not wanted:\n        return ()\n    if not wanted:\n",
+        caught_by=f"{_COMMANDS}::test_what_cannot_be_set_is_refused",
+    ),
+    Bug(
+        name="all-and-some-events-are-some",
+        breaks="A destination gets the events that were named: all beside another one is dropped without a word.",
+        file=_ROUTES,
+        old='    if "all" in wanted:\n',
+        new='    wanted -= {"all"}\n    if "all" in wanted:\n',
+        caught_by=f"{_COMMANDS}::test_what_cannot_be_set_is_refused",
     ),
     Bug(
         name="texts-without-limit",
