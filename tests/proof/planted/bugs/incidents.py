@@ -82,10 +82,18 @@ BUGS: Final = (
         name="a-condition-flaps",
         breaks="A condition near its threshold opens and closes with every look.",
         file="reprocessing/domain/notifications/hysteresis.py",
-        old="(threshold * BACK if is_open else threshold)",
-        new="threshold",
+        old="value >= threshold * BACK if is_open else value > threshold",
+        new="value > threshold",
         caught_by="tests/reprocessing/domain/notifications/test_hysteresis.py"
-        "::test_a_condition_opens_at_its_threshold_and_closes_below_three_quarters_of_it",
+        "::test_a_condition_opens_above_its_threshold_and_closes_below_three_quarters_of_it",
+    ),
+    Bug(
+        name="as-many-as-the-threshold-are-more",
+        breaks="More parked messages than the threshold: people are notified of exactly as many.",
+        file="reprocessing/domain/notifications/hysteresis.py",
+        old="else value > threshold",
+        new="else value >= threshold",
+        caught_by=f"{_CONDITIONS}::test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_its_own",
     ),
     Bug(
         name="an-outage-of-all-workers-stalls-every-run",

@@ -53,7 +53,7 @@ def leave(stock: Stock, many: int) -> None:
 # The parking lot
 
 
-@pytest.mark.parametrize("letters", [100, pytest.param(5_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("letters", [101, pytest.param(5_000, marks=pytest.mark.soak)])
 def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(letters: int) -> None:
     stock = Stock()
     park(stock, letters)
@@ -70,9 +70,9 @@ def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(
     assert told("parked_many")[0][2] is False
 
 
-def test_fewer_are_none_and_the_next_dlq_is_an_incident_of_its_own() -> None:
+def test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_its_own() -> None:
     few, many = Stock(), Stock()
-    park(few, 99)
+    park(few, 100)
     park(many, 101)
     look()
     assert list(is_open("parked_many")) == [f"dlq:{many.dlq.pk}"]
