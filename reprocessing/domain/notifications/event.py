@@ -38,10 +38,16 @@ class EventKind(StrEnum):
         """Whether the event has no duration, and so is never concluded."""
         return self in _MOMENTS
 
+    @property
+    def may_flap(self) -> bool:
+        """Whether a condition that ends and soon comes back is one incident. Not so if a person has to end it."""
+        return self not in _MOMENTS | _ENDED_BY_A_PERSON
+
 
 _MOMENTS: Final = frozenset(
     {EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED},
 )
+_ENDED_BY_A_PERSON: Final = frozenset({EventKind.RUN_STOPPED, EventKind.REDRIVE_LOOP, EventKind.RESTORE_DETECTED})
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a

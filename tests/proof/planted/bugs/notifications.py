@@ -73,6 +73,41 @@ BUGS: Final = (
         caught_by=f"{_COMMANDS}::test_what_cannot_be_set_is_refused",
     ),
     Bug(
+        name="a-flapping-breaker-is-told-to-nobody",
+        breaks="A person is told: a breaker opens for nine seconds again and again, and each time is a new incident.",
+        file=_OUTBOX,
+        old="    if new:\n",
+        new="    if not new:\n",
+        caught_by=f"{_STORE}/test_outbox.py"
+        "::test_a_condition_that_flaps_for_longer_than_ten_seconds_is_told_once_and_its_end_once",
+    ),
+    Bug(
+        name="a-run-that-stops-again-is-told-to-nobody",
+        breaks="A person is told: a run stops itself again after a person resumed it, and counts as the same incident.",
+        file="reprocessing/domain/notifications/event.py",
+        old="self not in _MOMENTS | _ENDED_BY_A_PERSON",
+        new="self not in _MOMENTS",
+        caught_by=f"{_STORE}/test_outbox.py::test_what_a_person_ended_and_happens_again_is_a_new_incident",
+    ),
+    Bug(
+        name="long-enough-and-over-is-told-to-nobody",
+        breaks="A person is told: a condition lasted, and was over when notifications were written.",
+        file=_OUTBOX,
+        old="                     WHEN i.due_at <= k.now THEN i.due_at END\n",
+        new="                     END\n",
+        caught_by=f"{_STORE}/test_outbox.py"
+        "::test_a_condition_that_lasted_long_enough_is_told_though_it_is_over_when_notifications_are_written",
+    ),
+    Bug(
+        name="a-flapping-breaker-is-told-as-closed",
+        breaks="A flapping breaker is told once: each time it closes for a second, people are told that it closed.",
+        file=_OUTBOX,
+        old="THEN k.now + make_interval(secs => %(resumes)b::float8) ELSE k.now END",
+        new="THEN k.now ELSE k.now END",
+        caught_by=f"{_STORE}/test_outbox.py"
+        "::test_a_condition_that_flaps_for_longer_than_ten_seconds_is_told_once_and_its_end_once",
+    ),
+    Bug(
         name="texts-without-limit",
         breaks="Twenty texts an hour: nobody counts them.",
         file="reprocessing/domain/notifications/limits.py",

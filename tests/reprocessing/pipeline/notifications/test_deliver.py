@@ -19,7 +19,7 @@ from reprocessing.domain.targets import webhook_signature
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.pipeline import notifications
 from reprocessing.store.notifications import filing, incident_retention, sending
-from reprocessing.store.notifications.outbox import SETTLES, announce, conclude
+from reprocessing.store.notifications.outbox import RESUMES, SETTLES, announce, conclude
 from reprocessing.store.notifications.sending import Claimed, Owed
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
@@ -286,6 +286,7 @@ def test_what_began_and_ended_while_nobody_could_be_told_is_told_once_as_over(cl
     clock.advance(SETTLES)
     notifications.deliver(view())
     conclude([(BREAKER, "breaker:7")])
+    clock.advance(RESUMES)
     assert notifications.deliver(view(ops=hook(webhook))) == 1
     assert [one["stage"] for one in said(webhook.asked[0])["events"]] == ["ended"]
 
