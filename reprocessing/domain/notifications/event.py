@@ -39,6 +39,11 @@ class EventKind(StrEnum):
         return self in _MOMENTS
 
     @property
+    def is_urgent(self) -> bool:
+        """Whether a person is needed now. Other events can wait for the next text, a minute later."""
+        return self in _URGENT
+
+    @property
     def may_flap(self) -> bool:
         """Whether a condition that ends and soon comes back is one incident. Not so if a person has to end it."""
         return self not in _MOMENTS | _ENDED_BY_A_PERSON
@@ -48,6 +53,19 @@ _MOMENTS: Final = frozenset(
     {EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED},
 )
 _ENDED_BY_A_PERSON: Final = frozenset({EventKind.RUN_STOPPED, EventKind.REDRIVE_LOOP, EventKind.RESTORE_DETECTED})
+
+_URGENT: Final = frozenset(
+    {
+        EventKind.BREAKER_OPEN,
+        EventKind.RUN_STOPPED,
+        EventKind.RUN_STALLED,
+        EventKind.MESSAGES_EXPIRING,
+        EventKind.REDRIVE_LOOP,
+        EventKind.BEAT_SILENT,
+        EventKind.WORKERS_SILENT,
+        EventKind.RESTORE_DETECTED,
+    },
+)
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a

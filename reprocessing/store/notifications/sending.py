@@ -10,20 +10,29 @@ from typing import Any, Final, LiteralString
 
 from reprocessing.domain.notifications.delivery import Failed, Sent
 from reprocessing.domain.notifications.event import EventKind
-from reprocessing.domain.notifications.limits import GIVEN_UP_AFTER, next_text_at, retry_at
+from reprocessing.domain.notifications.limits import APART, GIVEN_UP_AFTER, next_text_at, retry_at
 from reprocessing.domain.notifications.text import EXAMPLES, Section, Stage, Told
 from reprocessing.store import rows
 
 #: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
 LEASE: Final = 60.0
 
-#: Of a route r: a text may be sent to it now, and no other worker has the lease.
+#: Of a route r: a text may be sent to it now, and no other worker has the lease. An urgent incident that has just opened
+#: does not wait until a minute has passed since the last text.
 _FREE: Final[LiteralString] = """
 (r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
  AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
  AND EXISTS (SELECT FROM redrive_notification n
-              WHERE n.route_id = r.id AND n.sent_at IS NULL AND n.given_up_at IS NULL))
+              WHERE n.route_id = r.id AND n.sent_at IS NULL AND n.given_up_at IS NULL)
+ AND (r.sent_at IS NULL OR r.sent_at <= redrive_now() - make_interval(secs => %(apart)b::float8)
+      OR EXISTS (SELECT FROM redrive_notification n JOIN redrive_incident i ON i.id = n.incident_id
+                  WHERE n.route_id = r.id AND n.sent_at IS NULL AND n.given_up_at IS NULL AND n.phase = 'opened'
+                    AND i.ended_at IS NULL AND i.kind = ANY(%(urgent)b::text[]))))
 """
+_LIMITS: Final[Mapping[str, object]] = {
+    "apart": APART / timedelta(seconds=1),
+    "urgent": [kind.value for kind in EventKind if kind.is_urgent],
+}
 
 _DUE: Final[LiteralString] = f"""
 SELECT EXISTS (SELECT FROM redrive_incident WHERE due_at <= redrive_now())
@@ -119,12 +128,12 @@ class _Group:
 
 def is_due(destinations: Collection[str]) -> bool:
     """Return whether notifications have to be filed, or sent to one of these destinations. Reads two small indexes."""
-    return rows.value(bool, _DUE, {"names": sorted(destinations)})
+    return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
 def claim(destinations: Collection[str], *, limit: int) -> list[Claimed]:
     """Lease those of these destinations that have pending notifications and may get a text now."""
-    return rows.fetch(Claimed, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE})
+    return rows.fetch(Claimed, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE, **_LIMITS})
 
 
 def owed(route_id: int) -> Owed | None:
@@ -140,7 +149,7 @@ def owed(route_id: int) -> Owed | None:
 
 
 def record_sent(claimed: Claimed, ids: Collection[int], now: datetime) -> None:
-    """Record that a text about these notifications was sent, and when the next one may be sent."""
+    """Record that a text about these notifications was sent, and when the next one may be sent if it is urgent."""
 
     def record() -> None:
         rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})

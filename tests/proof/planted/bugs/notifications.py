@@ -108,6 +108,31 @@ BUGS: Final = (
         "::test_a_condition_that_flaps_for_longer_than_ten_seconds_is_told_once_and_its_end_once",
     ),
     Bug(
+        name="a-pager-waits-for-a-minute",
+        breaks="An urgent event is sent ten seconds after the last text: it waits for a minute as others do.",
+        file=_SENDING,
+        old="AND i.ended_at IS NULL AND i.kind = ANY(%(urgent)b::text[])",
+        new="AND i.ended_at IS NULL AND false AND i.kind = ANY(%(urgent)b::text[])",
+        caught_by=f"{_DELIVER}::test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute",
+    ),
+    Bug(
+        name="nothing-can-wait",
+        breaks="One text a minute: every event is as urgent as a breaker that opened.",
+        file=_SENDING,
+        old='if kind.is_urgent],',
+        new='if kind],',
+        caught_by=f"{_DELIVER}::test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute",
+    ),
+    Bug(
+        name="a-breaker-is-told-under-another-title",
+        breaks="The title is the urgent event that is new: a reminder stands before it.",
+        file="reprocessing/domain/notifications/text.py",
+        old="_TONES.index(_tone(section)), _STAGES.index(section.stage)",
+        new="_TONES.index(_tone(section)), -_STAGES.index(section.stage)",
+        caught_by="tests/reprocessing/domain/notifications/test_text.py"
+        "::test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_wait",
+    ),
+    Bug(
         name="texts-without-limit",
         breaks="Twenty texts an hour: nobody counts them.",
         file="reprocessing/domain/notifications/limits.py",

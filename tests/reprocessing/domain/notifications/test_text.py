@@ -53,7 +53,7 @@ def test_the_text_of_a_breaker_that_opened() -> None:
         "What you can do: Check the target and its consumer. To close the breaker now: manage.py reset_breaker "
         'DLQ --target "orders" --reason WHY --confirm\n'
         "https://redrive.example.com/breaker/1234",
-        Tone.WARNING,
+        Tone.FAILURE,
         "https://redrive.example.com/breaker/1234",
     )  # fmt: skip
 
@@ -96,6 +96,16 @@ def test_five_thousand_new_groups_are_one_short_text() -> None:
 def test_the_worst_comes_first() -> None:
     found = text(of(EventKind.RUN_FINISHED), of(EventKind.BREAKER_OPEN, Stage.ENDED), of(EventKind.RUN_STOPPED))
     assert (found.title, found.tone) == ("[production] Run paused: the-run, DLQ the-dlq (and 2 more)", Tone.FAILURE)
+
+
+def test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_wait() -> None:
+    found = text(
+        of(EventKind.FAILURE_GROUP_NEW), of(EventKind.RUN_STOPPED, Stage.REMINDED), of(EventKind.BREAKER_OPEN),
+        of(EventKind.DLQ_GROWING),
+    )  # fmt: skip
+    assert found.title == "[production] Circuit breaker open: the-target (and 3 more)"
+    firsts = [part.splitlines()[0].split(":")[0] for part in found.body.split("\n\n")]
+    assert firsts == ["Circuit breaker open", "Still", "New failure group", "DLQ grows faster than it drains"]
 
 
 def test_no_text_is_longer_than_a_chat_takes() -> None:

@@ -138,6 +138,40 @@ def test_twenty_texts_an_hour_and_the_rest_in_one(clock: Clock, webhook: Server)
     assert counts == [1] * 20 + [20]
 
 
+def test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute(
+    clock: Clock, webhook: Server
+) -> None:
+    route()
+    to = view(ops=hook(webhook))
+
+    def after(seconds: float) -> int:
+        clock.advance(seconds)
+        return notifications.deliver(to)
+
+    announce([event(NEW_GROUP, "group:1")])
+    assert after(SETTLES) == 1
+    announce([event(NEW_GROUP, "group:2")])
+    assert [after(SETTLES), after(20)] == [0, 0]
+    announce([event(BREAKER, "breaker:7")])
+    assert (notifications.is_due(to), after(SETTLES)) == (False, 1)
+    assert [told["kind"] for told in said(webhook.asked[-1])["events"]] == ["breaker_open", "failure_group_new"]
+    announce([event(STOPPED, "run:7")])
+    Incident.objects.filter(kind=STOPPED).update(due_at=lanes.clock())
+    assert [after(8), after(3)] == [0, 1]
+    conclude([(STOPPED, "run:7")])
+    assert [after(30), after(31)] == [0, 1]  # an end can wait
+
+
+def test_urgent_events_are_twenty_texts_an_hour_as_well(clock: Clock, webhook: Server) -> None:
+    route()
+    to = view(ops=hook(webhook))
+    for number in range(30):
+        announce([event(BREAKER, f"breaker:{number}")])
+        clock.advance(11)
+        notifications.deliver(to)
+    assert len(webhook.asked) == 20
+
+
 def test_a_condition_that_lasts_is_told_again_once_a_day(clock: Clock, webhook: Server) -> None:
     route()
     to = view(ops=hook(webhook))
