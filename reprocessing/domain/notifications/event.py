@@ -69,7 +69,8 @@ _URGENT: Final = frozenset(
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
-#: duration. `why`, `finding`: a sentence of the service's own. `..._id`: what the admin's page has in its address.
+#: duration. `why`, `finding`: a sentence of the service's own. `title`: a failure group's, without contents of messages.
+#: `..._id`: what the admin's page has in its address.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
     kind: (frozenset(needed.split()), frozenset(useful.split()))
     for kind, needed, useful in (
@@ -77,8 +78,8 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
         (EventKind.RUN_STOPPED, "run run_id dlq why", "messages by"),
         (EventKind.RUN_FINISHED, "run run_id dlq", "messages delivered presumed duplicates parked discarded seconds"),
         (EventKind.RUN_STALLED, "run run_id dlq why", "messages seconds"),
-        (EventKind.FAILURE_GROUP_NEW, "group_id dlq", "messages"),
-        (EventKind.FAILURE_GROUP_REOPENED, "group_id dlq", "messages"),
+        (EventKind.FAILURE_GROUP_NEW, "group_id dlq title", "messages"),
+        (EventKind.FAILURE_GROUP_REOPENED, "group_id dlq title", "messages"),
         (EventKind.PARKED_MANY, "dlq messages threshold", "seconds"),
         (EventKind.PARKED_OLD, "dlq messages seconds", "threshold"),
         (EventKind.MESSAGES_EXPIRING, "dlq messages seconds", ""),

@@ -130,7 +130,7 @@ def _section(section: Section, link: Link) -> str:
         lines.append(f"… and {section.many - EXAMPLES:,} more.")
     if section.stage is not Stage.ENDED:
         lines.append(f"What the service does: {_filled(wording.service, first.facts)}")
-        lines.append(f"What you can do: {_filled(wording.person, first.facts)}")
+        lines.append(f"What you can do: {_filled(_advice(wording, first.facts), first.facts)}")
     page = wording.page if section.many == 1 else Page(wording.page.model)
     if address := _address(page, first.facts, link):
         lines.append(address)
@@ -176,6 +176,10 @@ def _address(page: Page, facts: Facts, link: Link) -> str:
     if page.row and not row:
         page = DASHBOARD
     return link(page.model, row)
+
+
+def _advice(wording: Wording, facts: Facts) -> str:
+    return wording.person if _names(wording.person) <= facts.keys() else wording.person_without
 
 
 def _names(sentence: str) -> set[str]:

@@ -85,7 +85,8 @@ _FLAPPING: Final = [kind.value for kind in EventKind if kind.may_flap]
 def announce(events: Collection[Event]) -> None:
     """Open an incident for each event, or update the facts of the one that is open for its kind and subject.
 
-    A condition that may flap and ended less than `RESUMES` seconds ago goes on, with a second statement. In the caller's transaction; a roll-back takes it back.
+    A condition that may flap and ended less than `RESUMES` seconds ago goes on, with a second statement.
+    In the caller's transaction; a roll-back takes it back.
     """
     if not events:
         return

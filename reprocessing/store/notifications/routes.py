@@ -71,7 +71,9 @@ def find_route(destination: str) -> Route:
 
 def read_route(row: NotificationRoute) -> Route:
     """Return the route that a row holds."""
-    return Route(row.destination, read_kinds(row.kinds or ["all"]), tuple(sorted(row.dlqs.values_list("name", flat=True))))
+    return Route(
+        row.destination, read_kinds(row.kinds or ["all"]), tuple(sorted(row.dlqs.values_list("name", flat=True)))
+    )
 
 
 def check(wanted: Route) -> None:

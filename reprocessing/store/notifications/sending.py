@@ -13,12 +13,14 @@ from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.limits import APART, GIVEN_UP_AFTER, next_text_at, retry_at
 from reprocessing.domain.notifications.text import EXAMPLES, Section, Stage, Told
 from reprocessing.store import rows
+from reprocessing.store.notifications.group_events import unfinished_messages
 
+_OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAILURE_GROUP_REOPENED.value})
 #: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
 LEASE: Final = 60.0
 
-#: Of a route r: a text may be sent to it now, and no other worker has the lease. An urgent incident that has just opened
-#: does not wait until a minute has passed since the last text.
+#: Of a route r: a text may be sent to it now, and no other worker has the lease. An urgent incident that has just
+#: opened does not wait until a minute has passed since the last text.
 _FREE: Final[LiteralString] = """
 (r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
  AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
@@ -141,6 +143,7 @@ def owed(route_id: int) -> Owed | None:
     found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
     if not found:
         return None
+    _count_messages(found)
     sections = tuple(
         Section(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
         for group in found
@@ -194,6 +197,14 @@ def _free(claimed: Claimed, *, next_at: datetime, failures: int, trouble: str, s
         "sent": sent,
     }  # fmt: skip
     rows.execute(_FREED, values)
+
+
+def _count_messages(found: Collection[_Group]) -> None:
+    """Put the messages that failure groups have now into the facts of the examples."""
+    examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
+    messages = unfinished_messages({facts["group_id"] for facts in examples})
+    for facts in examples:
+        facts["messages"] = messages[facts["group_id"]]
 
 
 def _told(row: Mapping[str, Any]) -> Told:

@@ -119,8 +119,8 @@ BUGS: Final = (
         name="nothing-can-wait",
         breaks="One text a minute: every event is as urgent as a breaker that opened.",
         file=_SENDING,
-        old='if kind.is_urgent],',
-        new='if kind],',
+        old="if kind.is_urgent],",
+        new="if kind],",
         caught_by=f"{_DELIVER}::test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute",
     ),
     Bug(
@@ -131,6 +131,23 @@ BUGS: Final = (
         new="_TONES.index(_tone(section)), -_STAGES.index(section.stage)",
         caught_by="tests/reprocessing/domain/notifications/test_text.py"
         "::test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_wait",
+    ),
+    Bug(
+        name="a-group-has-the-messages-that-it-had",
+        breaks="A failure group is told with the messages that it has now: finished ones are counted, too.",
+        file="reprocessing/store/notifications/group_events.py",
+        old="        if counted.state in _UNFINISHED:\n",
+        new="        if counted.state:\n",
+        caught_by=f"{_STORE}/test_group_events.py"
+        "::test_a_text_about_a_group_has_its_title_and_the_messages_that_it_has_by_then",
+    ),
+    Bug(
+        name="a-command-with-a-placeholder",
+        breaks="A command in a text can be pasted: the DLQ of a breaker is known, and not in the command.",
+        file="reprocessing/domain/notifications/text.py",
+        old="return wording.person if _names(wording.person) <= facts.keys() else wording.person_without",
+        new="return wording.person_without or wording.person",
+        caught_by="tests/reprocessing/domain/notifications/test_text.py::test_the_text_of_a_breaker_that_opened",
     ),
     Bug(
         name="texts-without-limit",

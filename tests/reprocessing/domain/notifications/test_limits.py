@@ -1,4 +1,4 @@
-"""Twenty texts an hour to one destination, ten seconds apart if they are urgent; failures are retried ever more rarely."""
+"""Twenty texts an hour to one destination, urgent ones ten seconds apart; failures are retried ever more rarely."""
 
 from __future__ import annotations
 

@@ -150,11 +150,15 @@ def test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_min
 
     announce([event(NEW_GROUP, "group:1")])
     assert after(SETTLES) == 1
-    announce([event(NEW_GROUP, "group:2")])
+    announce([event(NEW_GROUP, "group:2"), event(EventKind.DLQ_GROWING, "dlq:1")])
     assert [after(SETTLES), after(20)] == [0, 0]
     announce([event(BREAKER, "breaker:7")])
     assert (notifications.is_due(to), after(SETTLES)) == (False, 1)
-    assert [told["kind"] for told in said(webhook.asked[-1])["events"]] == ["breaker_open", "failure_group_new"]
+    assert [told["kind"] for told in said(webhook.asked[-1])["events"]] == [
+        "breaker_open",
+        "dlq_growing",
+        "failure_group_new",
+    ]
     announce([event(STOPPED, "run:7")])
     Incident.objects.filter(kind=STOPPED).update(due_at=lanes.clock())
     assert [after(8), after(3)] == [0, 1]

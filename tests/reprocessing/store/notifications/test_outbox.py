@@ -28,7 +28,8 @@ def opened(why: str = "5 failures in a row", subject: str = "breaker:1") -> Even
 
 
 def grouped(dlq_id: int, messages: int) -> Event:
-    return Event(EventKind.FAILURE_GROUP_NEW, "group:7", {"group_id": 7, "dlq": "orders-dlq", "messages": messages},
+    facts = {"group_id": 7, "dlq": "orders-dlq", "title": "KeyError", "messages": messages}
+    return Event(EventKind.FAILURE_GROUP_NEW, "group:7", facts,
                  dlq_id=dlq_id)  # fmt: skip
 
 
