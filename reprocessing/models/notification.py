@@ -60,7 +60,8 @@ class NotificationRoute(models.Model):
     """Which events, of which DLQs, go to a destination, and how far sending to it is.
 
     `destination`: the name that the environment has a URL for. `kinds`: no kind is every kind. `dlqs`: none is every
-    DLQ and the service as a whole. `next_at`: when the next text may go. `leased_until`: somebody sends to it now,
+    DLQ and the service as a whole. `next_at`: when the next text may go if it is urgent; another one goes a minute
+    after `sent_at` at the earliest. `leased_until`: somebody sends to it now,
     under the `fence`. `failures`: how many texts in a row could not be sent, and `trouble` why.
     """
 

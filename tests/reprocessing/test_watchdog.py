@@ -10,7 +10,9 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pytest_django import Settings
 
 from reprocessing import watchdog
+from reprocessing.domain.notifications.heartbeat import Silence
 from reprocessing.models import Pulse
+from reprocessing.pipeline.notifications import silence
 from reprocessing.store.notifications import heartbeats
 from reprocessing.watchdog import Watchdog
 from tests.race.abreast import together
@@ -69,6 +71,14 @@ def test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_c
     assert told("beat_silent") == []
     fleet.goes_on(1)
     assert told("workers_silent") == [("workers:redrive-control", 1, False)]
+
+
+def test_workers_that_are_back_under_another_name_of_the_queue_end_the_incident_of_the_old_name(fleet: Fleet) -> None:
+    silence.note(Silence(beat=False, workers=True), control="old-control", silent_for=120)
+    silence.note(Silence(beat=False, workers=None), control="new-control", silent_for=120)
+    assert told("workers_silent") == [("workers:old-control", 1, True)]
+    silence.note(Silence(beat=False, workers=False), control="new-control", silent_for=120)
+    assert told("workers_silent") == [("workers:old-control", 1, False)]
 
 
 def test_a_beat_that_falls_silent_is_one_incident_and_says_nothing_of_the_workers(fleet: Fleet) -> None:

@@ -83,7 +83,7 @@ def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
 def _look(form: NotificationSheet) -> Look:
     given = form.cleaned_data
     destination = form.row.destination if form.row else given["destination"].strip()
-    wanted = Route(destination, routes.read_kinds(given["events"]), tuple(sorted(given["dlqs"])))
+    wanted = Route(destination, routes.read_kinds(given["events"] or ["all"]), tuple(sorted(given["dlqs"])))
     routes.check(wanted)
     before = routes.route(destination)
     now = before.told() if before else {}

@@ -13,6 +13,8 @@ NOTES: Final = 12
 LEAST, SHARE = 10, 0.1
 #: The share of changes between two notes that has to be upward: a DLQ that fills and is emptied again is not growing.
 UPWARD: Final = 0.75
+#: The note of halfway, with which an open condition is compared, is at least this share of the time old.
+_HALFWAY: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,18 @@ class Growth:
     backlog: int
 
 
-def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | None:
-    """Return by how much a DLQ grew; None: it did not grow, or the notes do not reach back far enough.
+@dataclass(frozen=True, slots=True)
+class NotGrowing:
+    """A DLQ did not grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthUnknown:
+    """There are too few notes, such as after workers were away."""
+
+
+def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:
+    """Return by how much a DLQ grew, or that it did not, or that the notes do not tell.
 
     Args:
         notes: of one DLQ, the oldest first; older ones than `within` are not looked at.
@@ -57,15 +69,17 @@ def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth 
     """
     seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
     if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):
-        return None
+        return GrowthUnknown()
     first, last = seen[0], seen[-1]
     arrived = last.captured - first.captured + last.uncaptured - first.uncaptured
     grown = last.backlog - first.backlog
     found = Growth(max(arrived, 0), max(arrived - grown, 0), first.seconds_ago, last.backlog)
     if is_open:
         halfway = next(note for note in seen if note.seconds_ago <= within / 2 or note is last)
-        return found if last.backlog > halfway.backlog else None
+        if halfway.seconds_ago < within * _HALFWAY:
+            return GrowthUnknown()
+        return found if last.backlog > halfway.backlog else NotGrowing()
     steps = [later.backlog - earlier.backlog for earlier, later in pairwise(seen) if later.backlog != earlier.backlog]
     if grown < max(LEAST, SHARE * first.backlog) or sum(step > 0 for step in steps) < UPWARD * len(steps):
-        return None
+        return NotGrowing()
     return found

@@ -38,14 +38,39 @@ class EventKind(StrEnum):
         """Whether the event has no duration, and so is never concluded."""
         return self in _MOMENTS
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether a person is needed now. Other events can wait for the next text, a minute later."""
+        return self in _URGENT
+
+    @property
+    def may_flap(self) -> bool:
+        """Whether a condition that ends and soon comes back is one incident. Not so if a person has to end it."""
+        return self not in _MOMENTS | _ENDED_BY_A_PERSON
+
 
 _MOMENTS: Final = frozenset(
     {EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED},
 )
+_ENDED_BY_A_PERSON: Final = frozenset({EventKind.RUN_STOPPED, EventKind.REDRIVE_LOOP, EventKind.RESTORE_DETECTED})
+
+_URGENT: Final = frozenset(
+    {
+        EventKind.BREAKER_OPEN,
+        EventKind.RUN_STOPPED,
+        EventKind.RUN_STALLED,
+        EventKind.MESSAGES_EXPIRING,
+        EventKind.REDRIVE_LOOP,
+        EventKind.BEAT_SILENT,
+        EventKind.WORKERS_SILENT,
+        EventKind.RESTORE_DETECTED,
+    },
+)
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
-#: duration. `why`, `finding`: a sentence of the service's own. `..._id`: what the admin's page has in its address.
+#: duration. `why`, `finding`: a sentence of the service's own. `title`: a failure group's, without contents of messages.
+#: `..._id`: what the admin's page has in its address.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
     kind: (frozenset(needed.split()), frozenset(useful.split()))
     for kind, needed, useful in (
@@ -53,8 +78,8 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
         (EventKind.RUN_STOPPED, "run run_id dlq why", "messages by"),
         (EventKind.RUN_FINISHED, "run run_id dlq", "messages delivered presumed duplicates parked discarded seconds"),
         (EventKind.RUN_STALLED, "run run_id dlq why", "messages seconds"),
-        (EventKind.FAILURE_GROUP_NEW, "group_id dlq", "messages"),
-        (EventKind.FAILURE_GROUP_REOPENED, "group_id dlq", "messages"),
+        (EventKind.FAILURE_GROUP_NEW, "group_id dlq title", "messages"),
+        (EventKind.FAILURE_GROUP_REOPENED, "group_id dlq title", "messages"),
         (EventKind.PARKED_MANY, "dlq messages threshold", "seconds"),
         (EventKind.PARKED_OLD, "dlq messages seconds", "threshold"),
         (EventKind.MESSAGES_EXPIRING, "dlq messages seconds", ""),

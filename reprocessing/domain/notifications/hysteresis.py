@@ -9,5 +9,5 @@ BACK: Final = 0.75
 
 
 def holds(value: float, threshold: float, *, is_open: bool) -> bool:
-    """Return whether a condition holds: at `threshold` or above, or once it is open, at `BACK` of it or above."""
-    return value >= (threshold * BACK if is_open else threshold)
+    """Return whether a condition holds: above `threshold`, or once it is open, at `BACK` of it or above."""
+    return value >= threshold * BACK if is_open else value > threshold

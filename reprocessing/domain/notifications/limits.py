@@ -9,8 +9,9 @@ from typing import Final
 #: Most texts in an hour to one destination. Further incidents wait, and are grouped into the next text.
 PER_HOUR: Final = 20
 _HOUR: Final = timedelta(hours=1)
-#: Least time between two texts to one destination. Incidents meanwhile are sent as one text.
-APART: Final = timedelta(seconds=60)
+#: Least time between two texts to one destination, and before a text with an urgent incident that has just opened.
+#: Incidents meanwhile are sent as one text.
+APART, URGENT_APART = timedelta(seconds=60), timedelta(seconds=10)
 #: Backoff after a failed text: the first, doubled after each further failure, and the longest.
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
 #: A notification that could not be sent for so long is given up.
@@ -20,11 +21,14 @@ REMINDED_EVERY: Final = timedelta(days=1)
 
 
 def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
-    """Return when the next text may be sent. `sent`: when earlier texts were sent; the latest was sent now."""
+    """Return when the next text may be sent if it is urgent; another one waits for `APART` at least.
+
+    `sent`: when earlier texts were sent; the latest was sent now.
+    """
     newest = sorted(moment for moment in sent if moment > now - _HOUR)[-PER_HOUR:]
     if len(newest) < PER_HOUR:
-        return now + APART
-    return max(now + APART, newest[0] + _HOUR)
+        return now + URGENT_APART
+    return max(now + URGENT_APART, newest[0] + _HOUR)
 
 
 def retry_at(failures: int, now: datetime) -> datetime:

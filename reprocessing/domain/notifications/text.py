@@ -71,29 +71,20 @@ class Text:
     link: str = ""
 
 
-_URGENT: Final = frozenset(
-    {
-        EventKind.RUN_STOPPED,
-        EventKind.REDRIVE_LOOP,
-        EventKind.BEAT_SILENT,
-        EventKind.WORKERS_SILENT,
-        EventKind.MESSAGES_EXPIRING,
-        EventKind.RESTORE_DETECTED,
-    },
-)
 _TONES: Final = tuple(Tone)
+_STAGES: Final = tuple(Stage)
 _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 
 
 def compose(sections: Sequence[Section], *, place: str, link: Link) -> Text:
-    """Return one text for all sections, the worst first.
+    """Return one text for all sections: the urgent kinds first, of these what is new.
 
     Args:
         sections: at least one, each with at least one example.
         place: the name of this environment.
         link: gives the address of a page.
     """
-    ordered = sorted(sections, key=lambda section: _TONES.index(_tone(section)))
+    ordered = sorted(sections, key=_rank)
     first = ordered[0]
     many = sum(section.many for section in ordered)
     title = f"[{place}] {_headline(first, first.examples[0])}" if place else _headline(first, first.examples[0])
@@ -139,7 +130,7 @@ def _section(section: Section, link: Link) -> str:
         lines.append(f"… and {section.many - EXAMPLES:,} more.")
     if section.stage is not Stage.ENDED:
         lines.append(f"What the service does: {_filled(wording.service, first.facts)}")
-        lines.append(f"What you can do: {_filled(wording.person, first.facts)}")
+        lines.append(f"What you can do: {_filled(_advice(wording, first.facts), first.facts)}")
     page = wording.page if section.many == 1 else Page(wording.page.model)
     if address := _address(page, first.facts, link):
         lines.append(address)
@@ -173,7 +164,11 @@ def _tone(section: Section) -> Tone:
         return Tone.SUCCESS
     if section.kind is EventKind.RUN_FINISHED:
         return Tone.INFO
-    return Tone.FAILURE if section.kind in _URGENT else Tone.WARNING
+    return Tone.FAILURE if section.kind.is_urgent else Tone.WARNING
+
+
+def _rank(section: Section) -> tuple[int, int]:
+    return _TONES.index(_tone(section)), _STAGES.index(section.stage)
 
 
 def _address(page: Page, facts: Facts, link: Link) -> str:
@@ -181,6 +176,10 @@ def _address(page: Page, facts: Facts, link: Link) -> str:
     if page.row and not row:
         page = DASHBOARD
     return link(page.model, row)
+
+
+def _advice(wording: Wording, facts: Facts) -> str:
+    return wording.person if _names(wording.person) <= facts.keys() else wording.person_without
 
 
 def _names(sentence: str) -> set[str]:

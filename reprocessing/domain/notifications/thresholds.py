@@ -11,8 +11,8 @@ class Thresholds:
     """When people are notified.
 
     Attributes:
-        parked_count: parked messages of one DLQ.
-        parked_age: how long the oldest parked message of a DLQ has waited.
+        parked_count: people are notified of more parked messages of one DLQ than these.
+        parked_age: people are notified if the oldest parked message of a DLQ has waited for longer.
         expires_within: how soon SQS deletes the first message that is not captured.
         growing_for: for how long more messages arrived in a DLQ than left it.
         silent_for: how long beat, or the workers of one of the service's queues, gave no sign of life.

@@ -36,6 +36,7 @@ class Wording:
         service: what the service does about it.
         person: what a person can do, with the command.
         page: where the admin shows it.
+        person_without: the same if a fact of `person` is not known.
     """
 
     opened: str
@@ -45,6 +46,7 @@ class Wording:
     service: str
     person: str
     page: Page
+    person_without: str = ""
 
 
 _RUN: Final = Page("run", "run_id")
@@ -58,8 +60,10 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         more=("Reason: {why}.", "Waiting messages: {messages}."),
         service="It sends nothing to this target. After each cooldown it sends one message as a canary, and closes"
         " the breaker when canaries succeed.",
-        person="Check the target and its consumer. To close the breaker now: manage.py reset_breaker DLQ"
+        person="Check the target and its consumer. To close the breaker now: manage.py reset_breaker {dlq}"
         ' --target "{target}" --reason WHY --confirm',
+        person_without="Check the target and its consumer. To close the breaker now, name one of the target's DLQs:"
+        ' manage.py reset_breaker DLQ --target "{target}" --reason WHY --confirm',
         page=Page("breaker", "breaker_id"),
     ),
     EventKind.RUN_STOPPED: Wording(
@@ -97,19 +101,19 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         page=_RUN,
     ),
     EventKind.FAILURE_GROUP_NEW: Wording(
-        opened="New failure group: number {group_id}, DLQ {dlq}",
+        opened="New failure group in DLQ {dlq}: {title}",
         many="new failure groups",
         over="",
-        more=("Messages: {messages}.",),
+        more=("Messages now: {messages}.",),
         service="It groups messages that failed for the same reason, and goes on with the others.",
         person="Look at the group in the admin. Fix the consumer, then redrive the group's messages.",
         page=Page("lettergroup", "group_id"),
     ),
     EventKind.FAILURE_GROUP_REOPENED: Wording(
-        opened="Resolved failure group opened again: number {group_id}, DLQ {dlq}",
+        opened="Resolved failure group opened again in DLQ {dlq}: {title}",
         many="resolved failure groups opened again",
         over="",
-        more=("Messages: {messages}.",),
+        more=("Messages now: {messages}.",),
         service="It has reopened the group, because a message failed for the same reason after the group was resolved.",
         person="Look at the group in the admin. The fix may be incomplete, or was rolled back.",
         page=Page("lettergroup", "group_id"),

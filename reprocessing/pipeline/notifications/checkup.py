@@ -15,6 +15,7 @@ from reprocessing.pipeline.maintenance import doctor
 from reprocessing.pipeline.maintenance.doctor import Look, Patient
 from reprocessing.store import rows
 from reprocessing.store.notifications import doctor_rounds
+from reprocessing.store.notifications.open_incidents import open_findings
 from reprocessing.store.notifications.outbox import announce, conclude
 
 #: Most DLQs that one checkup examines, in turn, so that its calls to AWS do not grow with the number of DLQs.
@@ -24,12 +25,17 @@ DLQS: Final = 5
 def checkup(of: Patient) -> None:
     """Check the service and the next DLQs; announce each part that has an error, conclude parts that have none.
 
-    The open incidents are the last result. A part that could not be checked keeps its incident.
-    Commits by itself.
+    The open incidents are the last result. A part that could not be checked keeps its incident; a part that there is
+    no more, such as the old name of a DLQ, does not. Commits by itself.
     """
     found: list[Event] = []
     over: list[tuple[EventKind, str]] = []
-    for look, dlq in _looks(of):
+    looks = list(_looks(of))
+    looked, checked = {of_finding(look.title) for look, _ in looks}, {dlq for _, dlq in looks}
+    for subject, of_dlq in open_findings().items():
+        if of_dlq in checked and subject not in looked:
+            over.append((EventKind.DOCTOR_WORSE, subject))
+    for look, dlq in looks:
         grades = [remark.grade for remark in look.remarks]
         if Grade.ILL in grades:
             found.append(_event(look, dlq))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import partial
-from typing import Final
+from typing import Final, assert_never
 
 from reprocessing.conf import Conf
 from reprocessing.domain.message.arn import name_of
 from reprocessing.domain.notifications import standstill
-from reprocessing.domain.notifications.dlq_growth import NOTES, growth
+from reprocessing.domain.notifications.dlq_growth import NOTES, Growth, GrowthUnknown, NotGrowing, growth
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.expiry import seconds_left
 from reprocessing.domain.notifications.hysteresis import holds
+from reprocessing.domain.notifications.observation import Holds, HoldsNot, NotKnown, Observation
 from reprocessing.domain.notifications.standstill import Standstill
 from reprocessing.domain.notifications.subjects import of_dlq, of_run
 from reprocessing.models.dead_letter_queue import Mode
@@ -27,7 +28,8 @@ from reprocessing.store.notifications.parked_messages import ParkedMessages, par
 from reprocessing.store.notifications.stalled_runs import StalledRun, UnseenEmpty
 from reprocessing.store.outcomes import pending_outcomes
 
-Open = Collection[tuple[EventKind, str]]
+Place = tuple[EventKind, str]
+Open = Collection[Place]
 
 _POLLED: Final = (
     EventKind.PARKED_MANY,
@@ -45,7 +47,7 @@ _STEP: Final = 600
 
 
 def look(conf: Conf) -> None:
-    """Announce the conditions that hold, and conclude those that no longer hold.
+    """Announce the conditions that hold, and conclude those that do not hold. What is not known changes nothing.
 
     A dozen statements, each of which reads maintained counts, rows of DLQs, some hundred lanes of each running run, and
     the sent messages of each target: their cost does not depend on how many messages there are. Called outside
@@ -55,16 +57,33 @@ def look(conf: Conf) -> None:
     is_open = open_incidents(_POLLED)
     watches = dlq_status.watches(copies=False)
     uncaptured = _uncaptured(watches, conf)
-    found = [
+    observations = [
         *_parked(conf, is_open),
         *_expiring(conf, watches, uncaptured),
         *_growing(conf, watches, uncaptured, is_open),
-        *_stalled(conf, back_for),
+        *_stalled(conf, back_for, is_open),
     ]
-    there = {(event.kind, event.subject) for event in found}
-    over = [place for place in is_open if place not in there] + left_open()
+    found, over = _sorted_out(observations)
+    over = [place for place in over if place in is_open] + left_open()
     if found or over:
         rows.whole(partial(_write, found, over))
+
+
+def _sorted_out(observations: Collection[Observation]) -> tuple[list[Event], list[Place]]:
+    """Return what to announce, and what is over."""
+    found: list[Event] = []
+    over: list[Place] = []
+    for observation in observations:
+        match observation:
+            case Holds(event):
+                found.append(event)
+            case HoldsNot(kind, subject):
+                over.append((kind, subject))
+            case NotKnown():
+                pass
+            case _ as never:
+                assert_never(never)
+    return found, over
 
 
 def _write(found: Collection[Event], over: Open) -> None:
@@ -72,14 +91,23 @@ def _write(found: Collection[Event], over: Open) -> None:
     conclude(over)
 
 
-def _parked(conf: Conf, is_open: Open) -> Iterator[Event]:
+def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
     most, oldest = conf.thresholds.parked_count, conf.thresholds.parked_age.total_seconds()
+    found: list[Event] = []
     for lot in parked_messages():
         subject = of_dlq(lot.dlq_id)
         if holds(lot.messages, most, is_open=(EventKind.PARKED_MANY, subject) in is_open):
-            yield _of_lot(EventKind.PARKED_MANY, lot, threshold=most)
+            found.append(_of_lot(EventKind.PARKED_MANY, lot, threshold=most))
         if holds(lot.seconds, oldest, is_open=(EventKind.PARKED_OLD, subject) in is_open):
-            yield _of_lot(EventKind.PARKED_OLD, lot, seconds=_in_steps(lot.seconds), threshold=round(oldest))
+            found.append(_of_lot(EventKind.PARKED_OLD, lot, seconds=_in_steps(lot.seconds), threshold=round(oldest)))
+    yield from _all_of((EventKind.PARKED_MANY, EventKind.PARKED_OLD), found, is_open)
+
+
+def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
+    """Yield that these events hold, and that the other open incidents of these kinds do not."""
+    yield from map(Holds, found)
+    there = {(event.kind, event.subject) for event in found}
+    yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)
 
 
 def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
@@ -87,9 +115,13 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 
 
 def _uncaptured(watches: Collection[Watch], conf: Conf) -> dict[int, int]:
-    """Return the uncaptured messages of each DLQ. A DLQ in mode automatic counts only while its captures fail."""
+    """Return the uncaptured messages of each DLQ, without the DLQs of which they are not known.
+
+    A DLQ in mode automatic counts only while its captures fail. Of another one they are not known during a capture.
+    """
     ours = dlq_status.in_sight(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
-    return {watch.id: _left_out(watch, ours.get(watch.id, 0)) for watch in watches}
+    known = (watch for watch in watches if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
+    return {watch.id: _left_out(watch, ours.get(watch.id, 0)) for watch in known}
 
 
 def _left_out(watch: Watch, ours: int) -> int:
@@ -98,48 +130,59 @@ def _left_out(watch: Watch, ours: int) -> int:
     return dlq_status.uncaptured(watch, ours)
 
 
-def _expiring(conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int]) -> Iterator[Event]:
+def _expiring(conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int]) -> Iterator[Observation]:
     waited = dlq_notes.uncaptured_for(uncaptured)
     within = conf.thresholds.expires_within.total_seconds()
     for watch in watches:
-        if watch.id not in waited:
-            continue
-        left = seconds_left(waited=waited[watch.id], retention=watch.retention, within=within)
-        if left is not None:
+        place = (EventKind.MESSAGES_EXPIRING, of_dlq(watch.id))
+        since = waited.get(watch.id)
+        left = None if since is None else seconds_left(waited=since, retention=watch.retention, within=within)
+        if watch.id not in uncaptured:
+            yield NotKnown(*place)
+        elif left is None:
+            yield HoldsNot(*place)
+        else:
             facts: dict[str, str | int | float] = {
                 "dlq": watch.name,
                 "messages": uncaptured[watch.id],
                 "seconds": _in_steps(left),
             }
-            yield Event(EventKind.MESSAGES_EXPIRING, of_dlq(watch.id), facts, dlq_id=watch.id)
+            yield Holds(Event(*place, facts, dlq_id=watch.id))
 
 
 def _growing(
     conf: Conf, watches: Collection[Watch], uncaptured: dict[int, int], is_open: Open
-) -> Iterator[Event]:  # fmt: skip
+) -> Iterator[Observation]:  # fmt: skip
     within = conf.thresholds.growing_for.total_seconds()
     if metrics.is_due("dlq notes", every=within / NOTES):
         dlq_notes.note(uncaptured, within=within)
     notes = dlq_notes.notes(within=within)
     for watch in watches:
         place = (EventKind.DLQ_GROWING, of_dlq(watch.id))
-        found = growth(notes.get(watch.id, []), within=within, is_open=place in is_open)
-        if found is not None:
-            facts: dict[str, str | int | float] = {
-                "dlq": watch.name, "arrived": found.arrived, "drained": found.drained,
-                "seconds": _in_steps(found.seconds), "messages": found.backlog,
-            }  # fmt: skip
-            yield Event(*place, facts, dlq_id=watch.id)
+        match growth(notes.get(watch.id, []), within=within, is_open=place in is_open):
+            case Growth() as found:
+                facts: dict[str, str | int | float] = {
+                    "dlq": watch.name, "arrived": found.arrived, "drained": found.drained,
+                    "seconds": _in_steps(found.seconds), "messages": found.backlog,
+                }  # fmt: skip
+                yield Holds(Event(*place, facts, dlq_id=watch.id))
+            case NotGrowing():
+                yield HoldsNot(*place)
+            case GrowthUnknown():
+                yield NotKnown(*place)
+            case _ as never:
+                assert_never(never)
 
 
-def _stalled(conf: Conf, back_for: float) -> Iterator[Event]:
-    """Yield at most one event for each run; why sent messages wait comes before why others are not sent."""
+def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
+    """Yield at most one answer for each run; why sent messages wait comes before why others are not sent."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
+        yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)
         return
     awaiting = stalled_runs.runs_that_await(_never_empty(conf), long=long)
     runs = {run.run_id: run for run in [*stalled_runs.runs_that_wait(long=long), *awaiting]}
-    yield from map(_of_run, runs.values())
+    yield from _all_of((EventKind.RUN_STALLED,), [_of_run(run) for run in runs.values()], is_open)
 
 
 def _never_empty(conf: Conf) -> list[UnseenEmpty]:

@@ -84,7 +84,7 @@ def _send(
     """Send one text, in a separate thread without a database connection."""
     name = turn.claimed.destination
     destination: Destination = conf.destinations[name]
-    head = Letterhead(conf.place, name, f"{turn.claimed.route_id}-{turn.owed.upto}", now)
+    head = Letterhead(conf.place, name, f"{turn.claimed.route_id}-{turn.owed.key}", now)
     came: Delivery = Failed("its text could not be written")
     try:
         text = compose(turn.owed.sections, place=conf.place, link=links(conf.public_url))
@@ -112,6 +112,6 @@ def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Deliver
 
 
 def _write(turn: _Turn, came: Delivery) -> None:
-    sending.record(turn.claimed, turn.owed.upto, came, lanes.clock())
+    sending.record(turn.claimed, turn.owed.ids, came, lanes.clock())
     if isinstance(came, Failed):
         logger.warning("Sending to the destination %s failed: %s. It is retried.", turn.claimed.destination, came.why)

@@ -8,6 +8,7 @@ from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.heartbeat import Silence
 from reprocessing.domain.notifications.subjects import BEAT, of_workers
 from reprocessing.store import rows
+from reprocessing.store.notifications.open_incidents import open_incidents
 from reprocessing.store.notifications.outbox import announce, conclude
 
 
@@ -27,11 +28,13 @@ def note(silence: Silence, *, control: str, silent_for: float) -> None:
                                 {"queue": control, "seconds": round(silent_for)})),
     )  # fmt: skip
     found = [event for is_silent, event in seen if is_silent]
-    over = [(event.kind, event.subject) for is_silent, event in seen if is_silent is False]
+    over = {(event.kind, event.subject) for is_silent, event in seen if is_silent is False}
+    if silence.workers is False:  # the control queue may have had another name
+        over |= open_incidents((EventKind.WORKERS_SILENT,))
     if found or over:
         rows.whole(partial(_write, found, over))
 
 
-def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
+def _write(found: list[Event], over: set[tuple[EventKind, str]]) -> None:
     announce(found)
     conclude(over)

@@ -7,6 +7,7 @@ from typing import Final, LiteralString
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.store import rows
+from reprocessing.store.notifications.outbox import RESUMES
 
 #: Most incidents of one statement, and most statements of one call. The next call handles the rest.
 _AT_ONCE: Final = 1_000
@@ -21,11 +22,12 @@ _MATCHES: Final[LiteralString] = """
                   WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id)))
 """
 
-# The end goes to the routes that got, or will get, the beginning. A moment ends when its notifications are written.
+# The end goes to the routes that got, or will get, the beginning. A moment ends when its notifications are written. An
+# incident that ended before the notifications about its beginning were written gets both, one after the other.
 _FILE: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), due AS MATERIALIZED (
-    SELECT i.id, i.kind, i.dlq_id, i.ended_at, k.now
+    SELECT i.id, i.kind, i.dlq_id, CASE WHEN i.filed_at IS NOT NULL THEN i.ended_at END AS ended_at, k.now
       FROM redrive_incident i, clock k
      WHERE i.due_at <= k.now ORDER BY i.due_at LIMIT {_AT_ONCE} FOR UPDATE OF i SKIP LOCKED
 ), filed AS (
@@ -43,8 +45,9 @@ WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 UPDATE redrive_incident i
    SET filed_at = coalesce(i.filed_at, d.now),
        ended_at = CASE WHEN i.kind = ANY(%(moments)b::text[]) THEN coalesce(i.ended_at, d.now) ELSE i.ended_at END,
-       due_at = CASE WHEN i.ended_at IS NULL AND i.kind <> ALL(%(moments)b::text[])
-                     THEN d.now + make_interval(secs => %(again)b::float8) END
+       due_at = CASE WHEN i.kind = ANY(%(moments)b::text[]) OR d.ended_at IS NOT NULL THEN NULL
+                     WHEN i.ended_at IS NOT NULL THEN i.ended_at + make_interval(secs => %(resumes)b::float8)
+                     ELSE d.now + make_interval(secs => %(again)b::float8) END
   FROM due d WHERE i.id = d.id
 """  # noqa: S608  # the inserted texts are constants
 
@@ -56,9 +59,10 @@ def file_notifications() -> int:
 
     Each statement is a separate transaction. Concurrent callers take different incidents.
     """
+    parameters = {"moments": _MOMENTS, "again": REMINDED_EVERY.total_seconds(), "resumes": RESUMES}
     filed = 0
     for _ in range(_STATEMENTS):
-        found = rows.execute(_FILE, {"moments": _MOMENTS, "again": REMINDED_EVERY.total_seconds()})
+        found = rows.execute(_FILE, parameters)
         filed += found
         if found < _AT_ONCE:
             break

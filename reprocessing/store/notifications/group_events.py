@@ -9,9 +9,14 @@ from typing import Final, LiteralString
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_group
 from reprocessing.store import rows
+from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications.outbox import announce
 
-_NAMES: Final[LiteralString] = "SELECT id, name FROM redrive_dlq WHERE id = ANY(%(dlqs)b::bigint[])"
+_NAMES: Final[LiteralString] = """
+SELECT g.id, g.title, d.name AS dlq FROM redrive_group g JOIN redrive_dlq d ON d.id = g.dlq_id
+ WHERE g.id = ANY(%(groups)b::bigint[])
+"""
+_UNFINISHED: Final = frozenset({"captured", "waiting", "sending", "awaiting", "parked"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +29,31 @@ class MovedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class _Dlq:
+class _Named:
     id: int
-    name: str
+    title: str
+    dlq: str
 
 
 def announce_groups(groups: Collection[MovedGroup]) -> None:
     """Announce these groups: two statements, or none without any. In a transaction of the caller's."""
     if not groups:
         return
-    dlqs = {dlq.id: dlq.name for dlq in rows.fetch(_Dlq, _NAMES, {"dlqs": [group.dlq_id for group in groups]})}
-    announce([_event(group, dlqs[group.dlq_id]) for group in groups])
+    found = rows.fetch(_Named, _NAMES, {"groups": [group.group_id for group in groups]})
+    names = {named.id: named for named in found}
+    announce([_event(group, names[group.group_id]) for group in groups])
 
 
-def _event(group: MovedGroup, dlq: str) -> Event:
+def unfinished_messages(groups: Collection[int]) -> dict[int, int]:
+    """Return how many unfinished messages each of these groups has now; one statement, or none."""
+    found = dict.fromkeys(groups, 0)
+    for counted in counters.in_groups(list(groups)) if groups else ():
+        if counted.state in _UNFINISHED:
+            found[counted.group_id] += counted.n
+    return found
+
+
+def _event(group: MovedGroup, named: _Named) -> Event:
     kind = EventKind.FAILURE_GROUP_NEW if group.new else EventKind.FAILURE_GROUP_REOPENED
-    return Event(kind, of_group(group.group_id), {"group_id": group.group_id, "dlq": dlq}, dlq_id=group.dlq_id)
+    facts: dict[str, str | int | float] = {"group_id": group.group_id, "dlq": named.dlq, "title": named.title}
+    return Event(kind, of_group(group.group_id), facts, dlq_id=group.dlq_id)

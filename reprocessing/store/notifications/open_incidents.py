@@ -13,6 +13,10 @@ _OPEN: Final[LiteralString] = """
 SELECT kind, subject FROM redrive_incident WHERE ended_at IS NULL AND kind = ANY(%(kinds)b::text[])
 """
 
+_FINDINGS: Final[LiteralString] = """
+SELECT subject, dlq_id FROM redrive_incident WHERE ended_at IS NULL AND kind = 'doctor_worse'
+"""
+
 # Incidents of breakers and runs that were deleted, or changed by hand in PostgreSQL. Open incidents are few.
 _LEFT_OPEN: Final[LiteralString] = """
 SELECT i.kind, i.subject FROM redrive_incident i
@@ -32,10 +36,21 @@ class _Place:
     subject: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    subject: str
+    dlq_id: int | None
+
+
 def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
     """Return the kinds and subjects of the open incidents of these kinds; one statement."""
     found = rows.fetch(_Place, _OPEN, {"kinds": [kind.value for kind in kinds]})
     return {(EventKind(place.kind), place.subject) for place in found}
+
+
+def open_findings() -> dict[str, int | None]:
+    """Return the open findings of redrive_doctor: the DLQ of each subject, None for the service; one statement."""
+    return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 
 def left_open() -> list[tuple[EventKind, str]]:

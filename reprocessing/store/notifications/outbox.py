@@ -7,19 +7,25 @@ until the commit.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Final, LiteralString
 
 from psycopg.types.json import Jsonb
 
 from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. Incidents within them are sent as one text. An
 #: incident that ends earlier is not notified.
 SETTLES: Final = 10.0
+#: A condition that may flap, and comes back within so many seconds after its end, is the same incident. Its end is
+#: notified after them.
+RESUMES: Final = 60.0
 
 # A polled condition is announced again and again: its row is written only if its facts changed. Moments are counted.
 _ANNOUNCE: Final[LiteralString] = """
+WITH announced AS (
 INSERT INTO redrive_incident AS i (kind, subject, dlq_id, facts, times, opened_at, changed_at, due_at)
 SELECT e.kind, e.subject, e.dlq_id, e.facts, e.times, k.now, k.now, k.now + make_interval(secs => %(settles)b::float8)
   FROM unnest(%(kinds)b::text[], %(subjects)b::text[], %(dlqs)b::bigint[], %(facts)b::jsonb[], %(times)b::int[])
@@ -29,22 +35,57 @@ SELECT e.kind, e.subject, e.dlq_id, e.facts, e.times, k.now, k.now, k.now + make
 ON CONFLICT (kind, subject) WHERE ended_at IS NULL DO UPDATE
    SET facts = excluded.facts, times = i.times + excluded.times, changed_at = excluded.changed_at
  WHERE i.facts IS DISTINCT FROM excluded.facts OR i.kind = ANY(%(moments)b::text[])
+RETURNING i.id, i.kind, xmax = 0 AS new)
+SELECT id FROM announced WHERE new AND kind = ANY(%(flapping)b::text[])
 """
 
+# The incident that has just ended goes on, in the place of the new one, which only this transaction sees. Others that
+# announce the same wait for the new one, so that no two are open. An incident that was notified is due for its next
+# reminder, another one at the end of its settling time.
+_RESUME: Final[LiteralString] = """
+WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
+), ended AS MATERIALIZED (
+    SELECT e.id, n.id AS new_id
+      FROM redrive_incident n CROSS JOIN clock k
+      JOIN redrive_incident e ON e.kind = n.kind AND e.subject = n.subject
+     WHERE n.id = ANY(%(new)b::bigint[]) AND e.ended_at > k.now - make_interval(secs => %(resumes)b::float8)
+       AND (e.filed_at IS NULL OR e.due_at IS NOT NULL)
+     ORDER BY e.id FOR UPDATE OF e
+), latest AS (
+    SELECT new_id, max(id) AS id FROM ended GROUP BY new_id
+), replaced AS (
+    DELETE FROM redrive_incident n USING latest l WHERE n.id = l.new_id
+    RETURNING l.id, n.dlq_id, n.facts, n.times, n.changed_at
+)
+UPDATE redrive_incident i
+   SET ended_at = NULL, dlq_id = r.dlq_id, facts = r.facts, times = i.times + r.times, changed_at = r.changed_at,
+       due_at = CASE WHEN i.filed_at IS NULL THEN i.opened_at + make_interval(secs => %(settles)b::float8)
+                     ELSE i.filed_at + make_interval(secs => %(reminded)b::float8)
+                          * (1 + floor(extract(epoch FROM k.now - i.filed_at)::float8 / %(reminded)b::float8)) END
+  FROM replaced r CROSS JOIN clock k WHERE i.id = r.id
+"""
+
+# A clock can be set back, by NTP or a failover: an end is never before its beginning. An incident that has lasted
+# longer than its settling time is notified though it has ended.
 _CONCLUDE: Final[LiteralString] = """
 UPDATE redrive_incident i
-   SET ended_at = k.now, changed_at = k.now, due_at = CASE WHEN i.filed_at IS NOT NULL THEN k.now END
+   SET ended_at = greatest(k.now, i.opened_at), changed_at = k.now,
+       due_at = CASE WHEN i.filed_at IS NOT NULL THEN CASE WHEN i.kind = ANY(%(flapping)b::text[])
+                          THEN k.now + make_interval(secs => %(resumes)b::float8) ELSE k.now END
+                     WHEN i.due_at <= k.now THEN i.due_at END
   FROM (SELECT redrive_now() AS now OFFSET 0) k
  WHERE i.ended_at IS NULL
    AND (i.kind, i.subject) IN (SELECT * FROM unnest(%(kinds)b::text[], %(subjects)b::text[]))
 """
 
 _MOMENTS: Final = [kind.value for kind in EventKind if kind.is_moment]
+_FLAPPING: Final = [kind.value for kind in EventKind if kind.may_flap]
 
 
 def announce(events: Collection[Event]) -> None:
     """Open an incident for each event, or update the facts of the one that is open for its kind and subject.
 
+    A condition that may flap and ended less than `RESUMES` seconds ago goes on, with a second statement.
     In the caller's transaction; a roll-back takes it back.
     """
     if not events:
@@ -53,7 +94,8 @@ def announce(events: Collection[Event]) -> None:
     for event in events:
         place = (event.kind.value, event.subject)
         newest[place] = (event, newest[place][1] + 1 if place in newest else 1)
-    rows.execute(
+    new = rows.column(
+        int,
         _ANNOUNCE,
         {
             "kinds": [kind for kind, _ in newest],
@@ -63,8 +105,14 @@ def announce(events: Collection[Event]) -> None:
             "times": [times for _, times in newest.values()],
             "settles": SETTLES,
             "moments": _MOMENTS,
+            "flapping": _FLAPPING,
         },
     )
+    if new:
+        rows.execute(
+            _RESUME,
+            {"new": new, "resumes": RESUMES, "settles": SETTLES, "reminded": REMINDED_EVERY / timedelta(seconds=1)},
+        )
 
 
 def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
@@ -74,5 +122,11 @@ def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
     """
     if ended:
         rows.execute(
-            _CONCLUDE, {"kinds": [kind.value for kind, _ in ended], "subjects": [subject for _, subject in ended]}
+            _CONCLUDE,
+            {
+                "kinds": [kind.value for kind, _ in ended],
+                "subjects": [subject for _, subject in ended],
+                "flapping": _FLAPPING,
+                "resumes": RESUMES,
+            },
         )

@@ -32,9 +32,17 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
     """Return the events of these names, each once; for "all", an empty tuple.
 
     Raises:
-        NotificationIsUnclear: a name is not an event; the message lists the events.
+        NotificationIsUnclear: there is no name, "all" stands beside others, or a name is not an event; the message
+            says what to type.
     """
-    wanted = {name.strip() for name in names if name.strip()} - {"all"}
+    wanted = {name.strip() for name in names if name.strip()}
+    if not wanted:
+        raise NotificationIsUnclear("No event is named. Type --events all for every event, or name some of them.")
+    if wanted == {"all"}:
+        return ()
+    if "all" in wanted:
+        some = " ".join(sorted(wanted - {"all"}))[:100]
+        raise NotificationIsUnclear(f'"all" stands beside other events. Type --events all, or --events {some}')
     if unknown := sorted(wanted - set(EventKind)):
         known = ", ".join(kind.value for kind in EventKind)
         raise NotificationIsUnclear(f"There is no event {', '.join(unknown)[:100]}. There are: all, {known}.")
@@ -63,7 +71,9 @@ def find_route(destination: str) -> Route:
 
 def read_route(row: NotificationRoute) -> Route:
     """Return the route that a row holds."""
-    return Route(row.destination, read_kinds(row.kinds), tuple(sorted(row.dlqs.values_list("name", flat=True))))
+    return Route(
+        row.destination, read_kinds(row.kinds or ["all"]), tuple(sorted(row.dlqs.values_list("name", flat=True)))
+    )
 
 
 def check(wanted: Route) -> None:

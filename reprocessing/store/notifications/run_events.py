@@ -71,5 +71,5 @@ def _finished(run: _Ended) -> Event:
     facts: dict[str, str | int | float] = {"run": run.name, "run_id": run.run_id, "dlq": run.dlq}
     facts |= {_FACTS[state]: n for state, n in run.ended.items()}
     if run.seconds is not None:
-        facts["seconds"] = round(run.seconds)
+        facts["seconds"] = max(round(run.seconds), 0)  # below 0: the clock was set back
     return Event(EventKind.RUN_FINISHED, of_run(run.run_id), facts, dlq_id=run.dlq_id)

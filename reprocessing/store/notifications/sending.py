@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,20 +10,31 @@ from typing import Any, Final, LiteralString
 
 from reprocessing.domain.notifications.delivery import Failed, Sent
 from reprocessing.domain.notifications.event import EventKind
-from reprocessing.domain.notifications.limits import GIVEN_UP_AFTER, next_text_at, retry_at
+from reprocessing.domain.notifications.limits import APART, GIVEN_UP_AFTER, next_text_at, retry_at
 from reprocessing.domain.notifications.text import EXAMPLES, Section, Stage, Told
 from reprocessing.store import rows
+from reprocessing.store.notifications.group_events import unfinished_messages
 
+_OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAILURE_GROUP_REOPENED.value})
 #: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
 LEASE: Final = 60.0
 
-#: Of a route r: a text may be sent to it now, and no other worker has the lease.
+#: Of a route r: a text may be sent to it now, and no other worker has the lease. An urgent incident that has just
+#: opened does not wait until a minute has passed since the last text.
 _FREE: Final[LiteralString] = """
 (r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
  AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
  AND EXISTS (SELECT FROM redrive_notification n
-              WHERE n.route_id = r.id AND n.sent_at IS NULL AND n.given_up_at IS NULL))
+              WHERE n.route_id = r.id AND n.sent_at IS NULL AND n.given_up_at IS NULL)
+ AND (r.sent_at IS NULL OR r.sent_at <= redrive_now() - make_interval(secs => %(apart)b::float8)
+      OR EXISTS (SELECT FROM redrive_notification n JOIN redrive_incident i ON i.id = n.incident_id
+                  WHERE n.route_id = r.id AND n.sent_at IS NULL AND n.given_up_at IS NULL AND n.phase = 'opened'
+                    AND i.ended_at IS NULL AND i.kind = ANY(%(urgent)b::text[]))))
 """
+_LIMITS: Final[Mapping[str, object]] = {
+    "apart": APART / timedelta(seconds=1),
+    "urgent": [kind.value for kind in EventKind if kind.is_urgent],
+}
 
 _DUE: Final[LiteralString] = f"""
 SELECT EXISTS (SELECT FROM redrive_incident WHERE due_at <= redrive_now())
@@ -38,27 +50,29 @@ UPDATE redrive_notification_route c
 RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
-# An incident that began and ended before the text was sent is told once, as ended.
+# An incident that began and ended before the text was sent is told once, as ended. The ids are those of the
+# notifications that the text is about: ids do not become visible in their order.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
-    SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, max(n.id) AS upto,
+    SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,
            CASE WHEN bool_or(n.phase = 'ended') THEN 'ended' WHEN bool_or(n.phase = 'opened') THEN 'opened'
                 ELSE 'reminded' END AS stage
       FROM redrive_notification n JOIN redrive_incident i ON i.id = n.incident_id
      WHERE n.route_id = %(route)b AND n.sent_at IS NULL AND n.given_up_at IS NULL
      GROUP BY i.id
 )
-SELECT kind, stage, count(*)::int AS many, max(upto) AS upto,
+SELECT kind, stage, count(*)::int AS many,
+       ARRAY(SELECT unnest(m.ids) FROM incidents m WHERE (m.kind, m.stage) = (t.kind, t.stage) ORDER BY 1) AS ids,
        (array_agg(jsonb_build_object('subject', subject, 'facts', facts, 'times', times,
                                      'opened_at', extract(epoch FROM opened_at)::float8,
                                      'ended_at', extract(epoch FROM ended_at)::float8)
                   ORDER BY id DESC))[1:%(examples)b::int] AS examples
-  FROM incidents GROUP BY kind, stage ORDER BY kind, stage
+  FROM incidents t GROUP BY kind, stage ORDER BY kind, stage
 """
 
 _SENT: Final[LiteralString] = """
 UPDATE redrive_notification SET sent_at = %(now)b::timestamptz
- WHERE route_id = %(route)b AND id <= %(upto)b AND sent_at IS NULL AND given_up_at IS NULL
+ WHERE route_id = %(route)b AND id = ANY(%(ids)b::bigint[]) AND sent_at IS NULL AND given_up_at IS NULL
 """
 _TEXTS: Final[LiteralString] = """
 SELECT DISTINCT sent_at FROM redrive_notification
@@ -94,10 +108,15 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """The pending notifications that one text is about. `upto`: the id of the newest of them."""
+    """The pending notifications that one text is about. `ids`: theirs, in order."""
 
     sections: tuple[Section, ...]
-    upto: int
+    ids: tuple[int, ...]
+
+    @property
+    def key(self) -> str:
+        """A short name of exactly these notifications: the same ones again have the same name."""
+        return hashlib.sha256(repr(self.ids).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +124,18 @@ class _Group:
     kind: str
     stage: str
     many: int
-    upto: int
+    ids: list[int]
     examples: list[dict[str, Any]]
 
 
 def is_due(destinations: Collection[str]) -> bool:
     """Return whether notifications have to be filed, or sent to one of these destinations. Reads two small indexes."""
-    return rows.value(bool, _DUE, {"names": sorted(destinations)})
+    return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
 def claim(destinations: Collection[str], *, limit: int) -> list[Claimed]:
     """Lease those of these destinations that have pending notifications and may get a text now."""
-    return rows.fetch(Claimed, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE})
+    return rows.fetch(Claimed, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE, **_LIMITS})
 
 
 def owed(route_id: int) -> Owed | None:
@@ -124,18 +143,19 @@ def owed(route_id: int) -> Owed | None:
     found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
     if not found:
         return None
+    _count_messages(found)
     sections = tuple(
         Section(EventKind(group.kind), Stage(group.stage), group.many, tuple(map(_told, group.examples)))
         for group in found
     )
-    return Owed(sections, max(group.upto for group in found))
+    return Owed(sections, tuple(sorted(number for group in found for number in group.ids)))
 
 
-def record_sent(claimed: Claimed, upto: int, now: datetime) -> None:
-    """Record that a text was sent, and when the next one may be sent."""
+def record_sent(claimed: Claimed, ids: Collection[int], now: datetime) -> None:
+    """Record that a text about these notifications was sent, and when the next one may be sent if it is urgent."""
 
     def record() -> None:
-        rows.execute(_SENT, {"route": claimed.route_id, "upto": upto, "now": now})
+        rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})
         texts = rows.column(datetime, _TEXTS, {"route": claimed.route_id, "now": now})
         _free(claimed, next_at=next_text_at(texts, now), failures=0, trouble="", sent=now)
 
@@ -148,10 +168,10 @@ def record_failure(claimed: Claimed, failed: Failed, now: datetime) -> None:
     _free(claimed, next_at=retry_at(failures, now), failures=failures, trouble=failed.why, sent=None)
 
 
-def record(claimed: Claimed, upto: int, came: Sent | Failed, now: datetime) -> None:
-    """Record the result of sending a text."""
+def record(claimed: Claimed, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
+    """Record the result of sending a text about these notifications."""
     if isinstance(came, Sent):
-        record_sent(claimed, upto, now)
+        record_sent(claimed, ids, now)
     else:
         record_failure(claimed, came, now)
 
@@ -177,6 +197,14 @@ def _free(claimed: Claimed, *, next_at: datetime, failures: int, trouble: str, s
         "sent": sent,
     }  # fmt: skip
     rows.execute(_FREED, values)
+
+
+def _count_messages(found: Collection[_Group]) -> None:
+    """Put the messages that failure groups have now into the facts of the examples."""
+    examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
+    messages = unfinished_messages({facts["group_id"] for facts in examples})
+    for facts in examples:
+        facts["messages"] = messages[facts["group_id"]]
 
 
 def _told(row: Mapping[str, Any]) -> Told:

@@ -10,6 +10,7 @@ _TOLD: Final = "tests/reprocessing/store/notifications"
 _BREAKERS: Final = f"{_TOLD}/test_breaker_events.py"
 _RUNS: Final = f"{_TOLD}/test_run_events.py"
 _CONDITIONS: Final = "tests/reprocessing/pipeline/notifications/test_conditions.py"
+_LOOK: Final = "reprocessing/pipeline/notifications/conditions.py"
 _HEARTBEAT: Final = "tests/reprocessing/domain/notifications/test_heartbeat.py"
 
 BUGS: Final = (
@@ -81,18 +82,59 @@ BUGS: Final = (
         name="a-condition-flaps",
         breaks="A condition near its threshold opens and closes with every look.",
         file="reprocessing/domain/notifications/hysteresis.py",
-        old="(threshold * BACK if is_open else threshold)",
-        new="threshold",
+        old="value >= threshold * BACK if is_open else value > threshold",
+        new="value > threshold",
         caught_by="tests/reprocessing/domain/notifications/test_hysteresis.py"
-        "::test_a_condition_opens_at_its_threshold_and_closes_below_three_quarters_of_it",
+        "::test_a_condition_opens_above_its_threshold_and_closes_below_three_quarters_of_it",
+    ),
+    Bug(
+        name="as-many-as-the-threshold-are-more",
+        breaks="More parked messages than the threshold: people are notified of exactly as many.",
+        file="reprocessing/domain/notifications/hysteresis.py",
+        old="else value > threshold",
+        new="else value >= threshold",
+        caught_by=f"{_CONDITIONS}::test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_its_own",
     ),
     Bug(
         name="an-outage-of-all-workers-stalls-every-run",
         breaks="Workers that are back are given time: each of their runs is told as standing still.",
         file="reprocessing/pipeline/notifications/conditions.py",
-        old="    if back_for < min(long, _BACK_FOR):\n        return\n",
-        new="",
+        old="    if back_for < min(long, _BACK_FOR):\n",
+        new="    if back_for < 0:\n",
         caught_by=f"{_CONDITIONS}::test_a_run_does_not_stand_still_because_all_workers_were_away",
+    ),
+    Bug(
+        name="a-stalled-run-is-over-because-nobody-looked",
+        breaks="Only a condition that does not hold is over: workers were away, and a stalled run is told as moving.",
+        file=_LOOK,
+        old="(NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)",
+        new="_all_of((EventKind.RUN_STALLED,), [], is_open)",
+        caught_by=f"{_CONDITIONS}::test_a_run_that_stood_still_before_all_workers_were_away_is_not_told_as_over",
+    ),
+    Bug(
+        name="growth-is-over-because-nobody-took-notes",
+        breaks="Only a condition that does not hold is over: without notes a DLQ is told as no longer growing.",
+        file="reprocessing/domain/notifications/dlq_growth.py",
+        old="        return GrowthUnknown()\n    first",
+        new="        return NotGrowing()\n    first",
+        caught_by=f"{_CONDITIONS}::test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any",
+    ),
+    Bug(
+        name="growth-is-compared-with-now",
+        breaks="Only a condition that does not hold is over: the newest note is compared with itself.",
+        file="reprocessing/domain/notifications/dlq_growth.py",
+        old="halfway.seconds_ago < within * _HALFWAY",
+        new="halfway.seconds_ago < 0",
+        caught_by="tests/reprocessing/domain/notifications/test_dlq_growth.py"
+        "::test_whether_one_still_grows_is_not_known_without_a_note_of_halfway",
+    ),
+    Bug(
+        name="a-capture-that-began-ends-an-expiry",
+        breaks="Only a condition that does not hold is over: a capture has begun, and no message is told to expire.",
+        file=_LOOK,
+        old=" if watch.mode == Mode.AUTOMATIC or not watch.captured_until)",
+        new=")",
+        caught_by=f"{_CONDITIONS}::test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured",
     ),
     Bug(
         name="a-run-behind-an-open-breaker-stalls",
@@ -126,6 +168,24 @@ BUGS: Final = (
         new="            pass\n",
         caught_by="tests/reprocessing/test_watchdog.py"
         "::test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_conclude",
+    ),
+    Bug(
+        name="workers-of-an-old-queue-name-are-silent-for-ever",
+        breaks="A closing text when it is over: the control queue was renamed, and the old name stays silent for ever.",
+        file="reprocessing/pipeline/notifications/silence.py",
+        old="        over |= open_incidents((EventKind.WORKERS_SILENT,))\n",
+        new="        pass\n",
+        caught_by="tests/reprocessing/test_watchdog.py"
+        "::test_workers_that_are_back_under_another_name_of_the_queue_end_the_incident_of_the_old_name",
+    ),
+    Bug(
+        name="an-error-of-an-old-name-stays-for-ever",
+        breaks="A closing text when it is over: a DLQ was renamed, and the error of its old name stays for ever.",
+        file="reprocessing/pipeline/notifications/checkup.py",
+        old="        if of_dlq in checked and subject not in looked:\n",
+        new="        if subject is None:\n",
+        caught_by="tests/reprocessing/pipeline/notifications/test_checkup.py"
+        "::test_an_error_of_a_part_that_there_is_no_more_is_over",
     ),
     Bug(
         name="what-the-doctor-cannot-see-is-well",

@@ -82,13 +82,18 @@ def test_what_is_set_already_is_not_set_again(hooks: Server) -> None:
     [
         (("Ops",), {}, 'No destination can be named "Ops"'),
         (("ops",), {"dlq": ["nope"]}, 'No DLQ is named "nope"'),
+        *[(("ops",), {"events": [said]}, "No event is named. Type --events all ") for said in ("", " ", ",", " , ")],
+        (("ops",), {"events": ["all,run_stopped"]}, "Type --events all, or --events run_stopped"),
+        (("ops",), {"events": ["run_stopped", "all", "breaker_open"]}, "or --events breaker_open run_stopped"),
         (("ops",), {"events": ["nope"]}, "There is no event nope. There are: all, breaker_open, "),
     ],
 )
 def test_what_cannot_be_set_is_refused(hooks: Server, args: tuple[str], options: dict[str, Any], why: str) -> None:
+    NotificationRoute.objects.create(destination="ops", kinds=["run_stopped"])
     with pytest.raises(CommandError) as refused:
         run("set_notification", *args, **options, confirm=True)
     assert why in str(refused.value)
+    assert NotificationRoute.objects.get().kinds == ["run_stopped"]
 
 
 def test_a_destination_without_a_url_is_told_by_the_commands_and_the_doctor(hooks: Server) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from reprocessing.domain.notifications.event import FACTS, Event, EventKind
 
-NAMES = frozenset({"target", "run", "dlq", "queue", "why", "by", "finding", "backup_time"})
+NAMES = frozenset({"target", "run", "dlq", "queue", "why", "by", "finding", "backup_time", "title"})
 
 
 def event(kind: EventKind, subject: str = "one", *, optional: bool = True, dlq_id: int | None = None,

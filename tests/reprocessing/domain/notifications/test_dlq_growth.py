@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reprocessing.domain.notifications.dlq_growth import DlqNote, Growth, growth
+from reprocessing.domain.notifications.dlq_growth import DlqNote, Growth, GrowthUnknown, NotGrowing, growth
 
 HOUR = 3_600.0
 
@@ -35,17 +35,24 @@ def test_a_dlq_that_gained_for_an_hour_grows_and_says_what_arrived_and_what_left
     ],
 )
 def test_a_dlq_that_swings_or_gains_little_or_drains_does_not_grow(backlogs: list[int]) -> None:
-    assert growth(noted(backlogs), within=HOUR, is_open=False) is None
+    assert growth(noted(backlogs), within=HOUR, is_open=False) == NotGrowing()
 
 
-def test_notes_of_half_an_hour_say_nothing_of_an_hour() -> None:
-    assert growth(noted(range(0, 700, 100)), within=HOUR, is_open=False) is None
+@pytest.mark.parametrize("is_open", [False, True])
+def test_notes_of_half_an_hour_say_nothing_of_an_hour(is_open: bool) -> None:
+    assert growth(noted(range(0, 700, 100)), within=HOUR, is_open=is_open) == GrowthUnknown()
+    assert growth([], within=HOUR, is_open=is_open) == GrowthUnknown()
 
 
 def test_one_that_grew_is_growing_until_it_holds_no_more_than_half_an_hour_ago() -> None:
     flat = [*range(100, 170, 10), *[170] * 6]
-    assert growth(noted(flat), within=HOUR, is_open=True) is not None
-    assert growth(noted([*flat[6:], *[170] * 6]), within=HOUR, is_open=True) is None
+    assert isinstance(growth(noted(flat), within=HOUR, is_open=True), Growth)
+    assert growth(noted([*flat[6:], *[170] * 6]), within=HOUR, is_open=True) == NotGrowing()
+
+
+def test_whether_one_still_grows_is_not_known_without_a_note_of_halfway() -> None:
+    notes = noted(range(100, 230, 10))
+    assert growth([*notes[:6], notes[-1]], within=HOUR, is_open=True) == GrowthUnknown()
 
 
 def test_what_lies_in_sqs_alone_counts_too() -> None:

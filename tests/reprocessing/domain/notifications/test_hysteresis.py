@@ -10,9 +10,17 @@ from reprocessing.domain.notifications.hysteresis import holds
 
 @pytest.mark.parametrize(
     ("value", "is_open", "then"),
-    [(99, False, False), (100, False, True), (99, True, True), (75, True, True), (74, True, False), (0, True, False)],
+    [
+        (100, False, False),
+        (101, False, True),
+        (100, True, True),
+        (99, True, True),
+        (75, True, True),
+        (74, True, False),
+        (0, True, False),
+    ],
 )
-def test_a_condition_opens_at_its_threshold_and_closes_below_three_quarters_of_it(
+def test_a_condition_opens_above_its_threshold_and_closes_below_three_quarters_of_it(
     value: int,
     is_open: bool,
     then: bool,

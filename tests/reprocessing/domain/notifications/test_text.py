@@ -43,7 +43,14 @@ def of(kind: EventKind, stage: Stage = Stage.OPENED, many: int = 1, **facts: Any
 
 
 def test_the_text_of_a_breaker_that_opened() -> None:
-    section = of(EventKind.BREAKER_OPEN, target="orders", breaker_id=1_234, why="5 failures in a row.", messages=1_200)
+    section = of(
+        EventKind.BREAKER_OPEN,
+        target="orders",
+        dlq="orders-dlq",
+        breaker_id=1_234,
+        why="5 failures in a row.",
+        messages=1_200,
+    )
     assert text(section) == Text(
         "[production] Circuit breaker open: orders",
         "Circuit breaker open: orders. Since 2026-01-02 12:00 UTC. Reason: 5 failures in a row. "
@@ -51,11 +58,23 @@ def test_the_text_of_a_breaker_that_opened() -> None:
         "What the service does: It sends nothing to this target. After each cooldown it sends one message as a canary, "
         "and closes the breaker when canaries succeed.\n"
         "What you can do: Check the target and its consumer. To close the breaker now: manage.py reset_breaker "
-        'DLQ --target "orders" --reason WHY --confirm\n'
+        'orders-dlq --target "orders" --reason WHY --confirm\n'
         "https://redrive.example.com/breaker/1234",
-        Tone.WARNING,
+        Tone.FAILURE,
         "https://redrive.example.com/breaker/1234",
     )  # fmt: skip
+
+
+def test_the_breaker_of_a_target_that_several_dlqs_send_to_is_reset_with_one_of_them() -> None:
+    told = Told("one", event(EventKind.BREAKER_OPEN, optional=False, target="orders").shown_facts, 1, NOON, None)
+    body = text(Section(EventKind.BREAKER_OPEN, Stage.OPENED, 1, [told])).body
+    assert 'name one of the target\'s DLQs: manage.py reset_breaker DLQ --target "orders" --reason WHY' in body
+
+
+def test_a_new_failure_group_is_told_with_its_title_and_its_messages() -> None:
+    found = text(of(EventKind.FAILURE_GROUP_NEW, title="orders.place: KeyError", messages=1_200))
+    assert found.title == "[production] New failure group in DLQ the-dlq: orders.place: KeyError"
+    assert "Messages now: 1,200." in found.body
 
 
 @pytest.mark.parametrize("kind", list(EventKind))
@@ -96,6 +115,21 @@ def test_five_thousand_new_groups_are_one_short_text() -> None:
 def test_the_worst_comes_first() -> None:
     found = text(of(EventKind.RUN_FINISHED), of(EventKind.BREAKER_OPEN, Stage.ENDED), of(EventKind.RUN_STOPPED))
     assert (found.title, found.tone) == ("[production] Run paused: the-run, DLQ the-dlq (and 2 more)", Tone.FAILURE)
+
+
+def test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_wait() -> None:
+    found = text(
+        of(EventKind.FAILURE_GROUP_NEW), of(EventKind.RUN_STOPPED, Stage.REMINDED), of(EventKind.BREAKER_OPEN),
+        of(EventKind.DLQ_GROWING),
+    )  # fmt: skip
+    assert found.title == "[production] Circuit breaker open: the-target (and 3 more)"
+    firsts = [part.splitlines()[0].split(":")[0] for part in found.body.split("\n\n")]
+    assert firsts == [
+        "Circuit breaker open",
+        "Still",
+        "New failure group in DLQ the-dlq",
+        "DLQ grows faster than it drains",
+    ]
 
 
 def test_no_text_is_longer_than_a_chat_takes() -> None:

@@ -15,6 +15,7 @@ from django.conf import settings
 from reprocessing.domain.aws.queue_spec import OWN_VISIBILITY
 from reprocessing.domain.maintenance.findings import Remark, ill, unknown, warn, well
 from reprocessing.gateways.redis.send_rate import Rates
+from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance import doctor
 from reprocessing.pipeline.maintenance.doctor import Look, Patient
 from reprocessing.pipeline.notifications import checkup
@@ -78,6 +79,22 @@ def test_an_error_at_another_part_is_another_incident_and_a_warning_is_none(foun
     found["lanes"] = [ill("lanes", "", "", "")]
     check()
     assert [subject for subject, _, _ in told("doctor_worse")] == ["doctor:Redis", "doctor:lanes"]
+
+
+def test_an_error_of_a_part_that_there_is_no_more_is_over(
+    found: dict[str, list[Remark]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock = Stock()
+    error = ill("", "", "", "")
+    monkeypatch.setattr(doctor, "dlqs_alone", lambda of: [Look(of.names[0], (error,))])
+    found |= {"Redis": [error], "lanes": [well("lanes", "")]}
+    check()
+    found.pop("Redis")
+    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(name="renamed")
+    check()
+    old = f"doctor:{stock.dlq.name}"
+    assert sorted(told("doctor_worse")) == sorted([("doctor:Redis", 1, False), (old, 1, False),
+                                                   ("doctor:renamed", 1, True)])  # fmt: skip
 
 
 def test_dlqs_take_turns_five_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, DlqNote, HealthCheck, Lane, Run, Target
 from reprocessing.pipeline.notifications import conditions
 from reprocessing.store.maintenance import counters
-from reprocessing.store.notifications.outbox import announce
+from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import stops
@@ -53,7 +53,7 @@ def leave(stock: Stock, many: int) -> None:
 # The parking lot
 
 
-@pytest.mark.parametrize("letters", [100, pytest.param(5_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("letters", [101, pytest.param(5_000, marks=pytest.mark.soak)])
 def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(letters: int) -> None:
     stock = Stock()
     park(stock, letters)
@@ -70,9 +70,9 @@ def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(
     assert told("parked_many")[0][2] is False
 
 
-def test_fewer_are_none_and_the_next_dlq_is_an_incident_of_its_own() -> None:
+def test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_its_own() -> None:
     few, many = Stock(), Stock()
-    park(few, 99)
+    park(few, 100)
     park(many, 101)
     look()
     assert list(is_open("parked_many")) == [f"dlq:{many.dlq.pk}"]
@@ -142,6 +142,20 @@ def test_a_dlq_that_was_empty_in_between_begins_anew(clock: Clock) -> None:
     assert is_open("messages_expiring") == {}
 
 
+def test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured(clock: Clock) -> None:
+    stock = Stock()
+    visible(stock, 7)
+    look()
+    clock.advance(3.5 * DAY)
+    look()
+    DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(leased_until=lanes.clock() + timedelta(minutes=1))
+    look()
+    assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, True)]
+    clock.advance(2 * MINUTE)  # it died
+    look()
+    assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, True)]
+
+
 # Growth
 
 
@@ -167,6 +181,19 @@ def test_a_dlq_that_fills_faster_than_it_drains_is_told_of_until_it_does_not() -
     noted(stock, *[220] * 12, 200)
     look()
     assert is_open("dlq_growing") == {}
+
+
+def test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any(clock: Clock) -> None:
+    stock = Stock()
+    look()
+    noted(stock, *range(100, 230, 10))
+    look()
+    clock.advance(2 * HOUR)  # workers were away
+    look()
+    assert [is_open for *_, is_open in told("dlq_growing")] == [True]
+    noted(stock, *[220] * 13)
+    look()
+    assert [is_open for *_, is_open in told("dlq_growing")] == [False]
 
 
 def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(clock: Clock) -> None:
@@ -255,10 +282,22 @@ def test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still(stands: 
 
 
 def test_a_run_does_not_stand_still_because_all_workers_were_away(stands: Stock, clock: Clock) -> None:
+    conclude([(EventKind.RUN_STALLED, f"run:{stands.run.pk}")])
     clock.advance(HOUR)
     assert why(stands) is None
     clock.advance(MINUTE)
     assert why(stands) is None
+
+
+def test_a_run_that_stood_still_before_all_workers_were_away_is_not_told_as_over(stands: Stock, clock: Clock) -> None:
+    assert why(stands) is not None
+    clock.advance(HOUR)
+    assert why(stands) is not None
+    DeadLetter.objects.update(captured_at=lanes.clock())  # it has moved
+    for _ in range(6):
+        clock.advance(MINUTE)
+        look()
+    assert is_open("run_stalled") == {}
 
 
 # What was left open

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import transaction
 
 from reprocessing import conf
 from reprocessing.conf import Conf
@@ -17,10 +18,12 @@ from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.targets import webhook_signature
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.pipeline import notifications
-from reprocessing.store.notifications import incident_retention, sending
-from reprocessing.store.notifications.outbox import SETTLES, announce, conclude
+from reprocessing.store.notifications import filing, incident_retention, sending
+from reprocessing.store.notifications.outbox import RESUMES, SETTLES, announce, conclude
+from reprocessing.store.notifications.sending import Claimed, Owed
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
+from tests.race.abreast import elsewhere
 from tests.reprocessing.domain.notifications.events import event
 from tests.reprocessing.gateways.aws_stand_in import amazon
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -135,6 +138,44 @@ def test_twenty_texts_an_hour_and_the_rest_in_one(clock: Clock, webhook: Server)
     assert counts == [1] * 20 + [20]
 
 
+def test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute(
+    clock: Clock, webhook: Server
+) -> None:
+    route()
+    to = view(ops=hook(webhook))
+
+    def after(seconds: float) -> int:
+        clock.advance(seconds)
+        return notifications.deliver(to)
+
+    announce([event(NEW_GROUP, "group:1")])
+    assert after(SETTLES) == 1
+    announce([event(NEW_GROUP, "group:2"), event(EventKind.DLQ_GROWING, "dlq:1")])
+    assert [after(SETTLES), after(20)] == [0, 0]
+    announce([event(BREAKER, "breaker:7")])
+    assert (notifications.is_due(to), after(SETTLES)) == (False, 1)
+    assert [told["kind"] for told in said(webhook.asked[-1])["events"]] == [
+        "breaker_open",
+        "dlq_growing",
+        "failure_group_new",
+    ]
+    announce([event(STOPPED, "run:7")])
+    Incident.objects.filter(kind=STOPPED).update(due_at=lanes.clock())
+    assert [after(8), after(3)] == [0, 1]
+    conclude([(STOPPED, "run:7")])
+    assert [after(30), after(31)] == [0, 1]  # an end can wait
+
+
+def test_urgent_events_are_twenty_texts_an_hour_as_well(clock: Clock, webhook: Server) -> None:
+    route()
+    to = view(ops=hook(webhook))
+    for number in range(30):
+        announce([event(BREAKER, f"breaker:{number}")])
+        clock.advance(11)
+        notifications.deliver(to)
+    assert len(webhook.asked) == 20
+
+
 def test_a_condition_that_lasts_is_told_again_once_a_day(clock: Clock, webhook: Server) -> None:
     route()
     to = view(ops=hook(webhook))
@@ -227,6 +268,43 @@ def test_what_could_not_be_sent_for_a_day_is_given_up(clock: Clock) -> None:
     assert Notification.objects.get().given_up_at is not None
 
 
+def test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committed_after(clock: Clock) -> None:
+    route()
+    announce([event(NEW_GROUP, "group:1")])
+    clock.advance(SETTLES)
+
+    def second() -> tuple[Claimed, Owed]:
+        announce([event(NEW_GROUP, "group:2")])
+        Incident.objects.filter(subject="group:2").update(due_at=lanes.clock())
+        filing.file_notifications()
+        (claimed,) = sending.claim(["ops"], limit=8)
+        owed = sending.owed(claimed.route_id)
+        assert owed is not None
+        return claimed, owed
+
+    with elsewhere() as begin, transaction.atomic():
+        filing.file_notifications()  # has the lower id, and commits while the text of the other one is sent
+        claimed, owed = begin(second).result(30)
+    assert [told.subject for section in owed.sections for told in section.examples] == ["group:2"]
+    sending.record(claimed, owed.ids, Sent(), lanes.clock())
+    assert list(Notification.objects.filter(sent_at=None).values_list("incident__subject", flat=True)) == ["group:1"]
+
+
+def test_the_same_notifications_again_are_the_same_message_and_others_are_another(clock: Clock) -> None:
+    route()
+    announce([event(NEW_GROUP, "group:1")])
+    clock.advance(SETTLES)
+    filing.file_notifications()
+    row = NotificationRoute.objects.get().pk
+    keys = [owed.key for _ in range(2) if (owed := sending.owed(row))]
+    announce([event(NEW_GROUP, "group:2")])
+    clock.advance(SETTLES)
+    filing.file_notifications()
+    more = sending.owed(row)
+    assert more is not None
+    assert (keys[0] == keys[1], more.key in keys) == (True, False)
+
+
 def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clock, webhook: Server) -> None:
     route()
     announce([event(BREAKER, "breaker:7")])
@@ -236,7 +314,7 @@ def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clo
     assert second == []
     clock.advance(61)  # the first one died
     assert notifications.deliver(view(ops=hook(webhook))) == 1
-    sending.record(first, 0, Failed("too late"), lanes.clock())  # or did not: what it says is stale
+    sending.record(first, (), Failed("too late"), lanes.clock())  # or did not: what it says is stale
     assert NotificationRoute.objects.get().failures == 0
 
 
@@ -246,6 +324,7 @@ def test_what_began_and_ended_while_nobody_could_be_told_is_told_once_as_over(cl
     clock.advance(SETTLES)
     notifications.deliver(view())
     conclude([(BREAKER, "breaker:7")])
+    clock.advance(RESUMES)
     assert notifications.deliver(view(ops=hook(webhook))) == 1
     assert [one["stage"] for one in said(webhook.asked[0])["events"]] == ["ended"]
 

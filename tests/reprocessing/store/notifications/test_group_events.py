@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from reprocessing.models import GroupStatus, LetterGroup, Payload
+from reprocessing.models import DeadLetter, GroupStatus, LetterGroup, NotificationRoute, Payload
 from reprocessing.pipeline.parking_lot import group_failures
+from reprocessing.store.notifications import filing, sending
+from reprocessing.store.notifications.outbox import SETTLES
+from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import together
 from tests.reprocessing.incidents import statements, told
+from tests.reprocessing.pipeline.bench import Clock
 from tests.reprocessing.store.parking_lot.test_failure_groups import cause, parked, put, settle
 from tests.reprocessing.store.stock import Stock
 
@@ -24,6 +28,21 @@ def test_many_letters_of_one_cause_are_one_new_group(letters: int) -> None:
         pass
     group = LetterGroup.objects.get()
     assert told("failure_group_new") == [(f"group:{group.pk}", 1, True)]
+
+
+def test_a_text_about_a_group_has_its_title_and_the_messages_that_it_has_by_then(clock: Clock) -> None:
+    route = NotificationRoute.objects.create(destination="ops")
+    stock = Stock()
+    put("a")
+    clock.advance(SETTLES)
+    filing.file_notifications()
+    stock.more_letters(4)
+    put("a")
+    DeadLetter.objects.filter(pk=stock.letter.pk).update(state="delivered", finished_at=lanes.clock())
+    owed = sending.owed(route.pk)
+    assert owed is not None
+    (told,) = owed.sections[0].examples
+    assert told.facts == {"group_id": LetterGroup.objects.get().pk, "dlq": stock.dlq.name, "title": "a", "messages": 4}
 
 
 def test_a_batch_of_many_new_groups_is_announced_with_one_statement() -> None:

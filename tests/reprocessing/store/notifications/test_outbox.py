@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import transaction
 
 from reprocessing.domain.notifications.event import Event, EventKind
-from reprocessing.models import Incident
-from reprocessing.store.notifications.outbox import announce, conclude
+from reprocessing.models import Incident, Notification, NotificationRoute
+from reprocessing.store import rows
+from reprocessing.store.notifications import filing
+from reprocessing.store.notifications.outbox import RESUMES, SETTLES, announce, conclude
 from reprocessing.store.ordering import lanes
+from tests.race.abreast import together
+from tests.reprocessing.domain.notifications.events import event
+from tests.reprocessing.pipeline.bench import Clock
 from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +28,8 @@ def opened(why: str = "5 failures in a row", subject: str = "breaker:1") -> Even
 
 
 def grouped(dlq_id: int, messages: int) -> Event:
-    return Event(EventKind.FAILURE_GROUP_NEW, "group:7", {"group_id": 7, "dlq": "orders-dlq", "messages": messages},
+    facts = {"group_id": 7, "dlq": "orders-dlq", "title": "KeyError", "messages": messages}
+    return Event(EventKind.FAILURE_GROUP_NEW, "group:7", facts,
                  dlq_id=dlq_id)  # fmt: skip
 
 
@@ -54,11 +62,75 @@ def test_what_was_rolled_back_did_not_happen() -> None:
     assert not Incident.objects.exists()
 
 
-def test_a_condition_that_comes_back_after_its_end_is_a_new_incident() -> None:
+def filed() -> list[str]:
+    filing.file_notifications()
+    return list(Notification.objects.order_by("id").values_list("phase", flat=True))
+
+
+def test_a_condition_that_comes_back_a_minute_after_its_end_is_a_new_incident(clock: Clock) -> None:
     announce([opened()])
     conclude([BREAKER, (EventKind.BREAKER_OPEN, "breaker:2")])
+    clock.advance(RESUMES)
     announce([opened()])
     assert [one.ended_at is None for one in Incident.objects.order_by("id")] == [False, True]
+
+
+def test_a_condition_that_comes_back_sooner_is_the_same_incident_with_the_newest_facts() -> None:
+    announce([opened("first")])
+    conclude([BREAKER])
+    together([lambda: rows.whole(lambda: announce([opened("second")]))] * 4)
+    (incident,) = Incident.objects.all()
+    assert (incident.facts["why"], incident.times, incident.ended_at) == ("second", 2, None)
+
+
+def test_what_a_person_ended_and_happens_again_is_a_new_incident() -> None:
+    for _ in range(2):
+        announce([event(EventKind.RUN_STOPPED, "run:1")])
+        conclude([(EventKind.RUN_STOPPED, "run:1")])
+    assert Incident.objects.count() == 2
+
+
+@pytest.mark.parametrize(("lasts", "pauses"), [(9, 1), (1, 9)])
+def test_a_condition_that_flaps_for_longer_than_ten_seconds_is_told_once_and_its_end_once(
+    clock: Clock, lasts: int, pauses: int
+) -> None:
+    NotificationRoute.objects.create(destination="ops")
+    for _ in range(20):
+        announce([opened()])
+        clock.advance(lasts)
+        filing.file_notifications()
+        conclude([BREAKER])
+        clock.advance(pauses)
+        filing.file_notifications()
+    assert filed() == ["opened"]
+    clock.advance(RESUMES)
+    assert (filed(), Incident.objects.get().times) == (["opened", "ended"], 20)
+
+
+def test_a_condition_that_flaps_for_a_day_is_told_again_after_a_day(clock: Clock) -> None:
+    NotificationRoute.objects.create(destination="ops")
+    announce([opened()])
+    clock.advance(SETTLES)
+    assert filed() == ["opened"]
+    Notification.objects.update(sent_at=lanes.clock())
+    clock.advance(86_390)
+    conclude([BREAKER])
+    announce([opened()])
+    assert filed() == ["opened"]
+    clock.advance(10)
+    assert filed() == ["opened", "reminded"]
+
+
+def test_a_condition_that_lasted_long_enough_is_told_though_it_is_over_when_notifications_are_written(
+    clock: Clock,
+) -> None:
+    NotificationRoute.objects.create(destination="ops")
+    announce([opened()])
+    clock.advance(SETTLES)
+    conclude([BREAKER])
+    assert filed() == ["opened"]
+    clock.advance(RESUMES)
+    assert filed() == ["opened", "ended"]
 
 
 def test_what_is_over_before_anybody_was_told_is_told_to_nobody() -> None:
@@ -67,12 +139,23 @@ def test_what_is_over_before_anybody_was_told_is_told_to_nobody() -> None:
     assert Incident.objects.get().due_at is None
 
 
-def test_the_end_of_what_was_told_is_to_be_told() -> None:
-    announce([opened()])
+@pytest.mark.parametrize(("kind", "after"), [(EventKind.BREAKER_OPEN, RESUMES), (EventKind.RUN_STOPPED, 0)])
+def test_the_end_of_what_was_told_is_to_be_told_when_it_cannot_come_back(kind: EventKind, after: float) -> None:
+    announce([event(kind, "one")])
     Incident.objects.update(filed_at=lanes.clock(), due_at=None)
+    conclude([(kind, "one")])
+    incident = Incident.objects.get()
+    assert incident.due_at is not None
+    assert incident.ended_at is not None
+    assert incident.due_at - incident.ended_at == timedelta(seconds=after)
+
+
+def test_an_incident_ends_after_the_clock_was_set_back_with_its_end_at_its_beginning(clock: Clock) -> None:
+    announce([opened()])
+    clock.advance(-300)
     conclude([BREAKER])
     incident = Incident.objects.get()
-    assert incident.due_at == incident.ended_at
+    assert incident.ended_at == incident.opened_at
 
 
 def test_a_thousand_events_are_written_at_once() -> None:

@@ -14,6 +14,7 @@ from reprocessing.pipeline.replay import send_batches
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications import run_events
+from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import Intended
 from reprocessing.store.runs import progress, run_transitions
 from reprocessing.store.safety import waves
@@ -150,6 +151,15 @@ def test_a_run_that_has_nothing_left_to_do_is_announced_as_finished() -> None:
     DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
     progress.finish_runs()
     assert is_open("run_finished")[f"run:{stock.run.pk}"]["delivered"] == 1
+
+
+def test_a_run_that_finishes_after_the_clock_was_set_back_took_no_time(clock: Clock) -> None:
+    stock = Stock()
+    Run.objects.filter(pk=stock.run.pk).update(started_at=lanes.clock())
+    DeadLetter.objects.update(state="delivered", finished_at=stock.letter.captured_at)
+    clock.advance(-300)
+    progress.finish_runs()
+    assert is_open("run_finished")[f"run:{stock.run.pk}"]["seconds"] == 0
 
 
 def test_a_sweep_that_finishes_no_run_asks_two_statements_as_before() -> None:
