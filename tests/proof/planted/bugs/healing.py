@@ -81,9 +81,8 @@ BUGS: Final = (
         name="a-resumed-run-is-given-up-at-once",
         breaks="A run that a person resumed pauses again with the next sweep.",
         file="reprocessing/store/safety/failing_targets.py",
-        old="   AND greatest(y.since, r.changed_at) <= redrive_now()",
-        new="   AND y.since <= redrive_now()",
-        also=(("redrive_now() - greatest(y.since, r.changed_at))", "redrive_now() - y.since)"),),
+        old="greatest(f.failing_since, x.at, r.changed_at) AS since",
+        new="greatest(f.failing_since, x.at) AS since",
         caught_by=f"{_HEALS}::test_a_run_that_a_person_resumed_gets_the_whole_time_again",
     ),
     Bug(

@@ -7,15 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, Lane, Run, Target
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Run, Target
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
+from reprocessing.store.safety.stops import stop
 from tests.reprocessing.store.safety.history import History
 from tests.reprocessing.store.stock import NOW
 
 pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
 
 
 def _dead(fates: str = "xxx", *, others: int = 1) -> History:
@@ -38,6 +40,12 @@ def _lane_to(history: History, breaker: Breaker | None) -> None:
         dlq=history.dlq, origin=history.origin, key_hash=b"o" * 32, run=history.run, phase="ready", due_at=NOW,
         breaker=breaker,
     )  # fmt: skip
+
+
+def _failed(history: History, letter: DeadLetter, *ago: timedelta) -> None:
+    """One attempt with this message failed each of these times ago."""
+    for before in ago:
+        history.tried("x", letter, opened_at=clock() - before, closed_at=clock() - before)
 
 
 def _another(history: History, **fields: object) -> Breaker:
@@ -81,9 +89,20 @@ def _was_resumed(_: History) -> None:
     Run.objects.update(changed_at=clock() - DAY + timedelta(minutes=1))
 
 
+def _dlq_was_stopped(history: History) -> None:
+    stop(history.dlq.pk, by="ann", reason="a test")
+
+
+def _all_was_stopped(_: History) -> None:
+    stop(None, by="ann", reason="a test")
+
+
 @pytest.mark.parametrize(
     "happens",
-    [_goes_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed],
+    [
+        _goes_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed,
+        _dlq_was_stopped, _all_was_stopped,
+    ],
 )  # fmt: skip
 def test_a_target_is_tried_on_for(happens: Callable[[History], None]) -> None:
     happens(_dead())
@@ -99,6 +118,43 @@ def test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_othe
         Breaker.objects.filter(pk=other.pk).update(state="open", retry_at=NOW, failing_since=clock())
     else:
         Lane.objects.filter(breaker=other).update(phase="idle", due_at=None)
+    assert _follows() == "paused"
+
+
+def test_what_has_not_been_tried_since_it_failed_is_not_given_up() -> None:
+    """The workers were away, or something else held all messages back."""
+    history = _dead("")
+    _failed(history, history.letter, 40 * HOUR, 30 * HOUR)
+    assert _follows() == "tried on"
+
+
+def test_time_in_which_nothing_was_tried_does_not_count_when_the_next_canary_fails_too() -> None:
+    history = _dead("")
+    _failed(history, history.letter, 31 * HOUR, 30.9 * HOUR, timedelta())
+    assert _follows() == "tried on"
+    _failed(history, history.letter, timedelta())
+    assert _follows() == "tried on"
+
+
+def test_a_target_that_was_tried_all_the_time_is_given_up_whatever_was_before_a_pause() -> None:
+    history = _dead("")
+    _failed(history, history.letter, 47 * HOUR, *(n * HOUR / 4 for n in range(100, -1, -1)))
+    assert _follows() == "paused"
+
+
+@pytest.mark.parametrize(
+    ("by", "hours"),
+    [("the cooldown", (20, 11, 0)), ("its backoff", (18, 12, 0)), ("the backoff of the message before", (12, 6, 0))],
+)
+def test_a_pause_that_is_explained_is_no_time_in_which_nothing_was_tried(by: str, hours: tuple[int, ...]) -> None:
+    history = _dead("")
+    if by == "the cooldown":
+        Breaker.objects.update(cooldown=6 * 3_600, cooldown_cap=6 * 3_600)
+    else:
+        DeadLetterQueue.objects.update(backoff_base=6 * 3_600, backoff_cap=12 * 3_600)
+    letters = [history.letter] * 3 if by == "its backoff" else [history.letter, *history.more_letters(2)]
+    for letter, before in zip(letters, hours, strict=True):
+        _failed(history, letter, before * HOUR)
     assert _follows() == "paused"
 
 
