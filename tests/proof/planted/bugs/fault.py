@@ -276,6 +276,32 @@ BUGS: Final = (
         "::test_a_message_is_not_parked_before_it_has_failed_as_often_as_the_dlq_allows",
     ),
     Bug(
+        name="what-awaits-its-outcome-elsewhere-is-not-seen",
+        breaks="A person is called when one is needed: a run pauses while its other target's messages await outcomes.",
+        file=_FAILING,
+        old="WHERE a.target_id = o.target_id AND a.closed_at IS NULL",
+        new="WHERE false AND a.closed_at IS NULL",
+        caught_by=f"{_OF_FAILING}::test_a_target_is_tried_on_for",
+    ),
+    Bug(
+        name="messages-to-elsewhere-are-others",
+        breaks="Recovery without a person: the only message to a dead target pauses the run for those of another one.",
+        file=_FAILING,
+        old="AND l.run_id = y.run_id AND l.target_id = y.target_id\n        AND l.rate_class_id",
+        new="AND l.run_id = y.run_id\n        AND l.rate_class_id",
+        caught_by=f"{_OF_FAILING}::test_messages_to_another_target_that_fails_too_are_no_others_to_try_this_one_with",
+    ),
+    Bug(
+        name="a-finished-message-is-given-up",
+        breaks="Recovery without a person: the only message that is left pauses the run, since a finished one failed.",
+        file=_FAILING,
+        old="     WHERE l.state IN {_UNFINISHED} AND l.run_id = y.run_id",
+        new="     WHERE l.run_id = y.run_id",
+        also=(("ORDER BY m.attempts DESC, l.id LIMIT 1", "ORDER BY l.id DESC LIMIT 1"),),
+        caught_by=f"{_OF_FAILING}"
+        "::test_the_only_message_that_is_left_is_parked_though_a_later_one_that_is_finished_failed_too",
+    ),
+    Bug(
         name="given-up-while-a-copy-may-come-back",
         breaks="No loss: the only message is parked, and its key free, while a copy of it may come back.",
         file=_FAILING,

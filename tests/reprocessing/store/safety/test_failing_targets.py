@@ -65,8 +65,61 @@ def test_the_only_message_of_the_run_is_parked() -> None:
     assert (_follows(), Breaker.objects.get().failing_since) == ("parked", None)
 
 
+def test_messages_to_another_target_that_fails_too_are_no_others_to_try_this_one_with() -> None:
+    history = _dead(others=0)
+    other = _another(history, state="open", retry_at=NOW, failing_since=clock())
+    _lane_to(history, other)
+    DeadLetter.objects.filter(pk=history.more_letters(1)[0].pk).update(target=other.target)
+    assert _follows() == "parked"
+
+
+def _waits_behind_the_breaker(history: History) -> None:
+    _lane_to(history, history.breaker)
+
+
+def _is_leased(history: History) -> None:
+    _lane_to(history, history.breaker)
+    Lane.objects.filter(phase="ready").update(phase="leased")
+
+
+def _awaits_its_outcome(history: History) -> None:
+    history.tried("o")
+
+
+@pytest.mark.parametrize("another", [_waits_behind_the_breaker, _is_leased, _awaits_its_outcome])
+def test_a_run_pauses_when_another_message_to_the_target(another: Callable[[History], None]) -> None:
+    another(_dead(others=0))
+    assert _follows() == "paused"
+
+
+def test_the_only_message_that_is_left_is_parked_though_a_later_one_that_is_finished_failed_too() -> None:
+    history = _dead(others=0)
+    (later,) = history.more_letters(1)
+    history.tried("xxx", later)
+    DeadLetter.objects.filter(pk=later.pk).update(state="discarded", finished_at=clock())
+    assert _follows() == "parked"
+    assert DeadLetter.objects.get(state="parked").pk == history.letter.pk
+
+
+def test_nothing_follows_when_every_message_that_failed_is_finished() -> None:
+    _dead(others=0)
+    DeadLetter.objects.update(state="discarded", finished_at=clock())
+    assert _follows() == "tried on"
+
+
 def _goes_elsewhere(history: History) -> None:
     _lane_to(history, _another(history))
+
+
+def _awaits_elsewhere(history: History) -> None:
+    """What was sent to another target has not settled; behind it nothing can go, so no lane is ready."""
+    other = _another(history)
+    history.tried("o", target=other.target, breaker=other)
+
+
+def _is_leased_elsewhere(history: History) -> None:
+    _goes_elsewhere(history)
+    Lane.objects.filter(phase="ready").update(phase="leased")
 
 
 def _goes_nobody_knows_where(history: History) -> None:
@@ -100,7 +153,7 @@ def _all_was_stopped(_: History) -> None:
 @pytest.mark.parametrize(
     "happens",
     [
-        _goes_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed,
+        _goes_elsewhere, _awaits_elsewhere, _is_leased_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed,
         _dlq_was_stopped, _all_was_stopped,
     ],
 )  # fmt: skip
@@ -124,7 +177,7 @@ def test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_othe
 def test_what_has_not_been_tried_since_it_failed_is_not_given_up() -> None:
     """The workers were away, or something else held all messages back."""
     history = _dead("")
-    _failed(history, history.letter, 40 * HOUR, 30 * HOUR)
+    _failed(history, history.letter, *(n * HOUR for n in (30.2, 30.1, 30)))
     assert _follows() == "tried on"
 
 
