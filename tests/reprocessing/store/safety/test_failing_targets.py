@@ -211,7 +211,7 @@ def test_a_pause_that_is_explained_is_no_time_in_which_nothing_was_tried(by: str
     assert _follows() == "paused"
 
 
-@pytest.mark.parametrize("fates", ["vvv", "ooo", "nnn"])
+@pytest.mark.parametrize("fates", ["ppp", "vvv", "ooo", "nnn"])
 def test_a_run_that_has_failed_nowhere_does_not_pause(fates: str) -> None:
     _dead(fates)
     assert _follows() == "tried on"
