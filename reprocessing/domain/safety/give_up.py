@@ -15,12 +15,13 @@ class FailingTarget:
 
     Attributes:
         name: the target's.
-        seconds: for how long no message to it has succeeded.
+        seconds: for how long no message to it has succeeded, since it was last tried after a pause.
         give_up_after: seconds after which the target is given up; None: never.
         attempts: failed attempts in that time.
+        of_message: those of the message that failed most often and is not finished; 0: there is no such message.
         keys: ordering keys that these messages belong to; a message without a key counts as one.
         max_attempts: what the DLQ allows a message.
-        has_others: the run has other messages to send there than the one that failed.
+        has_others: the run has other messages to send there than that one.
         has_other_targets: the run has messages that may go to a target that is not failing.
         last_failure: how the newest of these attempts failed.
     """
@@ -29,6 +30,7 @@ class FailingTarget:
     seconds: float
     give_up_after: float | None
     attempts: int
+    of_message: int
     keys: int
     max_attempts: int
     has_others: bool
@@ -76,7 +78,7 @@ def give_up(target: FailingTarget) -> GiveUp:
         keys = f"{target.keys} key" if target.keys == 1 else f"{target.keys} keys"
         told = f"Nothing sent to {target.name} went well: {tried}, of {keys}"
         return PauseRun(f"{told}{last}.", f"{told}.")
-    if target.attempts < target.max_attempts:
+    if target.of_message < target.max_attempts:
         return KeepTrying()
     return ParkMessage(f"{tried}, and no other message was there to try {target.name} with{last}.")
 

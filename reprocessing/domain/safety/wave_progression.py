@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
@@ -32,6 +32,7 @@ class Count:
         failed: those whose first try failed.
         silent: those that ended without a word about how sending went.
         tries: waves of one letter that failed just before this one, in a row.
+        poison: those of the failed ones that their target refused for their content, which says nothing against it.
     """
 
     size: int | None
@@ -40,6 +41,7 @@ class Count:
     failed: int
     silent: int
     tries: int = 0
+    poison: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,12 @@ class Rest:
     why: str
 
 
-Verdict = Wait | Next | Again | Stop | Rest
+@dataclass(frozen=True, slots=True)
+class BeginAnew:
+    """Begin the waves again with one letter, at once: poison letters failed, and nothing follows for their target."""
+
+
+Verdict = Wait | Next | Again | Stop | Rest | BeginAnew
 
 
 def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
@@ -82,11 +89,14 @@ def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
     Args:
         count: of its letters.
         success: the share of them, 0 to 1, that has to go well.
-        heals: the run is automatic. Where it would pause, or send another wave of one letter at once, it rests.
+        heals: the run is automatic. Where it would pause, or send another wave of one letter at once, it rests, unless
+            the wave failed by poison letters alone.
     """
     verdict = _judge(count, success)
     if not heals:
         return verdict
+    if isinstance(verdict, Stop | Again) and count.poison and not _fails_without_poison(count, success):
+        return BeginAnew()
     match verdict:
         case Stop(why):
             return Rest(why)
@@ -94,6 +104,12 @@ def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
             return Rest("the first letter of its waves failed")
         case _:
             return verdict
+
+
+def _fails_without_poison(count: Count, success: float) -> bool:
+    """Whether the wave fails where its poison letters say nothing, as they do of a circuit breaker."""
+    rest = replace(count, failed=count.failed - count.poison, silent=count.silent + count.poison, poison=0)
+    return rest.failed > 0 and isinstance(_judge(rest, success), Stop | Again)
 
 
 def _judge(count: Count, success: float) -> Verdict:

@@ -10,44 +10,135 @@ from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMessage, PauseRun, give_up
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 from reprocessing.store.replay.settlement import Closing, Deletable, close, put_off
 from reprocessing.store.safety.breaker_status import NAME
 from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 from reprocessing.store.safety.spared_attempts import DEPTH
 
-# While nothing succeeds there are few attempts: those before the breaker opened, and a canary for each cooldown.
-_FAILING: Final[LiteralString] = f"""
-WITH failing AS (
-    SELECT b.id, {NAME} AS name, b.failing_since FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
+#: The states of a message that is not finished.
+_UNFINISHED: Final[LiteralString] = "('waiting', 'sending', 'awaiting')"
+
+# The attempts of the circuit breakers that have failed for long enough for some DLQ, in the order of sending. `pause`
+# is the time before an attempt in which no other one was open. While nothing succeeds there are few attempts: those
+# before the breaker opened, and a canary for each cooldown. A poison message (refused, and `ill` is null) is no failure
+# of its target.
+_SENDS: Final[LiteralString] = f"""
+failing AS MATERIALIZED (
+    SELECT b.id, b.target_id, b.rate_class_id, {NAME} AS name, b.failing_since,
+           make_interval(secs => 2 * b.cooldown_cap) AS slack
+      FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
       LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
      WHERE b.failing_since IS NOT NULL
-), tried AS (
-    SELECT f.id AS breaker_id, f.name, a.run_id, min(f.failing_since) AS since, count(*)::int AS attempts,
-           count(DISTINCT a.lane_id)::int AS keys, max(a.lane_id) AS lane_id, max(a.letter_id) AS letter_id,
-           coalesce((array_agg(a.detail ORDER BY a.id DESC) FILTER (WHERE a.detail IS NOT NULL))[1], '') AS last_failure
+), sends AS MATERIALIZED (
+    SELECT f.id AS breaker_id, f.slack, a.run_id, a.lane_id, a.letter_id, a.id, a.no, a.detail, a.opened_at, a.ended,
+           a.ill IS TRUE OR a.returned_at IS NOT NULL AS failed,
+           a.opened_at - max(a.ended) OVER (earlier ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS pause,
+           lag(a.letter_id) OVER earlier AS letter_before, lag(a.no) OVER earlier AS no_before
       FROM failing f
      CROSS JOIN LATERAL (
-        SELECT * FROM ({NEWEST_SENDS.format(breaker="f.id")}) newest
-         WHERE newest.breaker_id = f.id
-           AND (newest.ill OR newest.returned_at IS NOT NULL OR newest.outcome = 'refused')) a
-     WHERE a.run_id IS NOT NULL AND coalesce(a.returned_at, a.closed_at) >= f.failing_since
-     GROUP BY f.id, f.name, a.run_id
+        SELECT newest.*, coalesce(greatest(newest.closed_at, newest.returned_at), redrive_now()) AS ended
+          FROM ({NEWEST_SENDS.format(breaker="f.id")}) newest WHERE newest.breaker_id = f.id) a
+     WHERE f.failing_since <= redrive_now() - make_interval(secs => (SELECT min(give_up_after) FROM redrive_dlq))
+    WINDOW earlier AS (PARTITION BY f.id ORDER BY a.id)
+)"""  # noqa: S608  # the inserted texts are constants
+
+# When each of these breakers was tried again after a pause that no cooldown and no backoff explains: the workers were
+# away, a person had stopped the DLQ, or there was nothing to send. The backoff is that of the message that was tried
+# again, or of the one before it; few pauses are that long, so each message is read by itself.
+_RESTARTS: Final[LiteralString] = """
+restarts AS (
+    SELECT s.breaker_id, max(s.opened_at) AS at
+      FROM sends s
+     CROSS JOIN LATERAL (
+        SELECT coalesce(max(l.rest), 0) AS rest
+          FROM (VALUES (s.letter_id, s.no - 1), (s.letter_before, s.no_before)) AS tried (letter_id, failures)
+         CROSS JOIN LATERAL (
+            SELECT least(coalesce(u.backoff_cap, c.backoff_cap, d.backoff_cap),
+                         coalesce(u.backoff_base, c.backoff_base, d.backoff_base)
+                         * 2.0 ^ least(tried.failures - 1, 64)) AS rest
+              FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
+              LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
+             WHERE l.id = tried.letter_id AND tried.failures > 0 OFFSET 0) l) backoff
+     WHERE s.pause > s.slack AND s.pause > s.slack + make_interval(secs => backoff.rest)
+     GROUP BY s.breaker_id
+)"""
+
+# Whether the run has another message to try breaker y with: a lane behind it, a message that is on its way, or one
+# behind `left`, the message that failed, in its lane. None of these reads depends on how many messages the run has; a
+# coalesce keeps the planner from the index of the run's.
+_OTHERS: Final[LiteralString] = f"""
+coalesce(
+    (SELECT n.id FROM redrive_lane n
+      WHERE n.phase = 'ready' AND n.run_id = y.run_id AND n.breaker_id = y.breaker_id
+        AND n.id IS DISTINCT FROM mine.lane_id
+      ORDER BY n.run_id, n.breaker_id, n.due_at LIMIT 1),
+    (SELECT n.id FROM redrive_lane n
+      WHERE n.phase = 'leased' AND coalesce(n.run_id, 0) = y.run_id AND coalesce(n.breaker_id, 0) = y.breaker_id
+        AND n.id IS DISTINCT FROM mine.lane_id
+      ORDER BY n.due_at LIMIT 1),
+    (SELECT a.id FROM redrive_attempt a
+      WHERE a.target_id = y.target_id AND a.closed_at IS NULL AND coalesce(a.breaker_id, 0) = y.breaker_id
+        AND coalesce(a.run_id, 0) = y.run_id AND a.letter_id IS DISTINCT FROM mine.letter_id
+      ORDER BY a.target_id LIMIT 1),
+    (SELECT l.id FROM (
+        SELECT * FROM redrive_letter x
+         WHERE x.lane_id = mine.lane_id AND x.state IN {_UNFINISHED} AND NOT x.lets_pass
+         ORDER BY x.sequence, x.message_id LIMIT %(depth)b::int) l
+      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id AND l.target_id = y.target_id
+        AND l.rate_class_id IS NOT DISTINCT FROM y.rate_class_id LIMIT 1)
+) IS NOT NULL"""  # noqa: S608  # the inserted text is a constant
+
+# Whether the run has anything to send, or on its way, to a target that does not fail, or that nobody has looked up.
+_ELSEWHERE: Final[LiteralString] = """
+coalesce(
+    (SELECT n.id FROM redrive_lane n
+      WHERE n.phase = 'ready' AND n.run_id = y.run_id AND n.breaker_id IS NULL
+      ORDER BY n.run_id, n.breaker_id, n.due_at LIMIT 1),
+    (SELECT n.id FROM redrive_lane n
+      WHERE n.phase = 'leased' AND coalesce(n.run_id, 0) = y.run_id
+        AND (n.breaker_id IS NULL OR n.breaker_id NOT IN (SELECT id FROM failing))
+      ORDER BY n.due_at LIMIT 1),
+    (SELECT o.id FROM redrive_breaker o
+      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(
+        (SELECT n.id FROM redrive_lane n
+          WHERE n.phase = 'ready' AND n.run_id = y.run_id AND n.breaker_id = o.id
+          ORDER BY n.run_id, n.breaker_id, n.due_at LIMIT 1),
+        (SELECT a.id FROM redrive_attempt a
+          WHERE a.target_id = o.target_id AND a.closed_at IS NULL AND coalesce(a.breaker_id, 0) = o.id
+            AND coalesce(a.run_id, 0) = y.run_id
+          ORDER BY a.target_id LIMIT 1)) IS NOT NULL
+      LIMIT 1)
+) IS NOT NULL"""
+
+# Only a run that may send, and whose messages failed there lately: the others tried nothing.
+_FAILING: Final[LiteralString] = f"""
+WITH {_SENDS}, {_RESTARTS}, tried AS (
+    SELECT s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts,
+           count(*)::int AS attempts, count(DISTINCT s.lane_id)::int AS keys, array_agg(s.letter_id) AS letters,
+           coalesce((array_agg(s.detail ORDER BY s.id DESC) FILTER (WHERE s.detail IS NOT NULL))[1], '') AS last_failure
+      FROM sends s JOIN failing f ON f.id = s.breaker_id LEFT JOIN restarts x ON x.breaker_id = s.breaker_id
+      JOIN redrive_run r ON r.id = s.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
+     CROSS JOIN LATERAL (SELECT greatest(f.failing_since, x.at, r.changed_at) AS since) p
+     WHERE s.failed AND s.ended >= p.since AND r.kind = 'standing' AND r.id IN ({ACTIVE_RUNS})
+       AND p.since <= redrive_now() - make_interval(secs => d.give_up_after)
+     GROUP BY s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts
+    HAVING max(s.ended + s.slack) >= redrive_now()
 )
-SELECT y.breaker_id, y.run_id, y.lane_id, y.letter_id, y.name, y.attempts, y.keys, y.last_failure,
-       d.give_up_after, d.max_attempts,
-       extract(epoch FROM redrive_now() - greatest(y.since, r.changed_at))::float8 AS seconds,
-       EXISTS (SELECT FROM redrive_letter l
-                WHERE l.run_id = r.id AND l.state IN ('waiting', 'sending', 'awaiting') AND l.id <> y.letter_id)
-           AS others,
-       EXISTS (SELECT FROM redrive_lane n
-                WHERE n.run_id = r.id AND n.due_at IS NOT NULL
-                  AND (n.breaker_id IS NULL OR n.breaker_id NOT IN (SELECT id FROM failing))) AS elsewhere
-  FROM tried y JOIN redrive_run r ON r.id = y.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
- WHERE r.kind = 'standing' AND r.state = 'running'
-   AND greatest(y.since, r.changed_at) <= redrive_now() - make_interval(secs => d.give_up_after)
+SELECT y.breaker_id, y.run_id, mine.lane_id, mine.letter_id, y.name, y.attempts, y.keys, y.last_failure,
+       y.give_up_after, y.max_attempts, extract(epoch FROM redrive_now() - y.since)::float8 AS seconds,
+       coalesce(mine.attempts, 0) AS of_message, {_OTHERS} AS others, {_ELSEWHERE} AS elsewhere
+  FROM tried y
+  LEFT JOIN LATERAL (
+    SELECT l.id AS letter_id, l.lane_id, m.attempts
+      FROM (SELECT id, count(*)::int AS attempts FROM unnest(y.letters) AS id GROUP BY id) m
+     CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.id = m.id OFFSET 0) l
+     WHERE l.state IN {_UNFINISHED} AND l.run_id = y.run_id AND l.target_id = y.target_id
+       AND l.rate_class_id IS NOT DISTINCT FROM y.rate_class_id
+     ORDER BY m.attempts DESC, l.id LIMIT 1) mine ON true
  ORDER BY y.run_id, y.breaker_id
-"""  # noqa: S608  # the inserted text is a constant
+"""  # noqa: S608  # the inserted texts are constants
 
 # The time starts again: the next message that is tried there gets all of it.
 _TRY_ANEW: Final[LiteralString] = """
@@ -59,8 +150,8 @@ UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b
 class _Failing:
     breaker_id: int
     run_id: int
-    lane_id: int
-    letter_id: int
+    lane_id: int | None
+    letter_id: int | None
     name: str
     attempts: int
     keys: int
@@ -68,6 +159,7 @@ class _Failing:
     give_up_after: float
     max_attempts: int
     seconds: float
+    of_message: int
     others: bool
     elsewhere: bool
 
@@ -75,8 +167,8 @@ class _Failing:
     def target(self) -> FailingTarget:
         return FailingTarget(
             name=self.name, seconds=self.seconds, give_up_after=self.give_up_after, attempts=self.attempts,
-            keys=self.keys, max_attempts=self.max_attempts, has_others=self.others, has_other_targets=self.elsewhere,
-            last_failure=self.last_failure,
+            of_message=self.of_message, keys=self.keys, max_attempts=self.max_attempts, has_others=self.others,
+            has_other_targets=self.elsewhere, last_failure=self.last_failure,
         )  # fmt: skip
 
 
@@ -91,7 +183,8 @@ class GivenUp:
 def give_up_on_failing_targets() -> GivenUp:
     """Pause automatic runs whose targets kept failing for `give_up_after`, or park their only message.
 
-    One statement if no target fails. Called outside transactions; commits by itself.
+    Time in which nothing was tried does not count. One statement if no target fails. Called outside transactions;
+    commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
@@ -111,11 +204,12 @@ def give_up_on_failing_targets() -> GivenUp:
 
 def _park(failing: _Failing, why: str) -> list[Deletable]:
     """Park the message, unless a worker holds its lane, or a copy of it may still come back."""
+    letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     rows.execute(_TRY_ANEW, {"breaker": failing.breaker_id})
-    lanes.lock([failing.lane_id], [None])
-    if put_off([failing.letter_id], owned=False):
+    lanes.lock([lane_id], [None])
+    if put_off([letter_id], owned=False):
         return []
-    closing = Closing(failing.letter_id, LetterState.PARKED, reason=ParkedReason.ATTEMPTS_SPENT, detail=why)
+    closing = Closing(letter_id, LetterState.PARKED, reason=ParkedReason.ATTEMPTS_SPENT, detail=why)
     deletable = close([closing])
-    lanes.advance([failing.lane_id], [None])
+    lanes.advance([lane_id], [None])
     return deletable

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, LiteralString, assert_never
 
 from reprocessing.domain.safety import wave_progression
-from reprocessing.domain.safety.wave_progression import LAST, SIZES, Again, Count, Next, Rest, Stop, Wait
+from reprocessing.domain.safety.wave_progression import LAST, SIZES, Again, BeginAnew, Count, Next, Rest, Stop, Wait
 from reprocessing.store import rows
 from reprocessing.store.safety import circuit_breakers
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
@@ -33,15 +33,17 @@ class _Open:
     failed: int
     silent: int
     tries: int
+    poison: int
     standing: bool
 
 
 # A first try that says nothing (not sent, its worker lost, no word of its consumer) is judged by the letter's next one
 # that does. Where that cannot come, since an earlier letter has turned up that goes first, or the lane is held, it
-# stays silent: the earlier one would wait for the wave, and the wave for it. A poison refusal is a failed letter here:
-# a wave is about letters, a breaker about the target.
+# stays silent: the earlier one would wait for the wave, and the wave for it. A poison refusal is a failed letter here,
+# too: a wave is about letters, a breaker about the target, of which poison says nothing.
 _FATE: Final[LiteralString] = f"""
-CASE WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
+CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.ill IS NULL THEN 'poison'
+     WHEN a.returned_at IS NOT NULL OR a.ill OR a.outcome IN ('returned', 'refused', 'failed') THEN 'failed'
      WHEN a.closed_at IS NULL THEN 'open'
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
@@ -101,7 +103,7 @@ SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success A
                                  WHERE b.run_id = w.run_id AND b.no < w.no
                                    AND (b.size IS DISTINCT FROM 1 OR b.failed IS DISTINCT FROM 1)
                                  ORDER BY b.no DESC LIMIT 1), 0)) AS tries,
-       c.touched, c.open, c.failed, c.silent
+       c.touched, c.open, c.failed, c.silent, c.poison
   FROM redrive_wave w JOIN redrive_run r ON r.id = w.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
  CROSS JOIN LATERAL (
         SELECT (SELECT s.id FROM (
@@ -112,7 +114,8 @@ SELECT w.id, w.run_id, r.name, r.kind = 'standing' AS standing, d.wave_success A
                  WHERE s.wave_id = w.id) AS id) newest
  CROSS JOIN LATERAL (
         SELECT count(*) AS touched, count(*) FILTER (WHERE fate = 'open') AS open,
-               count(*) FILTER (WHERE fate = 'failed') AS failed, count(*) FILTER (WHERE fate = 'silent') AS silent
+               count(*) FILTER (WHERE fate IN ('failed', 'poison')) AS failed,
+               count(*) FILTER (WHERE fate = 'silent') AS silent, count(*) FILTER (WHERE fate = 'poison') AS poison
           FROM ({_FATES_OF.format(some=_NEWEST)}) fates) c
  WHERE w.run_id = ANY(%(runs)b::bigint[]) AND w.settled_at IS NULL AND r.state = 'running'
 """  # noqa: S608  # the inserted text is a constant
@@ -124,7 +127,7 @@ _LOCK_WAVE = "SELECT id FROM redrive_wave WHERE run_id = %(run)b AND settled_at 
 _SETTLE = f"""
 UPDATE redrive_wave w SET settled_at = redrive_now(), touched = c.touched, failed = c.failed
   FROM (SELECT w.id, (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) AS touched,
-               (SELECT count(*) FROM ({_FATES}) fates WHERE fate = 'failed') AS failed
+               (SELECT count(*) FROM ({_FATES}) fates WHERE fate IN ('failed', 'poison')) AS failed
           FROM redrive_wave w WHERE w.run_id = %(run)b AND w.settled_at IS NULL) c
  WHERE w.id = c.id
 """  # noqa: S608  # the inserted text is a constant
@@ -135,7 +138,8 @@ SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0)
   FROM redrive_run r WHERE r.id = %(run)b AND r.waves
 """
 
-# Of a wave that failed: which breakers its failures count for, each with the epoch they were sent in.
+# Of a wave that failed: which breakers its failures count for, each with the epoch they were sent in. Poison counts for
+# none.
 _FAILURES = f"""
 SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
   FROM redrive_wave w
@@ -225,7 +229,7 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
 
 
 def _verdict(one: _Open) -> wave_progression.Verdict:
-    count = Count(one.size, one.touched, one.open, one.failed, one.silent, one.tries)
+    count = Count(one.size, one.touched, one.open, one.failed, one.silent, one.tries, one.poison)
     return wave_progression.judge(count, success=one.success, heals=one.standing)
 
 
@@ -242,7 +246,7 @@ def _move(run: int) -> PausedRun | None:
                 _follow(run, size)
             case Again():
                 _follow(run, one.size)
-            case Rest():
+            case Rest() | BeginAnew():
                 _follow(run, SIZES[0])
             case Stop(why):
                 return _stop(one, why)

@@ -81,9 +81,8 @@ BUGS: Final = (
         name="a-resumed-run-is-given-up-at-once",
         breaks="A run that a person resumed pauses again with the next sweep.",
         file="reprocessing/store/safety/failing_targets.py",
-        old="   AND greatest(y.since, r.changed_at) <= redrive_now()",
-        new="   AND y.since <= redrive_now()",
-        also=(("redrive_now() - greatest(y.since, r.changed_at))", "redrive_now() - y.since)"),),
+        old="greatest(f.failing_since, x.at, r.changed_at) AS since",
+        new="greatest(f.failing_since, x.at) AS since",
         caught_by=f"{_HEALS}::test_a_run_that_a_person_resumed_gets_the_whole_time_again",
     ),
     Bug(
@@ -190,6 +189,42 @@ BUGS: Final = (
         new=" AND a.breaker_id IS NOT NULL\n",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
         "::test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and_begins_anew",
+    ),
+    Bug(
+        name="poison-makes-a-target-rest",
+        breaks="Nothing follows from poison for its target: a wave of poison opens the breaker, and calls a person.",
+        file="reprocessing/domain/safety/wave_progression.py",
+        old="    if isinstance(verdict, Stop | Again) and count.poison and",
+        new="    if False and",
+        caught_by="tests/reprocessing/domain/safety/test_wave_progression.py"
+        "::test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_that_was_poison",
+    ),
+    Bug(
+        name="poison-tips-a-wave",
+        breaks="Nothing follows from poison for its target: the first poison letter of a run opens the breaker.",
+        file="reprocessing/domain/safety/wave_progression.py",
+        old="    return rest.failed > 0 and isinstance(",
+        new="    return rest.failed > 0 or isinstance(",
+        caught_by="tests/reprocessing/store/safety/test_waves.py"
+        "::test_poison_letters_of_a_standing_run_begin_its_waves_anew_and_open_no_breaker",
+    ),
+    Bug(
+        name="poison-opens-breakers-of-other-classes",
+        breaks="Nothing follows from poison for its target: a failed wave opens breakers where only poison failed.",
+        file="reprocessing/store/safety/waves.py",
+        old=" AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'\n",
+        new=" AND a.breaker_id IS NOT NULL AND {_FATE} IN ('failed', 'poison')\n",
+        caught_by="tests/reprocessing/store/safety/test_waves.py"
+        "::test_a_failed_wave_opens_no_breaker_of_which_only_poison_failed",
+    ),
+    Bug(
+        name="poison-gives-a-target-up",
+        breaks="Nothing follows from poison for its target: a day of poison pauses the run.",
+        file="reprocessing/store/safety/failing_targets.py",
+        old="           a.ill IS TRUE OR a.returned_at IS NOT NULL AS failed,\n",
+        new="           a.ill IS TRUE OR a.returned_at IS NOT NULL OR a.outcome = 'refused' AS failed,\n",
+        caught_by="tests/reprocessing/store/safety/test_failing_targets.py"
+        "::test_a_run_that_has_failed_nowhere_does_not_pause",
     ),
     Bug(
         name="a-spent-message-is-no-canary",

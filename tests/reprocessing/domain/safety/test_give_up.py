@@ -10,8 +10,8 @@ from reprocessing.domain.safety.give_up import FailingTarget, KeepTrying, ParkMe
 
 DAY = 86_400.0
 DEAD = FailingTarget(
-    name="orders", seconds=DAY, give_up_after=DAY, attempts=150, keys=12, max_attempts=3, has_others=True,
-    has_other_targets=False, last_failure="503: Service Unavailable",
+    name="orders", seconds=DAY, give_up_after=DAY, attempts=150, of_message=13, keys=12, max_attempts=3,
+    has_others=True, has_other_targets=False, last_failure="503: Service Unavailable",
 )  # fmt: skip
 
 
@@ -33,7 +33,12 @@ def test_the_only_message_of_a_run_is_parked_so_that_the_run_goes_on() -> None:
     assert give_up(alone) == ParkMessage(
         "9 attempts in 24 h failed, and no other message was there to try orders with."
     )
-    assert give_up(replace(alone, attempts=2)) == KeepTrying()
+
+
+@pytest.mark.parametrize("of_message", [0, 2])
+def test_a_message_is_not_parked_before_it_has_failed_as_often_as_the_dlq_allows(of_message: int) -> None:
+    """Though others, finished by now, have failed often enough; and where none is left there is none to park."""
+    assert give_up(replace(DEAD, has_others=False, of_message=of_message)) == KeepTrying()
 
 
 @pytest.mark.parametrize(

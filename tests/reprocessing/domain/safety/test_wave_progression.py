@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprocessing.domain.safety.wave_progression import AT_LEAST, LAST, SIZES, Again, Count, Next, Stop, Wait, judge
+from reprocessing.domain.safety.wave_progression import (
+    AT_LEAST,
+    LAST,
+    SIZES,
+    Again,
+    BeginAnew,
+    Count,
+    Next,
+    Rest,
+    Stop,
+    Wait,
+    judge,
+)
 
 LIMITED = st.sampled_from([size for size in SIZES if size])
 SHARES = st.integers(0, 100).map(lambda percent: percent / 100)
@@ -44,6 +56,13 @@ def test_so_many_may_fail_as_the_share_allows(failed: int, success: float, verdi
 def test_a_failed_letter_is_followed_by_another_one_and_three_in_a_row_stop_the_run() -> None:
     verdicts = [judge(Count(1, 1, 0, 1, 0, tries), success=0.8) for tries in range(4)]
     assert verdicts == [Again(), Again(), Stop("3 waves of one letter failed in a row"), Again()]
+
+
+@pytest.mark.parametrize("tries", range(4))
+def test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_that_was_poison(tries: int) -> None:
+    verdicts = [judge(Count(1, 1, 0, 1, 0, tries, poison), success=0.8, heals=True) for poison in (0, 1)]
+    assert isinstance(verdicts[0], Rest)
+    assert verdicts[1] == BeginAnew()
 
 
 def test_a_wave_that_nobody_said_a_word_of_is_repeated() -> None:

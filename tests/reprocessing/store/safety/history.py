@@ -10,9 +10,11 @@ from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, R
 from reprocessing.store.ordering.lanes import clock
 from tests.reprocessing.store.stock import Stock
 
-#: What became of an attempt, a sign each: failed, went well, came back, came back after it seemed to go well, open.
+#: What became of an attempt, a sign each: failed, was refused for its content, went well, came back, came back after it
+#: seemed to go well, was not sent, is open.
 FATES: dict[str, dict[str, Any]] = {
     "x": {"outcome": "refused", "ill": True},
+    "p": {"outcome": "refused"},
     "v": {"outcome": "accepted", "ill": False},
     "r": {"outcome": "returned"},
     "a": {"outcome": "accepted", "ill": False},

@@ -7,15 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Breaker, DeadLetter, Lane, Run, Target
+from reprocessing.models import Attempt, Breaker, DeadLetter, DeadLetterQueue, Lane, Run, Target
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
+from reprocessing.store.safety.stops import stop
 from tests.reprocessing.store.safety.history import History
 from tests.reprocessing.store.stock import NOW
 
 pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
 
 
 def _dead(fates: str = "xxx", *, others: int = 1) -> History:
@@ -40,6 +42,12 @@ def _lane_to(history: History, breaker: Breaker | None) -> None:
     )  # fmt: skip
 
 
+def _failed(history: History, letter: DeadLetter, *ago: timedelta) -> None:
+    """One attempt with this message failed each of these times ago."""
+    for before in ago:
+        history.tried("x", letter, opened_at=clock() - before, closed_at=clock() - before)
+
+
 def _another(history: History, **fields: object) -> Breaker:
     """The breaker of another target."""
     target = Target.objects.create(arn=f"{history.target.arn}-2", url="http://127.0.0.1:9/0/other", region="us-east-1")
@@ -57,8 +65,61 @@ def test_the_only_message_of_the_run_is_parked() -> None:
     assert (_follows(), Breaker.objects.get().failing_since) == ("parked", None)
 
 
+def test_messages_to_another_target_that_fails_too_are_no_others_to_try_this_one_with() -> None:
+    history = _dead(others=0)
+    other = _another(history, state="open", retry_at=NOW, failing_since=clock())
+    _lane_to(history, other)
+    DeadLetter.objects.filter(pk=history.more_letters(1)[0].pk).update(target=other.target)
+    assert _follows() == "parked"
+
+
+def _waits_behind_the_breaker(history: History) -> None:
+    _lane_to(history, history.breaker)
+
+
+def _is_leased(history: History) -> None:
+    _lane_to(history, history.breaker)
+    Lane.objects.filter(phase="ready").update(phase="leased")
+
+
+def _awaits_its_outcome(history: History) -> None:
+    history.tried("o")
+
+
+@pytest.mark.parametrize("another", [_waits_behind_the_breaker, _is_leased, _awaits_its_outcome])
+def test_a_run_pauses_when_another_message_to_the_target(another: Callable[[History], None]) -> None:
+    another(_dead(others=0))
+    assert _follows() == "paused"
+
+
+def test_the_only_message_that_is_left_is_parked_though_a_later_one_that_is_finished_failed_too() -> None:
+    history = _dead(others=0)
+    (later,) = history.more_letters(1)
+    history.tried("xxx", later)
+    DeadLetter.objects.filter(pk=later.pk).update(state="discarded", finished_at=clock())
+    assert _follows() == "parked"
+    assert DeadLetter.objects.get(state="parked").pk == history.letter.pk
+
+
+def test_nothing_follows_when_every_message_that_failed_is_finished() -> None:
+    _dead(others=0)
+    DeadLetter.objects.update(state="discarded", finished_at=clock())
+    assert _follows() == "tried on"
+
+
 def _goes_elsewhere(history: History) -> None:
     _lane_to(history, _another(history))
+
+
+def _awaits_elsewhere(history: History) -> None:
+    """What was sent to another target has not settled; behind it nothing can go, so no lane is ready."""
+    other = _another(history)
+    history.tried("o", target=other.target, breaker=other)
+
+
+def _is_leased_elsewhere(history: History) -> None:
+    _goes_elsewhere(history)
+    Lane.objects.filter(phase="ready").update(phase="leased")
 
 
 def _goes_nobody_knows_where(history: History) -> None:
@@ -81,9 +142,20 @@ def _was_resumed(_: History) -> None:
     Run.objects.update(changed_at=clock() - DAY + timedelta(minutes=1))
 
 
+def _dlq_was_stopped(history: History) -> None:
+    stop(history.dlq.pk, by="ann", reason="a test")
+
+
+def _all_was_stopped(_: History) -> None:
+    stop(None, by="ann", reason="a test")
+
+
 @pytest.mark.parametrize(
     "happens",
-    [_goes_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed],
+    [
+        _goes_elsewhere, _awaits_elsewhere, _is_leased_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed,
+        _dlq_was_stopped, _all_was_stopped,
+    ],
 )  # fmt: skip
 def test_a_target_is_tried_on_for(happens: Callable[[History], None]) -> None:
     happens(_dead())
@@ -102,7 +174,44 @@ def test_lanes_to_another_target_that_fails_or_that_wait_for_nothing_are_no_othe
     assert _follows() == "paused"
 
 
-@pytest.mark.parametrize("fates", ["vvv", "ooo", "nnn"])
+def test_what_has_not_been_tried_since_it_failed_is_not_given_up() -> None:
+    """The workers were away, or something else held all messages back."""
+    history = _dead("")
+    _failed(history, history.letter, *(n * HOUR for n in (30.2, 30.1, 30)))
+    assert _follows() == "tried on"
+
+
+def test_time_in_which_nothing_was_tried_does_not_count_when_the_next_canary_fails_too() -> None:
+    history = _dead("")
+    _failed(history, history.letter, 31 * HOUR, 30.9 * HOUR, timedelta())
+    assert _follows() == "tried on"
+    _failed(history, history.letter, timedelta())
+    assert _follows() == "tried on"
+
+
+def test_a_target_that_was_tried_all_the_time_is_given_up_whatever_was_before_a_pause() -> None:
+    history = _dead("")
+    _failed(history, history.letter, 47 * HOUR, *(n * HOUR / 4 for n in range(100, -1, -1)))
+    assert _follows() == "paused"
+
+
+@pytest.mark.parametrize(
+    ("by", "hours"),
+    [("the cooldown", (20, 11, 0)), ("its backoff", (18, 12, 0)), ("the backoff of the message before", (12, 6, 0))],
+)
+def test_a_pause_that_is_explained_is_no_time_in_which_nothing_was_tried(by: str, hours: tuple[int, ...]) -> None:
+    history = _dead("")
+    if by == "the cooldown":
+        Breaker.objects.update(cooldown=6 * 3_600, cooldown_cap=6 * 3_600)
+    else:
+        DeadLetterQueue.objects.update(backoff_base=6 * 3_600, backoff_cap=12 * 3_600)
+    letters = [history.letter] * 3 if by == "its backoff" else [history.letter, *history.more_letters(2)]
+    for letter, before in zip(letters, hours, strict=True):
+        _failed(history, letter, before * HOUR)
+    assert _follows() == "paused"
+
+
+@pytest.mark.parametrize("fates", ["ppp", "vvv", "ooo", "nnn"])
 def test_a_run_that_has_failed_nowhere_does_not_pause(fates: str) -> None:
     _dead(fates)
     assert _follows() == "tried on"

@@ -200,11 +200,40 @@ def test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and
     Wave.objects.filter(run=stock.run).update(size=10)
     go(stock, ["accepted"] * 2)
     for outcome, breaker, epoch in (("refused", vip, 0), ("refused", slow, 1), ("accepted", slow, 0)):
-        go(stock, [outcome] * 2, breaker=breaker, breaker_epoch=epoch)
+        go(stock, [outcome] * 2, ill=outcome == "refused", breaker=breaker, breaker_epoch=epoch)
     assert waves.look([stock.run.pk]) == []
     states = dict(Breaker.objects.values_list("rate_class__name", "state"))
     assert states == {None: "closed", "vip": "open", "slow": "closed"}
     assert (Run.objects.get().state, history(stock)) == ("running", [(10, 8, 4), (1, None, None)])
+
+
+@pytest.mark.parametrize(
+    ("size", "poison", "failed", "state"),
+    [(1, 1, 0, "closed"), (10, 3, 0, "closed"), (10, 2, 1, "closed"), (10, 6, 2, "open"), (None, 21, 0, "closed")],
+)
+def test_poison_letters_of_a_standing_run_begin_its_waves_anew_and_open_no_breaker(
+    stock: Stock, size: int | None, poison: int, failed: int, state: str
+) -> None:
+    """But where what is left failed too often, too, the breaker opens for that."""
+    Run.objects.update(kind="standing")
+    Wave.objects.update(size=size)
+    go(stock, ["refused"] * failed, ill=True)
+    go(stock, ["refused"] * poison)
+    assert waves.look([stock.run.pk]) == []
+    assert Breaker.objects.get().state == state
+    assert (Run.objects.get().state, history(stock)) == (
+        "running", [(size, poison + failed, poison + failed), (1, None, None)],
+    )  # fmt: skip
+
+
+def test_a_failed_wave_opens_no_breaker_of_which_only_poison_failed(stock: Stock) -> None:
+    Run.objects.update(kind="standing")
+    vip = Breaker.objects.create(target=stock.target, rate_class=RateClass.objects.create(name="vip"))
+    Wave.objects.update(size=10)
+    go(stock, ["refused"] * 3, ill=True)
+    go(stock, ["refused"], breaker=vip)
+    waves.look([stock.run.pk])
+    assert dict(Breaker.objects.values_list("rate_class__name", "state")) == {None: "open", "vip": "closed"}
 
 
 def test_failures_after_which_the_breaker_has_opened_do_not_stop_the_last_wave(stock: Stock) -> None:
