@@ -57,7 +57,7 @@ EXEMPT: Final = {
     "store.capture.capture_lease.sweep": "a thousand held copies, whatever there is",
     "store.safety.redrive_loops.pause_looping_runs": "20,000 letters at most, of a run that looks like a loop",
     "store.capture.capture_lease.held": "counts held copies, which the custody limit bounds; once a capture",
-    "store.capture.capture_lease.out_of_sight": "the same, where a capture ran dry and SQS says that some are in flight",
+    "store.capture.capture_lease.out_of_sight": "the same, where a capture ran dry and SQS has some in flight",
     "the test": "asked by no service",
 }
 #: Until the first ANALYZE, a minute after the first letters, the planner sorts the due lanes of a run to lease some,
