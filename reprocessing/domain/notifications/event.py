@@ -69,8 +69,8 @@ _URGENT: Final = frozenset(
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
-#: duration. `why`, `finding`: a sentence of the service's own. `title`: a failure group's, without contents of messages.
-#: `..._id`: what the admin's page has in its address.
+#: duration. `why`, `finding`: a sentence of the service's own. `title`: a failure group's, which quotes no
+#: message. `..._id`: what the admin's page has in its address.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
     kind: (frozenset(needed.split()), frozenset(useful.split()))
     for kind, needed, useful in (

@@ -28,9 +28,13 @@ def opened(why: str = "5 failures in a row", subject: str = "breaker:1") -> Even
 
 
 def grouped(dlq_id: int, messages: int) -> Event:
-    facts = {"group_id": 7, "dlq": "orders-dlq", "title": "KeyError", "messages": messages}
-    return Event(EventKind.FAILURE_GROUP_NEW, "group:7", facts,
-                 dlq_id=dlq_id)  # fmt: skip
+    facts: dict[str, str | int | float] = {
+        "group_id": 7,
+        "dlq": "orders-dlq",
+        "title": "KeyError",
+        "messages": messages,
+    }
+    return Event(EventKind.FAILURE_GROUP_NEW, "group:7", facts, dlq_id=dlq_id)
 
 
 def test_a_condition_that_is_announced_again_stays_one_incident_with_the_newest_facts() -> None:
