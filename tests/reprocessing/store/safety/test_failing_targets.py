@@ -153,8 +153,8 @@ def _all_was_stopped(_: History) -> None:
 @pytest.mark.parametrize(
     "happens",
     [
-        _goes_elsewhere, _awaits_elsewhere, _is_leased_elsewhere, _goes_nobody_knows_where, _is_manual, _stands, _has_failed_for_less, _was_resumed,
-        _dlq_was_stopped, _all_was_stopped,
+        _goes_elsewhere, _awaits_elsewhere, _is_leased_elsewhere, _goes_nobody_knows_where, _is_manual, _stands,
+        _has_failed_for_less, _was_resumed, _dlq_was_stopped, _all_was_stopped,
     ],
 )  # fmt: skip
 def test_a_target_is_tried_on_for(happens: Callable[[History], None]) -> None:
