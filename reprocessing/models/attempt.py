@@ -1,4 +1,4 @@
-"""One counted try to deliver one letter. History is never rewritten."""
+"""One counted try to deliver a letter, and the claim on its idempotency key."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import AttemptOutcome
-from reprocessing.models.breaker import Breaker
 from reprocessing.models.lane import Lane
 from reprocessing.models.letter import DeadLetter
-from reprocessing.models.run import Run
+from reprocessing.models.run import Run, Wave
+from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
-from reprocessing.models.wave import Wave
 
 #: Of attempts: what became of them is looked for, also of a letter's last one whose end was lost.
 OUTCOME_IS_OPEN: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
@@ -84,3 +83,36 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.no} of {self.letter_id}"
+
+
+class ClaimState(models.TextChoices):
+    """What a key's claim says."""
+
+    HELD = "held", "held: a letter under this key is under way"
+    FREE = "free", "free: the letter under this key failed, another may try"
+    DELIVERED = "delivered", "delivered: a letter under this key was delivered"
+    DISCARDED = "discarded", "discarded: a person gave up the letter under this key"
+
+
+class Claim(models.Model):
+    """One key towards one target. A letter whose key is its message id has no row: it can have no twin."""
+
+    pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
+    key_space = models.TextField()
+    key_hash = models.BinaryField()
+    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="claims")
+    state = models.TextField(choices=ClaimState.choices)
+    body_hash = models.BinaryField()
+    until = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_claim"
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(state=ClaimState.HELD) | Q(until__isnull=False), name="a_held_claim_says_until_when"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state} by {self.letter_id}"

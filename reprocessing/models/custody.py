@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.models.attempt import Attempt
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.letter import DeadLetter
 
 

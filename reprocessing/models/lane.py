@@ -6,9 +6,9 @@ from django.db import models
 from django.db.models import F, Q
 
 from reprocessing.domain.lifecycle import LanePhase
-from reprocessing.models.breaker import Breaker
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
+from reprocessing.models.dlq import DeadLetterQueue, Origin
 from reprocessing.models.run import Run
+from reprocessing.models.safety import Breaker
 
 _DUE = [LanePhase.READY.value, LanePhase.LEASED.value]
 PHASES = [(phase.value, phase.value) for phase in LanePhase]

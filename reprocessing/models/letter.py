@@ -10,12 +10,12 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reprocessing.domain.lifecycle import FINISHED, OPEN, LetterState, ParkedReason
-from reprocessing.models.breaker import RateClass
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
-from reprocessing.models.group import LetterGroup
+from reprocessing.models.dlq import DeadLetterQueue, Origin
 from reprocessing.models.lane import Lane
+from reprocessing.models.parking_lot import LetterGroup
 from reprocessing.models.rule import ACTIONS, Rule
 from reprocessing.models.run import Run
+from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 
 STATES = [(state.value, state.value) for state in LetterState]

@@ -9,8 +9,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.models.breaker import RateClass
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, Jitter
+from reprocessing.models.dlq import DeadLetterQueue, Jitter
+from reprocessing.models.safety import RateClass
 from reprocessing.models.target import FORTNIGHT, Target
 
 ACTIONS = [(action.value, action.value) for action in Action]

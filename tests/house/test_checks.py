@@ -54,10 +54,10 @@ def test_the_project_as_it_is_passes(copy: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "contract"),
     [
-        ("reprocessing/models/pulse.py", "\nfrom reprocessing import tasks\n", "Floors"),
+        ("reprocessing/models/system.py", "\nfrom reprocessing import tasks\n", "Floors"),
         ("reprocessing/domain/__init__.py", "from django.db import models\n", "The domain is plain Python"),
-        ("reprocessing/models/pulse.py", "\nimport celery\n", "Only tasks speak Celery"),
-        ("reprocessing/models/pulse.py", "\nimport boto3\n", "Only sqs speaks AWS"),
+        ("reprocessing/models/system.py", "\nimport celery\n", "Only tasks speak Celery"),
+        ("reprocessing/models/system.py", "\nimport boto3\n", "Only sqs speaks AWS"),
         ("reprocessing/tasks.py", "\nfrom redrive_service import settings\n", "The app knows nothing of the project"),
         (
             "redrive_service/urls.py",
@@ -89,7 +89,7 @@ def test_a_module_without_a_floor_fails_the_check(copy: Path, file: str) -> None
 
 
 def test_a_missing_migration_fails_the_check(copy: Path) -> None:
-    model = copy / "reprocessing/models/pulse.py"
+    model = copy / "reprocessing/models/system.py"
     model.write_text(model.read_text().replace("    class Meta:", "    extra = models.TextField()\n\n    class Meta:"))
 
     done = check(copy, "makemigrations")

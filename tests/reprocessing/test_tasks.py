@@ -14,7 +14,7 @@ from pytest_django import Settings
 from reprocessing import tasks
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import DeadLetterQueue, Lane, LetterGroup, Pulse, Tide
-from reprocessing.models.health import CheckKind
+from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.maintenance import purge as purging
 from reprocessing.pipeline.maintenance import recover as recovery

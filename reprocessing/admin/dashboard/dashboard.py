@@ -21,9 +21,9 @@ from reprocessing.admin.dashboard.dlq_card import MOST, Card, Count, Way
 from reprocessing.admin.messages.readable_bytes import duration, visible
 from reprocessing.domain.lifecycle import OPEN, LetterState, ParkedReason
 from reprocessing.domain.message.arn import name_of
-from reprocessing.models.breaker import BreakerState
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
+from reprocessing.models.safety import BreakerState
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import Watch, Working
 from reprocessing.store.maintenance import counters

@@ -28,7 +28,7 @@ from reprocessing.admin.site.fields import (
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, Pace, said
 from reprocessing.domain.errors import QueueIsOutOfReach, TargetIsUnclear
 from reprocessing.models import Act, DeadLetterQueue, Target
-from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models.dlq import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import FORTNIGHT, TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.models import DeadLetter
-from reprocessing.models.doubt import AFTER_A_RESTORE, Word
+from reprocessing.models.system import AFTER_A_RESTORE, Word
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.outcomes.delivery_status import Reason
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from reprocessing.admin.messages.readable_bytes import duration, visible
 from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
-from reprocessing.models.group import GroupStatus
+from reprocessing.models.parking_lot import GroupStatus
 from reprocessing.store.parking_lot import failure_group_pages
 from reprocessing.store.parking_lot.failure_group_pages import BEHIND, Numbers, Place, Told
 

@@ -18,7 +18,7 @@ from reprocessing.admin.parking_lot import failure_group_cards as shown
 from reprocessing.admin.site.readonly_admin import History
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.models import Act, DeadLetter, DeadLetterQueue, LetterGroup, Review
-from reprocessing.models.group import GroupStatus
+from reprocessing.models.parking_lot import GroupStatus
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_group_pages, failure_groups
 from reprocessing.store.parking_lot.failure_group_pages import Told

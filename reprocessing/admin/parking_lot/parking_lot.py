@@ -24,7 +24,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.parking_lot.message_filter import Sieve
 from reprocessing.models import Act, DeadLetter, DeadLetterQueue, Operation, Review
 from reprocessing.models.letter import ParkedLetter
-from reprocessing.models.operation import OperationAct
+from reprocessing.models.parking_lot import OperationAct
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters

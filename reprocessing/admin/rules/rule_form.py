@@ -24,7 +24,7 @@ from reprocessing.admin.site.fields import choice, moment, number, slug, text
 from reprocessing.domain.errors import RuleIsUnclear
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.models import DeadLetterQueue, RateClass, Review, Rule
-from reprocessing.models.dead_letter_queue import Jitter
+from reprocessing.models.dlq import Jitter
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.routing import preview, route

@@ -14,7 +14,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.arn import name_of
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.aws import aws_redrives

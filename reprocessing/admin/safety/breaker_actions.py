@@ -13,7 +13,7 @@ from django.urls import reverse
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, Why
 from reprocessing.models import Breaker
-from reprocessing.models.breaker import BreakerState
+from reprocessing.models.safety import BreakerState
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.store.safety import breaker_resets, breaker_status
 from reprocessing.store.safety.breaker_resets import State

@@ -21,7 +21,7 @@ from reprocessing.management.output import findings_output
 from reprocessing.management.output.rule_output import OFF
 from reprocessing.management.shared.rule_command import or_off
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.dead_letter_queue import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models.dlq import DeleteWhen, Jitter, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted

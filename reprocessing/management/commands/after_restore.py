@@ -13,7 +13,7 @@ from reprocessing.management.console import LATER, Console, add_confirm, add_jso
 from reprocessing.management.output import restore_output
 from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.drain_command import Telling
-from reprocessing.models.doubt import Word
+from reprocessing.models.system import Word
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import detect_restore, reconcile
 from reprocessing.store.maintenance import restore_doubts, restore_hold

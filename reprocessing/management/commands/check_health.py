@@ -26,7 +26,7 @@ from reprocessing.management.console import (
     words,
 )
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.models.health import CheckKind
+from reprocessing.models.safety import CheckKind
 from reprocessing.models.target import FORTNIGHT, QUEUES
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.ordering import lanes

@@ -19,7 +19,7 @@ from reprocessing.management.options.selection_options import add_selection, sel
 from reprocessing.management.output import drain_output
 from reprocessing.management.shared.drain_command import Drainer, Interruption, Telling, hands, refuse, refuse_moves
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import drain, forecast_plan

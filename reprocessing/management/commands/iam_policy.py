@@ -19,7 +19,7 @@ from reprocessing.gateways.sqs import QueueAddress, describe, locate
 from reprocessing.management.console import Console, add_json, find
 from reprocessing.management.options.target_policy_options import role
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.target import QUEUES
 from reprocessing.store.dlqs import aws_resources
 

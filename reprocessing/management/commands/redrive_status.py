@@ -20,7 +20,7 @@ from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.management.console import LATER, Console, add_json, find, number
 from reprocessing.management.output import rule_output, safety_output, status_output
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.store.dlqs import automatic_redrive, dlq_status, schedule
 from reprocessing.store.dlqs.dlq_status import Lanes, Oldest, Watch, Working
 from reprocessing.store.maintenance import counters

@@ -11,7 +11,7 @@ from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import name_of
 from reprocessing.domain.runs.forecast import Forecast, in_words
 from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, DeleteWhen
+from reprocessing.models.dlq import DeadLetterQueue, DeleteWhen
 from reprocessing.models.run import Run
 from reprocessing.pipeline.runs.forecast_plan import Outlook, held_by
 from reprocessing.store.runs.plan_figures import Prospect, Share

@@ -9,7 +9,7 @@ from reprocessing.gateways.sqs import Depth, Move
 from reprocessing.management.command_line import command
 from reprocessing.management.console import when
 from reprocessing.management.output.drain_output import counted
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, Mode
+from reprocessing.models.dlq import DeadLetterQueue, Mode
 from reprocessing.store.aws.native_redrive_lock import Standing
 
 #: What is lost by it, each with what drain_dlq does instead.

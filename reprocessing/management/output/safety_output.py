@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from reprocessing.management.console import when
-from reprocessing.models.breaker import BreakerState
-from reprocessing.models.health import Health
+from reprocessing.models.safety import BreakerState, Health
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.breaker_status import Bearing
 

@@ -15,7 +15,7 @@ from reprocessing.domain.runs.forecast import in_words
 from reprocessing.management.console import when
 from reprocessing.management.output import rule_output, safety_output
 from reprocessing.management.output.drain_output import counted, refired
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 
 Told = dict[str, Any]

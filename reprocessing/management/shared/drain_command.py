@@ -29,7 +29,7 @@ from reprocessing.management.shared.progress_line import line
 from reprocessing.management.shared.reachability import refuse_unreachable
 from reprocessing.management.shared.stops_in_words import stop_of
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import detect_restore

@@ -13,7 +13,7 @@ from reprocessing.domain.routing.first_match import Action
 from reprocessing.management.console import find, number, whole
 from reprocessing.management.output.rule_output import OFF
 from reprocessing.models import RateClass, Rule, Target
-from reprocessing.models.dead_letter_queue import Jitter
+from reprocessing.models.dlq import Jitter
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.routing import preview, route

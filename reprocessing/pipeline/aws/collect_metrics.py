@@ -13,7 +13,7 @@ from reprocessing.domain.aws import metric_names
 from reprocessing.domain.aws.metric_names import Metric, Sample
 from reprocessing.domain.lifecycle import OPEN, LetterState
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.breaker import BreakerState
+from reprocessing.models.safety import BreakerState
 from reprocessing.store.aws import metrics
 from reprocessing.store.aws.metrics import Sum
 from reprocessing.store.dlqs import dlq_status

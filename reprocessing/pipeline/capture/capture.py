@@ -16,7 +16,7 @@ from reprocessing.domain.message.identity import body_hash
 from reprocessing.domain.message.redrive_attributes import earlier_attempts, read_mark, size
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.dead_letter_queue import DeleteWhen
+from reprocessing.models.dlq import DeleteWhen
 from reprocessing.pipeline.capture import delete_copies, find_source
 from reprocessing.pipeline.capture.receivers import Listening, Poll
 from reprocessing.pipeline.replay import after_settlement

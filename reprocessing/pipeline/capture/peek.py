@@ -16,7 +16,7 @@ from reprocessing.domain.sources.celery_failure import causes
 from reprocessing.domain.sources.celery_task import Read, TaskMessage
 from reprocessing.gateways.sqs import QueueAddress, describe, receive, release
 from reprocessing.models import DeadLetter, DeadLetterQueue, Target
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
 from reprocessing.store.capture import capture_lease

@@ -7,7 +7,7 @@ from functools import partial
 
 from reprocessing.domain.errors import BackupIsUnreconciled
 from reprocessing.domain.maintenance.restore_doubt import Finding
-from reprocessing.models.doubt import Word
+from reprocessing.models.system import Word
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_doubts, restore_hold

@@ -16,7 +16,7 @@ from reprocessing.domain.notifications.hysteresis import holds
 from reprocessing.domain.notifications.observation import Holds, HoldsNot, NotKnown, Observation
 from reprocessing.domain.notifications.standstill import Standstill
 from reprocessing.domain.notifications.subjects import of_dlq, of_run
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import metrics
 from reprocessing.store.dlqs import dlq_status

@@ -12,7 +12,7 @@ from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import unpack
 from reprocessing.domain.ordering.placement import Policy
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters

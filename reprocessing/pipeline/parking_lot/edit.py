@@ -17,7 +17,7 @@ from reprocessing.domain.parking_lot import edit_policy
 from reprocessing.domain.parking_lot.edit_policy import Keys, Locked
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows

@@ -9,7 +9,7 @@ from reprocessing.domain.message.redrive_attributes import MarkNames, addressed
 from reprocessing.domain.replay.verdicts import Refused, Taken
 from reprocessing.gateways.sqs import LARGEST, QueueAddress, send
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.notice import News
+from reprocessing.models.system import News
 from reprocessing.store.maintenance.parking_queue_outbox import Owed
 
 #: What a copy in the parking queue says of itself, beside its own attributes where there is room.

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, assert_never
 
 from reprocessing.models import Operation
-from reprocessing.models.operation import OperationAct
+from reprocessing.models.parking_lot import OperationAct
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store import rows

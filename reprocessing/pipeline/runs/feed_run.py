@@ -18,7 +18,7 @@ from reprocessing.domain.errors import AwsMovesTheMessages, QueueIsOutOfReach
 from reprocessing.gateways.sqs import QueueAddress, depth, extend
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run
 from reprocessing.models.attempt import OUTCOME_IS_OPEN
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import count_turn, native_redrive
 from reprocessing.pipeline.capture import capture

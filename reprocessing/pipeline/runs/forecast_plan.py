@@ -14,7 +14,7 @@ from reprocessing.domain.runs.forecast import Climb, Forecast, in_words, next_tu
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.domain.safety import wave_progression
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dead_letter_queue import DeleteWhen, Mode
+from reprocessing.models.dlq import DeleteWhen, Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.target import QUEUES, Proof
 from reprocessing.pipeline.maintenance import check_s3_pointers

@@ -16,7 +16,7 @@ from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy,
 from reprocessing.gateways import http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.gateways.sqs import QueueAddress, depth, describe
-from reprocessing.models.health import CheckKind
+from reprocessing.models.safety import CheckKind
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import Check
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reprocessing.models.doubt import UNSEEN
+from reprocessing.models.system import UNSEEN
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.replay.settlement import Deletable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.store import rows
 from reprocessing.store.dlqs import dlq_status
 

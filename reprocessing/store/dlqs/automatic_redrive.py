@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.domain.runs.forecast import in_words
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, Mode
+from reprocessing.models.dlq import DeadLetterQueue, Mode
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.ordering import lanes

@@ -8,9 +8,9 @@ from django.db.models import Q
 
 from reprocessing.domain.aws.iam_policy import ALL, Purpose, Use
 from reprocessing.domain.message.arn import Named, read
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
-from reprocessing.models.health import CheckKind, HealthCheck
+from reprocessing.models.dlq import DeadLetterQueue, Origin
 from reprocessing.models.rule import Rule
+from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import QUEUES, Target, TargetKind
 
 #: What a target that is no queue is used for.

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.domain.lifecycle import LanePhase
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.safety.send_limits import BESIDE, OBSTACLE

@@ -14,8 +14,8 @@ from psycopg.errors import UniqueViolation
 
 from reprocessing.domain.errors import DlqIsTaken
 from reprocessing.domain.message.arn import name_of
-from reprocessing.models.dead_letter_queue import DeadLetterQueue, Origin
-from reprocessing.models.review import Act, Review
+from reprocessing.models.audit import Act, Review
+from reprocessing.models.dlq import DeadLetterQueue, Origin
 from reprocessing.store.differences import Difference, Fields, differing
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.routing import rules

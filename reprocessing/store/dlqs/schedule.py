@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q
 
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 from reprocessing.domain.errors import OriginIsNeeded
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetter, DeadLetterQueue, Origin, Review
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
 from reprocessing.store.ordering import lanes
 
 

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.store import rows
 
 _SERVER = """

@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.maintenance.restore_doubt import Finding
-from reprocessing.models.doubt import Word
+from reprocessing.models.system import Word
 from reprocessing.store import rows
 from reprocessing.store.maintenance.restore_hold import HIDDEN_FOR
 from reprocessing.store.ordering import lanes

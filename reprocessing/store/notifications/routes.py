@@ -11,7 +11,7 @@ from reprocessing.domain.errors import NotificationIsUnclear
 from reprocessing.domain.notifications.destination import is_name
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
-from reprocessing.models.review import Act, Review
+from reprocessing.models.audit import Act, Review
 
 
 @dataclass(frozen=True, slots=True)

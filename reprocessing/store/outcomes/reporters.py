@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from reprocessing.domain.errors import ReporterIsUnclear
+from reprocessing.models.audit import Act, Review
 from reprocessing.models.report import Reporter
-from reprocessing.models.review import Act, Review
 from reprocessing.models.target import Target
 from reprocessing.store.ordering.lanes import clock
 

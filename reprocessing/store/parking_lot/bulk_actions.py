@@ -14,8 +14,8 @@ from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from reprocessing.domain.parking_lot.message_filter import Sieve
-from reprocessing.models.operation import OperationAct
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
+from reprocessing.models.parking_lot import OperationAct
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
 

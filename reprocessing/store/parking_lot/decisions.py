@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_groups

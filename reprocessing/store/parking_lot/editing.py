@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.routing.routing_decisions import BY_HAND

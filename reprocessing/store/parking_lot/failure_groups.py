@@ -9,8 +9,8 @@ from typing import Any, Final, LiteralString
 
 from reprocessing.domain.parking_lot.failure_fingerprint import Cause
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
-from reprocessing.models.group import GroupStatus
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
+from reprocessing.models.parking_lot import GroupStatus
 from reprocessing.store import rows
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE

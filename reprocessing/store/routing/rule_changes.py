@@ -16,10 +16,10 @@ from django.db import transaction
 from django.db.models import Model
 
 from reprocessing.domain.errors import RuleIsUnclear
-from reprocessing.models.breaker import RateClass
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
-from reprocessing.models.review import Act, Review
+from reprocessing.models.audit import Act, Review
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.rule import Rule
+from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
 from reprocessing.store.differences import Difference

@@ -12,7 +12,7 @@ from reprocessing.domain.errors import RuleIsUnclear
 from reprocessing.domain.replay.backoff import Backoff
 from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import Action, Rule
-from reprocessing.models.dead_letter_queue import Jitter
+from reprocessing.models.dlq import Jitter
 from reprocessing.models.rule import Rule as Row
 from reprocessing.models.rule import Rulebook
 from reprocessing.store import rows

@@ -14,7 +14,7 @@ from typing import Any, Final, LiteralString
 from psycopg.types.json import Jsonb
 
 from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store import rows
 from reprocessing.store.maintenance.retention import FORGETS

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, LiteralString, TypeVar
 
 from reprocessing.domain.errors import AwsMovesTheMessages
-from reprocessing.models.review import Act
+from reprocessing.models.audit import Act
 from reprocessing.models.run import Run, RunState
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Final, Literal
 
-from reprocessing.models.breaker import BreakerState
+from reprocessing.models.safety import BreakerState
 from reprocessing.store import rows
 from reprocessing.store.notifications.breaker_events import OpenedBreaker, announce_opened, conclude_closed
 from reprocessing.store.safety.breaker_status import COLUMNS, WHICH, Bearing

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
-from reprocessing.models.breaker import BreakerState
+from reprocessing.models.safety import BreakerState
 from reprocessing.store import rows
 
 #: The name by which people know a breaker: SQL, with the target as t (see `domain.arn.name_of`) and the class as c.

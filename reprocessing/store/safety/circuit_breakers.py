@@ -14,7 +14,7 @@ from typing import assert_never
 
 from reprocessing.domain.safety import circuit_breaker
 from reprocessing.domain.safety.circuit_breaker import Closes, Frees, Opens, Policy
-from reprocessing.models.breaker import BreakerState
+from reprocessing.models.safety import BreakerState
 from reprocessing.store import rows
 from reprocessing.store.notifications.breaker_events import OpenedBreaker, announce_opened, conclude_closed
 from reprocessing.store.safety import breaker_window, rate_ramps

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.models.health import CheckKind, Health
+from reprocessing.models.safety import CheckKind, Health
 from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import ACTIVE_RUNS
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.domain.errors import BackupIsUnreconciled
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
+from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.lane import Lane
 from reprocessing.store import rows
 

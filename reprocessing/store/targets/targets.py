@@ -10,9 +10,9 @@ from django.db import transaction
 
 from reprocessing.domain.errors import TargetIsUnclear
 from reprocessing.domain.message.arn import name_of
-from reprocessing.models.dead_letter_queue import DeadLetterQueue
-from reprocessing.models.health import CheckKind, HealthCheck
-from reprocessing.models.review import Act, Review
+from reprocessing.models.audit import Act, Review
+from reprocessing.models.dlq import DeadLetterQueue
+from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import Target, TargetKind
 from reprocessing.store.differences import Difference, Fields, differing
 

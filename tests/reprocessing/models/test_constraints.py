@@ -38,10 +38,10 @@ from reprocessing.models import (
     Tide,
     Wave,
 )
-from reprocessing.models.dispatch import Dispatch
-from reprocessing.models.dlq_note import DlqNote
+from reprocessing.models.audit import Halt
+from reprocessing.models.dlq import DlqNote
 from reprocessing.models.notification import Incident, Notification, NotificationRoute
-from reprocessing.models.review import Halt
+from reprocessing.models.system import Dispatch
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ from reprocessing.models import (
     Rule,
     Wave,
 )
-from reprocessing.models.notice import Notice
+from reprocessing.models.system import Notice
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from reprocessing.domain.ordering.placement import Policy
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.dlqs.examine.gathered import Sight
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
 from reprocessing.store.dlqs.registration import Proposal

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reprocessing.domain.message.arn import Named, name_of, read
 from reprocessing.models import DeadLetter, Origin, Rule
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.target import Proof, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
 

@@ -9,7 +9,7 @@ from reprocessing.domain.message.identity import Source
 from reprocessing.domain.runs.forecast import in_words
 from reprocessing.models import Attempt, Reporter, Target
 from reprocessing.models.attempt import OUTCOME_IS_OPEN
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.target import Advance, Proof
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
 from reprocessing.pipeline.dlqs.examine.proposal import watcher

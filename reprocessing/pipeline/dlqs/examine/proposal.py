@@ -9,7 +9,7 @@ from typing import Any
 from reprocessing.domain.message.identity import Selector, Source
 from reprocessing.domain.ordering.placement import Policy
 from reprocessing.models import Target
-from reprocessing.models.dead_letter_queue import DeleteWhen, MissingKey, Mode
+from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode
 from reprocessing.models.target import Advance, Proof, TargetKind
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, drafted
 from reprocessing.pipeline.dlqs.examine.gathered import Ask, Sight

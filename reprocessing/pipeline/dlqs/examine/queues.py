@@ -8,7 +8,7 @@ from typing import Final
 
 from reprocessing.domain.runs.forecast import in_words
 from reprocessing.gateways.sqs import QueueAddress
-from reprocessing.models.dead_letter_queue import DeleteWhen, Mode
+from reprocessing.models.dlq import DeleteWhen, Mode
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
 from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture

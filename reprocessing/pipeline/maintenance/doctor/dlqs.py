@@ -12,7 +12,7 @@ from reprocessing.domain.maintenance.findings import Grade, Remark, ill, unknown
 from reprocessing.gateways.sqs import QueueAddress, describe
 from reprocessing.gateways.sqs.permission_probe import SENDING, TAKING
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.models.target import QUEUES
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, Wanted

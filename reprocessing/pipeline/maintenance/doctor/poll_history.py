@@ -10,7 +10,7 @@ from reprocessing.conf import Conf
 from reprocessing.domain.maintenance.findings import Remark, ill, note, warn
 from reprocessing.domain.runs.forecast import in_words
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.schedule import EVERY

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from reprocessing.models import Attempt, DeadLetter, Report, Reporter, Target
-from reprocessing.models.doubt import Word
+from reprocessing.models.system import Word
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.ordering.lanes import clock

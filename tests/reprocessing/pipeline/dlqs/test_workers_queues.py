@@ -7,7 +7,7 @@ import json
 import pytest
 from django.db import transaction
 
-from reprocessing.models.health import HealthCheck
+from reprocessing.models.safety import HealthCheck
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.targets import targets
 from tests.envelopes import task

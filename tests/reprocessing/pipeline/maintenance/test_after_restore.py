@@ -24,7 +24,7 @@ from reprocessing.domain.errors import BackupIsUnreconciled
 from reprocessing.gateways.redis.tick_watermark import HighWater
 from reprocessing.management.console import when
 from reprocessing.models import Attempt, DeadLetter, Halt, Review, Tide
-from reprocessing.models.doubt import Word
+from reprocessing.models.system import Word
 from reprocessing.pipeline.maintenance import detect_restore, reconcile, recover
 from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_detection, restore_doubts, restore_hold

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reprocessing.models import Claim, DeadLetter, Target
-from reprocessing.models.doubt import Word
+from reprocessing.models.system import Word
 from reprocessing.models.target import DEDUPLICATED_FOR
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store import rows

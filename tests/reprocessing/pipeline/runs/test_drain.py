@@ -12,7 +12,7 @@ from reprocessing.domain.errors import RunIsAnother
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import DeadLetter, HealthCheck, Run
-from reprocessing.models.health import CheckKind
+from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.safety import health_checks

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dead_letter_queue import Mode
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import plans, run_transitions

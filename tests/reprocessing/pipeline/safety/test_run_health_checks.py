@@ -16,7 +16,7 @@ from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import aws, http
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.models import Target
-from reprocessing.models.health import CheckKind
+from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.safety import health_checks

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
 from reprocessing.models import Act, Breaker, HealthCheck, Lane, Review, Rule, Target
-from reprocessing.models.health import CheckKind
+from reprocessing.models.safety import CheckKind
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import Question

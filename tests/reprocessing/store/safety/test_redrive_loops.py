@@ -9,7 +9,7 @@ import pytest
 
 from reprocessing.domain.safety.redrive_loop import DIFFERENT, ROUNDS
 from reprocessing.models import DeadLetter, Run
-from reprocessing.models.tally import Flow
+from reprocessing.models.counters import Flow
 from reprocessing.store.ordering.lanes import clock
 from reprocessing.store.safety.redrive_loops import pause_looping_runs
 from tests.reprocessing.store.safety.history import History

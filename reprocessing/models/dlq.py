@@ -1,4 +1,4 @@
-"""A dead-letter queue that is watched, with its policy, and the queues whose messages die into it."""
+"""A watched DLQ with its policy, its source queues, and notes of how much it held."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import ClassVar, Protocol
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Now
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
 from reprocessing.domain.message.arn import name_of
@@ -246,3 +247,24 @@ class Origin(models.Model):
 
     def __str__(self) -> str:
         return name_of(self.arn)
+
+
+class DlqNote(models.Model):
+    """One note; see `domain.notifications.dlq_growth.DlqNote`. Old ones are deleted when new ones are taken."""
+
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
+    taken_at = models.DateTimeField(db_default=Now())
+    uncaptured = models.BigIntegerField()
+    captured = models.BigIntegerField()
+    unfinished = models.BigIntegerField()
+
+    class Meta:
+        db_table = "redrive_dlq_note"
+        default_permissions = ()
+        constraints = [
+            models.CheckConstraint(condition=Q(uncaptured__gte=0), name="a_note_of_a_dlq_counts_upwards"),
+        ]
+        indexes = [models.Index(F("dlq"), F("taken_at"), name="notes_of_a_dlq")]
+
+    def __str__(self) -> str:
+        return f"{self.dlq_id} at {self.taken_at}"

@@ -1,8 +1,4 @@
-"""Counts that are kept, so that nobody counts a million letters to see how many there are.
-
-A trigger on the letters writes down the differences that each statement makes, as rows that nobody updates: workers
-never wait for one another over a count. Now and then the differences are folded into the counts; who reads sums both.
-"""
+"""Counts that are kept, so that nothing counts a million letters."""
 
 from __future__ import annotations
 
@@ -75,3 +71,27 @@ class FlowDelta(_Hourly):
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_flow_delta"
+
+
+class Metric(models.Model):
+    """A sum that only grows. `place`: the dlq's or the target's id, 0: of none; `part`: see `domain.metric.Sample`.
+
+    `told` is how much of it CloudWatch has been told.
+    """
+
+    name = models.TextField()
+    place = models.BigIntegerField()
+    part = models.TextField()
+    value = models.FloatField()
+    told = models.FloatField(db_default=0)
+
+    class Meta:
+        db_table = "redrive_metric"
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["name", "place", "part"], name="a_metric_is_summed_once"),
+            models.CheckConstraint(condition=models.Q(value__gte=0), name="a_sum_only_grows"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.part}: {self.value:g}"

@@ -1,0 +1,164 @@
+"""The state of the service itself: pulse, ticks, hints, doubts after a restore, news for parking queues."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, LiteralString
+
+from django.db import models
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from reprocessing.models.letter import DeadLetter
+
+# As it is read, not as the statement began: what another session committed meanwhile is not of its future.
+_DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
+
+
+class Pulse(models.Model):
+    """One row per own queue.
+
+    A worker's process can live on while it has stopped to consume; its heartbeats, if it sent any, would go on. Only
+    a task that was consumed proves that tasks are consumed.
+    """
+
+    queue = models.TextField(primary_key=True)
+    beaten_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(queue=""), name="a_pulse_names_its_queue"),
+        ]
+
+    def __str__(self) -> str:
+        return self.queue
+
+    @staticmethod
+    def beat(queue: str) -> None:
+        """Remember that a task of this queue is consumed now.
+
+        The database's clock says when, as it also says how long ago: a machine whose clock is wrong can neither
+        feign a pulse nor hide one.
+        """
+        Pulse.objects.bulk_create(
+            [Pulse(queue=queue, beaten_at=_DATABASE_CLOCK)],
+            update_conflicts=True,
+            unique_fields=["queue"],
+            update_fields=["beaten_at"],
+        )
+
+    @staticmethod
+    def ages(queue: str) -> QuerySet[Pulse, timedelta]:
+        """How long ago a task of this queue was last consumed, by the database's clock; no row if never."""
+        age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("beaten_at"), output_field=models.DurationField())
+        return Pulse.objects.filter(queue=queue).values_list(age, flat=True)
+
+    @staticmethod
+    def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
+        """Whether a pulse of this age shows that tasks are consumed. One of the future, or none, shows nothing."""
+        return age is not None and timedelta(0) <= age <= within
+
+
+class Tide(models.Model):
+    """One row. `database` names this database and whatever is restored from it; `ticks` of beat have been committed."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    database = models.UUIDField(db_default=models.Func(function="gen_random_uuid", output_field=models.UUIDField()))
+    ticks = models.BigIntegerField(db_default=0)
+
+    class Meta:
+        db_table = "redrive_tide"
+        default_permissions = ()
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="there_is_one_tide")]
+
+    def __str__(self) -> str:
+        return f"{self.ticks} ticks"
+
+
+class Dispatch(models.Model):
+    """One row. `width`: lanes to hint at a time; `lifetime`: seconds that a hint waits for a worker."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    width = models.IntegerField()
+    lifetime = models.FloatField()
+    swept_at = models.DateTimeField(db_default=Now())
+    purged_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "redrive_dispatch"
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="there_is_one_dispatch")]
+
+    def __str__(self) -> str:
+        return f"{self.width} lanes for {self.lifetime:g} s"
+
+
+#: In a review of a letter: what a person said of it, kept when the doubt is not.
+AFTER_A_RESTORE: Final[LiteralString] = "after_a_restore"
+
+
+class Word(models.TextChoices):
+    """What a person said of it."""
+
+    DELIVERED = "delivered", "delivered since"
+    PARKED = "parked", "parked for a person"
+    REPLAY = "replay", "to be replayed"
+
+
+class Doubt(models.Model):
+    """One letter, from the hold until its release.
+
+    `receives`: how often the copy that is held of it had been received when the hold began; null: none was held.
+    `arrived`: it was captured anew after that, from a message that had been there before. `came_back`: the number of
+    an attempt that came back and is forgotten. `word`: what a person decided, empty until then.
+    """
+
+    letter = models.OneToOneField(DeadLetter, primary_key=True, on_delete=models.PROTECT, related_name="doubt")
+    receives = models.IntegerField(null=True, blank=True)
+    arrived = models.BooleanField(db_default=False)
+    came_back = models.IntegerField(null=True, blank=True)
+    word = models.TextField(choices=Word.choices, db_default="", blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_doubt"
+        default_permissions = ()
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(word="", decided_at=None) | (~Q(word="") & Q(decided_at__isnull=False)),
+                name="a_word_about_a_doubt_says_when",
+            ),
+        ]
+        indexes = [models.Index(F("letter"), condition=Q(word=""), name="doubts_nobody_decided")]
+
+    def __str__(self) -> str:
+        return f"doubt about {self.letter_id}"
+
+
+#: Of a copy c: nobody has seen it since the hold began, so what is known of it may be long untrue.
+UNSEEN: Final[LiteralString] = (
+    "EXISTS (SELECT FROM redrive_doubt x WHERE x.letter_id = c.letter_id AND c.receives <= x.receives)"
+)
+
+
+class News(models.TextChoices):
+    """What happened to a letter of the parking lot."""
+
+    PARKED = "parked", "parked: the copy goes into the parking queue"
+    LEFT = "left", "released, discarded or come to another end: a mark follows its copy there"
+
+
+class Notice(models.Model):
+    """One message owed to a parking queue. A copy there cannot be taken back without receiving it, so it is marked."""
+
+    letter = models.ForeignKey(DeadLetter, on_delete=models.PROTECT, related_name="notices")
+    news = models.TextField(choices=News.choices)
+    made_at = models.DateTimeField(db_default=Now())
+    sent_at = models.DateTimeField(null=True, blank=True)
+    trouble = models.TextField(db_default="", blank=True)
+
+    class Meta:
+        db_table = "redrive_notice"
+        indexes = [models.Index(F("id"), condition=Q(sent_at=None), name="notices_not_sent")]
+
+    def __str__(self) -> str:
+        return f"{self.news}: {self.letter_id}"
