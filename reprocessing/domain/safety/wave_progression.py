@@ -90,13 +90,14 @@ def judge(count: Count, *, success: float, heals: bool = False) -> Verdict:
         count: of its letters.
         success: the share of them, 0 to 1, that has to go well.
         heals: the run is automatic. Where it would pause, or send another wave of one letter at once, it rests, unless
-            the wave failed by poison letters alone.
+            the wave failed by poison letters alone. `TRIES` poison letters in a row, with none between that went well,
+            are no accident: then it rests, too.
     """
     verdict = _judge(count, success)
     if not heals:
         return verdict
     if isinstance(verdict, Stop | Again) and count.poison and not _fails_without_poison(count, success):
-        return BeginAnew()
+        return Rest(verdict.why) if count.size == 1 and isinstance(verdict, Stop) else BeginAnew()
     match verdict:
         case Stop(why):
             return Rest(why)

@@ -139,12 +139,13 @@ SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0)
 """
 
 # Of a wave that failed: which breakers its failures count for, each with the epoch they were sent in. Poison counts for
-# none.
+# none, unless a wave of one letter rests for it: it was not the first in a row.
 _FAILURES = f"""
 SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
   FROM redrive_wave w
  CROSS JOIN LATERAL (SELECT * FROM redrive_attempt x WHERE x.wave_id = w.id ORDER BY x.id DESC LIMIT %(last)b) a
- WHERE w.run_id = %(run)b AND w.settled_at IS NULL AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'
+ WHERE w.run_id = %(run)b AND w.settled_at IS NULL AND a.breaker_id IS NOT NULL
+   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))
 """  # noqa: S608  # the inserted text is a constant
 
 # One whose open wave nobody has gone in yet is at its beginning.

@@ -185,8 +185,8 @@ BUGS: Final = (
         name="a-failed-wave-opens-every-breaker",
         breaks="A failed wave opens the breakers of what failed: those of other classes, which are well, open too.",
         file="reprocessing/store/safety/waves.py",
-        old=" AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'\n",
-        new=" AND a.breaker_id IS NOT NULL\n",
+        old="\n   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))\n",
+        new="\n",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
         "::test_a_standing_run_s_wave_that_failed_opens_the_breakers_of_what_failed_and_begins_anew",
     ),
@@ -198,6 +198,15 @@ BUGS: Final = (
         new="    if False and",
         caught_by="tests/reprocessing/domain/safety/test_wave_progression.py"
         "::test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_that_was_poison",
+    ),
+    Bug(
+        name="a-target-that-refuses-everything-is-fed",
+        breaks="An outage parks nothing: a target that refuses every message has all of a DLQ parked at full speed.",
+        file="reprocessing/domain/safety/wave_progression.py",
+        old="return Rest(verdict.why) if count.size == 1 and isinstance(verdict, Stop) else BeginAnew()",
+        new="return BeginAnew()",
+        caught_by="tests/reprocessing/domain/safety/test_wave_progression.py"
+        "::test_an_automatic_run_rests_when_every_third_wave_of_one_in_a_row_was_poison",
     ),
     Bug(
         name="poison-tips-a-wave",
@@ -212,7 +221,7 @@ BUGS: Final = (
         name="poison-opens-breakers-of-other-classes",
         breaks="Nothing follows from poison for its target: a failed wave opens breakers where only poison failed.",
         file="reprocessing/store/safety/waves.py",
-        old=" AND a.breaker_id IS NOT NULL AND {_FATE} = 'failed'\n",
+        old="\n   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))\n",
         new=" AND a.breaker_id IS NOT NULL AND {_FATE} IN ('failed', 'poison')\n",
         caught_by="tests/reprocessing/store/safety/test_waves.py"
         "::test_a_failed_wave_opens_no_breaker_of_which_only_poison_failed",

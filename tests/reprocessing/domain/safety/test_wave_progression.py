@@ -58,11 +58,18 @@ def test_a_failed_letter_is_followed_by_another_one_and_three_in_a_row_stop_the_
     assert verdicts == [Again(), Again(), Stop("3 waves of one letter failed in a row"), Again()]
 
 
-@pytest.mark.parametrize("tries", range(4))
+@pytest.mark.parametrize("tries", [0, 1, 3, 4])
 def test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_that_was_poison(tries: int) -> None:
     verdicts = [judge(Count(1, 1, 0, 1, 0, tries, poison), success=0.8, heals=True) for poison in (0, 1)]
     assert isinstance(verdicts[0], Rest)
     assert verdicts[1] == BeginAnew()
+
+
+@pytest.mark.parametrize("tries", [2, 5])
+def test_an_automatic_run_rests_when_every_third_wave_of_one_in_a_row_was_poison(tries: int) -> None:
+    """A target that refuses everything is broken: its letters are not to be parked at full speed."""
+    verdict = judge(Count(1, 1, 0, 1, 0, tries, 1), success=0.8, heals=True)
+    assert verdict == Rest("3 waves of one letter failed in a row")
 
 
 def test_a_wave_that_nobody_said_a_word_of_is_repeated() -> None:

@@ -226,6 +226,16 @@ def test_poison_letters_of_a_standing_run_begin_its_waves_anew_and_open_no_break
     )  # fmt: skip
 
 
+def test_the_third_poison_letter_in_a_row_opens_the_breaker(stock: Stock) -> None:
+    Run.objects.update(kind="standing")
+    states = []
+    for _ in range(3):
+        go(stock, ["refused"])
+        waves.look([stock.run.pk])
+        states.append(Breaker.objects.get().state)
+    assert states == ["closed", "closed", "open"]
+
+
 def test_a_failed_wave_opens_no_breaker_of_which_only_poison_failed(stock: Stock) -> None:
     Run.objects.update(kind="standing")
     vip = Breaker.objects.create(target=stock.target, rate_class=RateClass.objects.create(name="vip"))
