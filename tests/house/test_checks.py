@@ -57,7 +57,7 @@ def test_the_project_as_it_is_passes(copy: Path, name: str) -> None:
         ("reprocessing/models/system.py", "\nfrom reprocessing import tasks\n", "Floors"),
         ("reprocessing/domain/__init__.py", "from django.db import models\n", "The domain is plain Python"),
         ("reprocessing/models/system.py", "\nimport celery\n", "Only tasks speak Celery"),
-        ("reprocessing/models/system.py", "\nimport boto3\n", "Only sqs speaks AWS"),
+        ("reprocessing/models/system.py", "\nimport boto3\n", "Only the gateways speak AWS"),
         ("reprocessing/tasks.py", "\nfrom redrive_service import settings\n", "The app knows nothing of the project"),
         (
             "redrive_service/urls.py",

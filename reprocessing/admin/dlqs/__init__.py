@@ -1,1 +1,1 @@
-"""Admin of registration, schedule and status of DLQs."""
+"""Admin pages of dead-letter queues: registration, schedule and status."""

@@ -67,11 +67,10 @@ def _asks(action: str) -> Only:
     return lambda _client, asked, *_, **__: asked == action
 
 
-_PIPELINE: Final = "reprocessing.pipeline"
 _API: Final = "botocore.client:BaseClient._make_api_call"
-_WRITING: Final = f"{_PIPELINE}.capture:_Capture._write"
-_TAKING_BACK: Final = f"{_PIPELINE}.capture:_Capture._take_back"
-_CLEARING: Final = f"{_PIPELINE}.clear:everywhere"
+_WRITING: Final = "reprocessing.pipeline.capture.capture:_Capture._write"
+_TAKING_BACK: Final = "reprocessing.pipeline.capture.capture:_Capture._take_back"
+_CLEARING: Final = "reprocessing.pipeline.capture.delete_copies:everywhere"
 
 POINTS: Final = (
     Point(name="copies received, not written", where=_WRITING, most=2),
@@ -85,17 +84,19 @@ POINTS: Final = (
         where="reprocessing.store.capture.capture_lease:gone", within=_WRITING,
         shapes=CAPTURED, most=2, in_database=True,
     ),
-    Point(name="letters placed, run not enlisted", where=f"{_PIPELINE}.plan:places", after=True),
+    Point(name="letters placed, run not enlisted", where="reprocessing.pipeline.runs.plan:places", after=True),
     Point(
         name="inside the enlisting transaction", where="reprocessing.store.rows:fetch", after=True,
         only=_is(enlistment._ENLIST), in_database=True,
     ),
     Point(
-        name="lanes leased, no head through the gate", where=f"{_PIPELINE}.take:due", after=True, most=2, meters=True,
+        name="lanes leased, no head through the gate",
+        where="reprocessing.pipeline.replay.lease_lanes:due", after=True, most=2, meters=True,
         alone=True,
     ),
     Point(
-        name="heads through the gate, intent not asked", where=f"{_PIPELINE}.replay:intend", most=3, in_database=True,
+        name="heads through the gate, intent not asked",
+        where="reprocessing.pipeline.replay.replay_slice:intend", most=3, in_database=True,
         meters=True,
     ),
     Point(
@@ -103,7 +104,8 @@ POINTS: Final = (
         only=_is(intent._INTENT), most=3, in_database=True, meters=True,
     ),
     Point(
-        name="intent committed, nothing sent", where=f"{_PIPELINE}.replay:intend", after=True, most=3, meters=True,
+        name="intent committed, nothing sent",
+        where="reprocessing.pipeline.replay.replay_slice:intend", after=True, most=3, meters=True,
         sends=True,
     ),
     Point(
@@ -115,15 +117,18 @@ POINTS: Final = (
         meters=True, sends=True,
     ),
     Point(
-        name="answered, not settled", where=f"{_PIPELINE}.settle:attempts", most=3, in_database=True, meters=True,
+        name="answered, not settled",
+        where="reprocessing.pipeline.replay.settle:attempts", most=3, in_database=True, meters=True,
         sends=True,
     ),
     Point(
-        name="inside the settlement's transaction", where=f"{_PIPELINE}.settle:_next", most=3, in_database=True,
+        name="inside the settlement's transaction",
+        where="reprocessing.pipeline.replay.settle:_next", most=3, in_database=True,
         meters=True, sends=True,
     ),
     Point(
-        name="settled, copies not deleted", where=f"{_PIPELINE}.settle:attempts", after=True, shapes=HELD_ACCEPTED,
+        name="settled, copies not deleted",
+        where="reprocessing.pipeline.replay.settle:attempts", after=True, shapes=HELD_ACCEPTED,
         most=3, meters=True,
     ),
     Point(
@@ -136,22 +141,27 @@ POINTS: Final = (
         in_database=True,
     ),
     Point(
-        name="return committed, breaker not told", where=f"{_PIPELINE}.tell:outcomes", within=_TAKING_BACK,
+        name="return committed, breaker not told",
+        where="reprocessing.pipeline.replay.after_settlement:outcomes", within=_TAKING_BACK,
     ),
     Point(
         name="inside the promotion's transaction", where="reprocessing.store.ordering.lanes:advance",
-        within=f"{_PIPELINE}.promote:_close", shapes=ABSENCE, most=2, in_database=True,
+        within="reprocessing.pipeline.outcomes.resolve_outcomes:_close", shapes=ABSENCE, most=2, in_database=True,
     ),
     Point(
-        name="promoted, copies not deleted", where=_CLEARING, within=f"{_PIPELINE}.promote:_close", shapes=ABSENCE,
+        name="promoted, copies not deleted",
+        where=_CLEARING, within="reprocessing.pipeline.outcomes.resolve_outcomes:_close", shapes=ABSENCE,
         most=2,
     ),
     Point(
-        name="swept, copies not deleted", where=f"{_PIPELINE}.clear:copies", within=f"{_PIPELINE}.recover:sweep",
+        name="swept, copies not deleted",
+        where="reprocessing.pipeline.capture.delete_copies:copies",
+        within="reprocessing.pipeline.maintenance.recover:sweep",
         shapes=HELD,
     ),
     Point(
-        name="hidden for longer, not noted", where=f"{_PIPELINE}.recover:extend", after=True, shapes=HELD_ABSENCE,
+        name="hidden for longer, not noted",
+        where="reprocessing.pipeline.maintenance.recover:extend", after=True, shapes=HELD_ABSENCE,
         in_database=True,
     ),
     Point(
@@ -169,7 +179,7 @@ POINTS: Final = (
     Point(
         name="inside the transaction that parks what has no attempts left",
         where="reprocessing.store.ordering.lanes:advance",
-        within=f"{_PIPELINE}.settle:heads", shapes=POISON, in_database=True,
+        within="reprocessing.pipeline.replay.settle:heads", shapes=POISON, in_database=True,
     ),
 )  # fmt: skip
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.conditions import eventually
 from tests.proof.failpoints.booths import Booth
+from tests.proof.failpoints.points import POINTS, Point
+from tests.proof.failpoints.trap import find
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 
@@ -20,6 +22,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 def booth(tmp_path: Path) -> Iterator[Booth]:
     with closing(Booth(1, tmp_path)) as one:
         yield one
+
+
+@pytest.mark.parametrize("point", POINTS, ids=[point.name for point in POINTS])
+def test_a_point_names_a_function_of_the_product(point: Point) -> None:
+    for where in filter(None, (point.where, point.within)):
+        owner, name = find(where)
+        assert callable(getattr(owner, name))
 
 
 def test_whatever_strikes_a_worker_the_healthy_finish_every_letter(booth: Booth) -> None:

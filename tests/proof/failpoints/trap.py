@@ -63,10 +63,21 @@ class Trap:
             self._strike()
 
 
-def _wrap(where: str, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def find(where: str) -> tuple[Any, str]:
+    """Return the module or class that a point names, and the name of the function in it.
+
+    Raises:
+        AttributeError, ImportError: the product has no such function.
+    """
     module, _, path = where.partition(":")
     owner: Any = importlib.import_module(module)
     *owners, name = path.split(".")
-    for one in owners:
-        owner = getattr(owner, one)
+    for attribute in owners:
+        owner = getattr(owner, attribute)
+    getattr(owner, name)
+    return owner, name
+
+
+def _wrap(where: str, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    owner, name = find(where)
     setattr(owner, name, by(getattr(owner, name)))

@@ -22,8 +22,8 @@ from tests.reprocessing.gateways.letters import letter, send
 
 FORK = """
 import os, sys, threading
-from reprocessing import sqs
-from reprocessing.sqs import clients
+from reprocessing.gateways import sqs
+from reprocessing.gateways.aws import clients
 
 address = sqs.QueueAddress.of(sys.argv[1])
 before = clients.client(address.region)
