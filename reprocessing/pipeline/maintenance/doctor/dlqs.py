@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reprocessing.conf import Conf
@@ -182,7 +182,7 @@ def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[Remark]:
     strangers = [(arn, fields) for arn, fields in found.proposal.targets.items() if arn not in found.sight.targets]
     of_strangers = [one for arn, fields in strangers for one in targets.differences(arn, fields, None)]
     for one in registration.differences(found.proposal):
-        if one.field in _NOT_ASKED or one in of_strangers:  # of what is not remembered, nothing is remembered wrongly
+        if one.field in _NOT_ASKED or replace(one, kind="") in of_strangers:  # not remembered yet
             continue
         yield _differs(row.name, one)
 
