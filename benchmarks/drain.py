@@ -31,7 +31,7 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.stand import Beat, employ, furnish  # found through the line above
-from redrive_service.sandbox.servers import RunningServer
+from redrive_service.sandbox.servers.process import RunningServer
 from redrive_service.sandbox.stack import Stack
 
 BATCH: Final = 10

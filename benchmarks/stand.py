@@ -15,7 +15,7 @@ import psycopg
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from redrive_service.sandbox.servers import RunningServer, Server  # noqa: E402  # found through the line above
+from redrive_service.sandbox.servers.process import RunningServer, Server  # noqa: E402  # found through the line above
 from redrive_service.sandbox.stack import Stack  # noqa: E402
 
 

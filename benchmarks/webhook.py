@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import itertools
 
 from benchmarks.stand import Beat, employ, furnish  # found through the line above
-from redrive_service.sandbox.servers import RunningServer, Server
+from redrive_service.sandbox.servers.process import RunningServer, Server
 from redrive_service.sandbox.stack import Stack
 
 BAR: Final = 1_000

@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from redrive_service.sandbox.errors import SandboxError
-from redrive_service.sandbox.incident import Incident, Service, Summary
-from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
+from redrive_service.sandbox.incident.incident import Incident, Service, Summary
+from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
 from redrive_service.sandbox.stack import Stack
 from redrive_service.sandbox.stopping import heed
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from redrive_service.sandbox import binaries, privilege
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import Kept, Ports, take
-from redrive_service.sandbox.local_queues import LocalQueues
-from redrive_service.sandbox.postgres import Postgres
-from redrive_service.sandbox.servers import RunningServer, guarded
-from redrive_service.sandbox.valkey import Valkey
+from redrive_service.sandbox.servers import binaries, privilege
+from redrive_service.sandbox.servers.local_sqs import LocalQueues
+from redrive_service.sandbox.servers.postgres import Postgres
+from redrive_service.sandbox.servers.process import RunningServer, guarded
+from redrive_service.sandbox.servers.valkey import Valkey
 
 LOOPBACK = "127.0.0.1"
 

@@ -20,7 +20,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from redrive_service.sandbox.binaries import postgres_programs
+from redrive_service.sandbox.servers.binaries import postgres_programs
 from reprocessing.models import DeadLetter, DeadLetterQueue, Target
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes

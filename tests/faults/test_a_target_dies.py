@@ -17,8 +17,8 @@ import psutil
 import pytest
 import redis
 
-from redrive_service.sandbox.servers import free_port
-from redrive_service.sandbox.valkey import Valkey
+from redrive_service.sandbox.servers.process import free_port
+from redrive_service.sandbox.servers.valkey import Valkey
 from reprocessing.models import Attempt, Breaker, DeadLetter
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from redrive_service.sandbox.servers import RunningServer, free_port
-from redrive_service.sandbox.valkey import Valkey
+from redrive_service.sandbox.servers.process import RunningServer, free_port
+from redrive_service.sandbox.servers.valkey import Valkey
 from tests.conditions import eventually
 from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from redrive_service.environment import EnvironmentIsIncomplete, SignIn, read
-from redrive_service.sandbox import privilege
 from redrive_service.sandbox.folder import Kept, Ports, Secrets
-from redrive_service.sandbox.postgres import Postgres
-from redrive_service.sandbox.servers import Server
-from redrive_service.sandbox.valkey import Valkey
+from redrive_service.sandbox.servers import privilege
+from redrive_service.sandbox.servers.postgres import Postgres
+from redrive_service.sandbox.servers.process import Server
+from redrive_service.sandbox.servers.valkey import Valkey
 from reprocessing.conf import Conf
 from reprocessing.reasons.endpoint import Endpoint
 from reprocessing.store.outcomes.reporters import Added

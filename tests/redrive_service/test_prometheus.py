@@ -17,7 +17,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from redrive_service.sandbox.demo import Demo
-from redrive_service.sandbox.servers import RunningServer, Server, free_port
+from redrive_service.sandbox.servers.process import RunningServer, Server, free_port
 from redrive_service.sandbox.stack import Stack
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from redrive_service.sandbox.brakes import Brakes
+from redrive_service.sandbox.incident.observed_brakes import Brakes
 from redrive_service.sandbox.judge import Shut
 
 NOON = 1_767_268_800.0  # 2026-01-01T12:00:00Z

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from redrive_service.sandbox.management.commands.sandbox import Command
-from redrive_service.sandbox.servers import free_port
+from redrive_service.sandbox.servers.process import free_port
 from tests.sandbox.launching import MANAGE, processes_of, refusal, refused_here, sandbox
 from tests.sandbox.test_stack import queue_client, read_everywhere, write_everywhere
 

@@ -14,7 +14,7 @@ import pytest
 from redrive_service.sandbox import folder as folders
 from redrive_service.sandbox.errors import SandboxIsRunning
 from redrive_service.sandbox.folder import Kept, Ports, take
-from redrive_service.sandbox.servers import RunningServer, Server, free_port
+from redrive_service.sandbox.servers.process import RunningServer, Server, free_port
 
 GONE_AT_ONCE = "import sys, time; time.sleep(0.5)"
 

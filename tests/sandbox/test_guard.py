@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from redrive_service.sandbox import guard
-from redrive_service.sandbox.servers import RunningServer, Server
+from redrive_service.sandbox.servers import guard
+from redrive_service.sandbox.servers.process import RunningServer, Server
 from tests.conditions import eventually
 
 PROMISED = 2.0  # seconds from the parent's death to the last server's
@@ -40,8 +40,8 @@ PARENT = """
 import signal, sys, time
 from pathlib import Path
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-from redrive_service.sandbox import guard
-from redrive_service.sandbox.servers import RunningServer, Server
+from redrive_service.sandbox.servers import guard
+from redrive_service.sandbox.servers.process import RunningServer, Server
 command = [sys.executable, "-c", sys.argv[1], sys.argv[2]]
 RunningServer(Server(name="stubborn", command=command, log=Path(sys.argv[3]), stop_signals=("TERM", "INT")))
 time.sleep(60)

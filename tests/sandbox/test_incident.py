@@ -12,9 +12,16 @@ import boto3
 import pytest
 from django.core.management.base import CommandError
 
-from redrive_service.sandbox import incident
-from redrive_service.sandbox.brakes import Brakes
-from redrive_service.sandbox.incident import Incident, Service, Summary, TheServiceIsSilent, TheyAreNotBack, books_of
+from redrive_service.sandbox.incident.incident import (
+    Incident,
+    Service,
+    Summary,
+    TheServiceIsSilent,
+    TheyAreNotBack,
+    books_of,
+    incident,
+)
+from redrive_service.sandbox.incident.observed_brakes import Brakes
 from redrive_service.sandbox.judge import Books, Experiment, Shut, judge
 from redrive_service.sandbox.management.commands.sandbox import refuse_what_does_not_fit
 from redrive_service.sandbox.stack import LOOPBACK

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from redrive_service.sandbox import plot
-from redrive_service.sandbox.plot import Plot
+from redrive_service.sandbox.incident import scenario
+from redrive_service.sandbox.incident.scenario import Plot
 from tests.sandbox.test_brakes import told
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_a_consumer_is_not_mended_before_it_breaks() -> None:
 
 
 def test_a_consumer_is_mended_also_when_no_canary_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plot, "BROKEN_AT_MOST", 0.0)
+    monkeypatch.setattr(scenario, "BROKEN_AT_MOST", 0.0)
     story = Story()
     story.broken = True
     assert story.look(wave=(3, 100)) == [RULE, "is mended"]

@@ -12,11 +12,11 @@ import psutil
 import psycopg
 import pytest
 
-from redrive_service.sandbox import binaries, privilege
 from redrive_service.sandbox.errors import PasswordDiffers, ServerDidNotStart
 from redrive_service.sandbox.folder import take
-from redrive_service.sandbox.postgres import Postgres
-from redrive_service.sandbox.servers import free_port, guarded
+from redrive_service.sandbox.servers import binaries, privilege
+from redrive_service.sandbox.servers.postgres import Postgres
+from redrive_service.sandbox.servers.process import free_port, guarded
 from tests.conditions import eventually
 from tests.sandbox.test_guard import PROMISED, is_alive, pids_in
 
@@ -24,10 +24,10 @@ from tests.sandbox.test_guard import PROMISED, is_alive, pids_in
 LAUNCHER = """
 import sys
 from pathlib import Path
-from redrive_service.sandbox import binaries
+from redrive_service.sandbox.servers import binaries
 from redrive_service.sandbox.folder import take
-from redrive_service.sandbox.postgres import Postgres
-from redrive_service.sandbox.privilege import Identity
+from redrive_service.sandbox.servers.postgres import Postgres
+from redrive_service.sandbox.servers.privilege import Identity
 folder, programs = map(Path, sys.argv[1:])
 binaries.postgres_programs = lambda: programs
 postgres = Postgres(folder=folder, port=1, password="secret", identity=Identity(), token="ours")

@@ -14,12 +14,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from redrive_service.sandbox import binaries, privilege
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.folder import Kept, Ports
-from redrive_service.sandbox.postgres import Postgres
-from redrive_service.sandbox.privilege import Identity
-from redrive_service.sandbox.servers import free_port
+from redrive_service.sandbox.servers import binaries, privilege
+from redrive_service.sandbox.servers.postgres import Postgres
+from redrive_service.sandbox.servers.privilege import Identity
+from redrive_service.sandbox.servers.process import free_port
 from redrive_service.sandbox.stack import Stack
 from tests.sandbox.launching import refusal, sandbox
 

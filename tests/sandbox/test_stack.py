@@ -18,8 +18,8 @@ import pytest
 import redis
 from mypy_boto3_sqs import SQSClient
 
-from redrive_service.sandbox.local_queues import OWN_QUEUES
-from redrive_service.sandbox.servers import free_port
+from redrive_service.sandbox.servers.local_sqs import OWN_QUEUES
+from redrive_service.sandbox.servers.process import free_port
 from reprocessing.domain.aws.queue_spec import own
 from reprocessing.gateways import aws
 from reprocessing.gateways.sqs.provisioning import Place

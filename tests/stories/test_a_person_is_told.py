@@ -17,7 +17,7 @@ from typing import Any, Self
 import pytest
 from django_celery_beat.models import IntervalSchedule
 
-from redrive_service.sandbox.servers import RunningServer, Server
+from redrive_service.sandbox.servers.process import RunningServer, Server
 from reprocessing.models import (
     Breaker,
     DeadLetter,

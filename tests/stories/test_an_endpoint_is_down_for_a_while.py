@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from redrive_service.sandbox.servers import RunningServer, Server
+from redrive_service.sandbox.servers.process import RunningServer, Server
 from reprocessing.models import Attempt, Breaker, Review, Run, Target
 from tests.conditions import eventually
 from tests.faults import outage

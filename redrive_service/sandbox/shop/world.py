@@ -18,7 +18,7 @@ from botocore.config import Config
 
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.judge import Books, Experiment, Judgement, judge
-from redrive_service.sandbox.servers import PROJECT, RunningServer, Server
+from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
 from redrive_service.sandbox.shop.calls import calls_since, latest_call, plan_faults
 from redrive_service.sandbox.shop.consumer import BROKEN, MENDED, OUT_OF_ORDER, VISIBILITY
 from redrive_service.sandbox.shop.events import LETTERS_FOR_SPOILT, ShopEvent, make_events

@@ -2,7 +2,7 @@
 
 import sys
 
-from redrive_service.sandbox.sqs.door import main
+from redrive_service.sandbox.sqs.command_line import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -2,11 +2,11 @@
 
 from random import Random
 
-from redrive_service.sandbox.sqs.account import Account
-from redrive_service.sandbox.sqs.actions import ACTIONS
-from redrive_service.sandbox.sqs.errors import SqsError
-from redrive_service.sandbox.sqs.parameters import Answer, Request
-from redrive_service.sandbox.sqs.record import Record
+from redrive_service.sandbox.sqs.actions.registry import ACTIONS
+from redrive_service.sandbox.sqs.api.call_record import Record
+from redrive_service.sandbox.sqs.api.errors import SqsError
+from redrive_service.sandbox.sqs.api.parameters import Answer, Request
+from redrive_service.sandbox.sqs.queues.account import Account
 
 DEFAULT_REGION = "us-east-1"
 

@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from redrive_service.sandbox.judge import Experiment
 from redrive_service.sandbox.judge.case import Advance
-from redrive_service.sandbox.local_queues import CREDENTIALS
+from redrive_service.sandbox.servers.local_sqs import CREDENTIALS
 from tests.proof.dependencies.own_servers import ROOT, OwnServers
 
 FINISHED = ("delivered", "parked", "duplicate", "discarded")

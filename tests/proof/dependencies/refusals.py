@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from redrive_service.sandbox.local_queues import OWN_QUEUES
+from redrive_service.sandbox.servers.local_sqs import OWN_QUEUES
 from tests.conditions import eventually
 from tests.proof.dependencies.outages import Fired, Strike
 from tests.proof.dependencies.world import World, pass_seconds

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redrive_service.sandbox.incident import books_of
+from redrive_service.sandbox.incident.incident import books_of
 from redrive_service.sandbox.judge import Finding, Judgement, Offence, judge
 from redrive_service.sandbox.shop.calls import calls_since
 from tests.proof.dependencies.flow import Flow

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from redrive_service.sandbox.servers import RunningServer, Server
+from redrive_service.sandbox.servers.process import RunningServer, Server
 from redrive_service.sandbox.shop.calls import latest_call
 from tests.conditions import eventually
 from tests.faults.fleet import Worker

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from redrive_service.sandbox.incident import books_of
+from redrive_service.sandbox.incident.incident import books_of
 from redrive_service.sandbox.judge import Experiment, Finding, Judgement, Offence, judge
 from tests.proof.failpoints.cells import Cell
 from tests.proof.failpoints.world import BURST, GROUP, RATE, TRIES, World

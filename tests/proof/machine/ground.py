@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import Error as DatabaseError
 from django.db import connection, connections
 
-from redrive_service.sandbox.sqs.message import Message
+from redrive_service.sandbox.sqs.queues.message import Message
 from reprocessing.conf import Conf
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.models import Breaker, DeadLetterQueue, Origin, Target

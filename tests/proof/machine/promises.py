@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from redrive_service.sandbox.sqs.message import Message
+from redrive_service.sandbox.sqs.queues.message import Message
 from tests.proof.machine.ground import SWALLOWS, Buried, Ground
 
 #: In these a letter is not finished.

@@ -12,11 +12,11 @@ from typing import Any, Final
 import orjson
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from redrive_service.sandbox.sqs.calls import Call
+from redrive_service.sandbox.sqs.api.call_record import Record
+from redrive_service.sandbox.sqs.api.errors import SqsError
+from redrive_service.sandbox.sqs.call_log.calls import Call
+from redrive_service.sandbox.sqs.call_log.failed_entries import note_failed, note_undone
 from redrive_service.sandbox.sqs.core import LocalSqs
-from redrive_service.sandbox.sqs.errors import SqsError
-from redrive_service.sandbox.sqs.record import Record
-from redrive_service.sandbox.sqs.undone import note_failed, note_undone
 from tests.proof.simulation.stage import Crash, Stage, mine
 
 REGION: Final = "eu-west-1"

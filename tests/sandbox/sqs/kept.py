@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from redrive_service.sandbox.sqs.core import LocalSqs
-from redrive_service.sandbox.sqs.journal import Journal
+from redrive_service.sandbox.sqs.storage.journal import Journal
 from tests.sandbox.sqs.world import START, World
 
 OPEN: list[Journal] = []  # closed after each test

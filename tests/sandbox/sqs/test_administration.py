@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from redrive_service.sandbox.sqs.actions import ACTIONS
+from redrive_service.sandbox.sqs.actions.registry import ACTIONS
 from redrive_service.sandbox.sqs.core import LocalSqs
 from tests.sandbox.sqs.world import START, World, arn
 

@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from redrive_service.sandbox.sqs.errors import SqsError
-from redrive_service.sandbox.sqs.journal import Journal
+from redrive_service.sandbox.sqs.api.errors import SqsError
+from redrive_service.sandbox.sqs.storage.journal import Journal
 from tests.sandbox.sqs.world import World, arn
 
 RECEIVES = 3

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from redrive_service.sandbox.sqs import calls as module
-from redrive_service.sandbox.sqs.call_file import CallLogIsUnusable, Stretch
-from redrive_service.sandbox.sqs.calls import MOST_CALLS, PAGE, Call, CallLog
-from redrive_service.sandbox.sqs.record import Record, Sent
+from redrive_service.sandbox.sqs.api.call_record import Record, Sent
+from redrive_service.sandbox.sqs.call_log import calls as module
+from redrive_service.sandbox.sqs.call_log.call_file import CallLogIsUnusable, Stretch
+from redrive_service.sandbox.sqs.call_log.calls import MOST_CALLS, PAGE, Call, CallLog
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

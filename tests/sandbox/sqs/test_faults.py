@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from redrive_service.sandbox.sqs.faults import FaultIsUnusable, FaultPlan
+from redrive_service.sandbox.sqs.server.fault_plan import FaultIsUnusable, FaultPlan
 
 
 def plan_of(*faults: object) -> FaultPlan:

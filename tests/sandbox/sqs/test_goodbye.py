@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from redrive_service.sandbox.sqs import http
-from redrive_service.sandbox.sqs.http import LARGEST_BODY, LARGEST_HEAD, LARGEST_REST, Connection, HttpRequest
+from redrive_service.sandbox.sqs.server import http
+from redrive_service.sandbox.sqs.server.http import LARGEST_BODY, LARGEST_HEAD, LARGEST_REST, Connection, HttpRequest
 
 GARBAGE = b"GARBAGE\r\n\r\n"
 LAST = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"

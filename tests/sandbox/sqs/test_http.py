@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from redrive_service.sandbox.sqs import http
-from redrive_service.sandbox.sqs.http import LARGEST_BODY, LARGEST_REST, Connection
+from redrive_service.sandbox.sqs.server import http
+from redrive_service.sandbox.sqs.server.http import LARGEST_BODY, LARGEST_REST, Connection
 from tests.sandbox.sqs.world import Client, Server, call_bytes, url_of
 
 HEALTH = b"GET /_sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redrive_service.sandbox.sqs.journal import JournalIsUnusable
+from redrive_service.sandbox.sqs.storage.journal import JournalIsUnusable
 from tests.sandbox.sqs.kept import OPEN, KeptWorld
 from tests.sandbox.sqs.world import World, arn
 

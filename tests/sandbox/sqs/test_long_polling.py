@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from redrive_service.sandbox.sqs.calls import CallLog
-from redrive_service.sandbox.sqs.clock import Clock
+from redrive_service.sandbox.sqs.call_log.calls import CallLog
 from redrive_service.sandbox.sqs.core import LocalSqs
-from redrive_service.sandbox.sqs.exchange import Exchange
-from redrive_service.sandbox.sqs.server import SqsServer
-from redrive_service.sandbox.sqs.waiting import WaitingRoom
+from redrive_service.sandbox.sqs.server.clock import Clock
+from redrive_service.sandbox.sqs.server.exchange import Exchange
+from redrive_service.sandbox.sqs.server.server import SqsServer
+from redrive_service.sandbox.sqs.server.waiting_receives import WaitingRoom
 from tests.sandbox.sqs.world import Client, Server, arn, url_of
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from redrive_service.sandbox.sqs.journal import JournalIsUnusable
-from redrive_service.sandbox.sqs.snapshot import HEADLINE
+from redrive_service.sandbox.sqs.storage.journal import JournalIsUnusable
+from redrive_service.sandbox.sqs.storage.snapshot import HEADLINE
 from tests.sandbox.sqs.kept import OPEN, KeptWorld
 
 

@@ -14,8 +14,8 @@ from random import Random
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from redrive_service.sandbox.sqs.api.errors import SqsError
 from redrive_service.sandbox.sqs.core import LocalSqs
-from redrive_service.sandbox.sqs.errors import SqsError
 
 Message = dict[str, Any]
 START = 1_800_000_000.0

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis.commands.core import Script
 
-from redrive_service.sandbox.servers import RunningServer, free_port
-from redrive_service.sandbox.valkey import Valkey
+from redrive_service.sandbox.servers.process import RunningServer, free_port
+from redrive_service.sandbox.servers.valkey import Valkey
 from reprocessing.domain.errors import RateIsUnknown
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.gateways.redis import send_rate as rate_module

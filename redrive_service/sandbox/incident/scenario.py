@@ -1,0 +1,66 @@
+"""What happens while the service brings the shop's letters back: a rule is made, the consumer breaks, and is mended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from redrive_service.sandbox.incident.observed_brakes import Brakes
+from redrive_service.sandbox.shop.events import OF_SPOILT, SPOILT
+from redrive_service.sandbox.shop.world import Shop
+
+RULE = (
+    ("--when", f"attribute:account equals {SPOILT}"),
+    ("--then", "quarantine"),
+    ("--reason", "its amounts are no numbers"),
+)
+#: The wave with which the rule is made; the consumer breaks with its last messages, and fails those of the next wave.
+BEFORE_THE_LAST = 100
+#: Messages that the consumer handles before it breaks: by itself, however fast the service is.
+BREAKS_AFTER = 100
+BROKEN_AT_MOST = 40.0  # seconds
+
+
+class Plot:
+    """The steps, one after another, each as soon as what it waits for was seen.
+
+    Attributes:
+        brakes: what was seen of the service's brakes.
+    """
+
+    def __init__(self, shop: Shop, *, dlq: str, manage: Callable[..., str], say: Callable[[str], None]) -> None:
+        self.brakes = Brakes()
+        self._shop, self._dlq, self._manage, self._say = shop, dlq, manage, say
+        self._steps = self._story() if shop.shows_brakes else iter(())
+        self._now: Mapping[str, Any] = {}
+
+    def go_on(self, told: Mapping[str, Any]) -> None:
+        """Say what is new in what the service says of the dlq, and take the next step if it is its time."""
+        self._now = told
+        for sentence in self.brakes.look(told):
+            self._say(f"  {sentence}")
+        next(self._steps, None)
+
+    def _story(self) -> Iterator[None]:
+        while BEFORE_THE_LAST not in self.brakes.waves:
+            yield
+        self._make_rule()
+        while not self._shop.is_broken():
+            yield
+        self._say("The consumer has broken once more: whatever it receives from now on comes back.")
+        until = time.monotonic() + BROKEN_AT_MOST
+        while not self.brakes.failed and time.monotonic() < until:
+            yield
+        self._shop.mend()
+        self._say("The consumer is mended. Nobody tells the service: its next canary will.")
+
+    def _make_rule(self) -> None:
+        name = f"{self._dlq}-spoilt"
+        words = " ".join(f"{option} '{value}'" if " " in value else f"{option} {value}" for option, value in RULE)
+        self._say(
+            f"One account has sent {OF_SPOILT} events that nobody can process. A rule is made while the run goes on:"
+        )
+        self._say(f"manage.py add_rule {name} --dlq {self._dlq} {words} --enable --confirm")
+        said = [word for option in RULE for word in option]
+        self._manage("add_rule", name, "--dlq", self._dlq, *said, "--enable", "--confirm")

@@ -1,0 +1,119 @@
+"""The local SQS as a server of the sandbox, and the service's own queues on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from redrive_service.sandbox.errors import SandboxError
+from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
+from redrive_service.sandbox.sqs.queues.account import ACCOUNT_ID
+from reprocessing.domain.aws.queue_diff import differences
+from reprocessing.domain.aws.queue_spec import Differs, Found, Missing, Wanted, own
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+    Attributes = Mapping[QueueAttributeNameType, str]
+
+REGION = "us-east-1"
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "sandbox", "AWS_SECRET_ACCESS_KEY": "sandbox", "AWS_DEFAULT_REGION": REGION}
+LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # how to reach who listens everywhere
+OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalQueues:
+    """The local SQS: where it keeps its data and how to reach it."""
+
+    folder: Path
+    port: int
+    host: str = "127.0.0.1"
+
+    @property
+    def endpoint(self) -> str:
+        """The value of `AWS_ENDPOINT_URL_SQS`."""
+        host = LOOPBACKS.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    def environment(self) -> dict[str, str]:
+        """The standard variables under which boto3 uses this endpoint."""
+        return {"AWS_ENDPOINT_URL_SQS": self.endpoint, **CREDENTIALS}
+
+    def command(self) -> list[str]:
+        """The command that runs the server."""
+        options = ["--host", self.host, "--port", str(self.port), "--data", str(self.folder / "sqs")]
+        return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
+
+    def forget(self) -> None:
+        """Remove all queues and messages."""
+        shutil.rmtree(self.folder / "sqs", ignore_errors=True)
+
+    def start(self, log: Path, lock: int | None = None) -> RunningServer:
+        """Start the server and return once it listens.
+
+        Raises:
+            SandboxError: the server did not start.
+        """
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}  # whatever folder we are called from
+        server = RunningServer(
+            Server(name="The local SQS", command=self.command(), log=log, environment=environment, lock=lock)
+        )
+        ready = re.compile(rf"^ready \S*:{self.port}$", re.MULTILINE)
+        server.await_ready(lambda: ready.search(server.log_since_start()) is not None)
+        return server
+
+    def make_own_queues(self) -> dict[str, str]:
+        """Create the queues the service works with, each with its own dlq, as `provision_queues --own` wants them.
+
+        Their URLs by name. A queue that is there already is taken as it is: somebody may have changed it on purpose.
+
+        Raises:
+            SandboxError: SQS refused, or did not answer.
+        """
+        client = boto3.client(
+            "sqs",
+            endpoint_url=self.endpoint,
+            region_name=REGION,
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            config=Config(connect_timeout=3, read_timeout=10),
+        )
+        with closing(client):
+            try:
+                return {name: _with_dlq(client, name) for name in OWN_QUEUES}
+            except (BotoCoreError, ClientError) as error:
+                raise SandboxError(f"The service's own queues could not be made: {error}") from error
+
+
+def _with_dlq(client: SQSClient, name: str) -> str:
+    """The URL of a queue, made with its dlq where it is missing: as one of the service's own queues is wanted."""
+    return [_queue(client, one) for one in own(name)][-1]
+
+
+def _queue(client: SQSClient, wanted: Wanted) -> str:
+    try:
+        return client.get_queue_url(QueueName=wanted.name)["QueueUrl"]
+    except client.exceptions.QueueDoesNotExist:
+        attributes: dict[str, str] = {}
+        for found in (None, Found(arn=f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{wanted.name}")):
+            for each in differences(wanted, found):
+                match each:
+                    case Missing():
+                        attributes |= each.attributes
+                    case Differs():
+                        attributes[each.attribute] = each.wanted
+        return client.create_queue(QueueName=wanted.name, Attributes=cast("Attributes", attributes))["QueueUrl"]

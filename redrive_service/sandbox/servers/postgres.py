@@ -1,0 +1,171 @@
+"""PostgreSQL for the sandbox: made with initdb, started by us, its data kept."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import psycopg
+from psycopg import sql
+
+from redrive_service.sandbox.errors import PasswordDiffers
+from redrive_service.sandbox.servers import binaries, privilege
+from redrive_service.sandbox.servers.process import RunningServer, Server
+
+OWNER = "postgres"
+DATABASE = "redrive"
+REFUSED = f'password authentication failed for user "{OWNER}"'  # a refused connection has no code; initdb chose English
+
+# A sandbox's data must outlive kill -9 of its servers, not a power cut: no fsync. Memory is mapped from files in the
+# data folder, so that an end without farewell leaves nothing behind elsewhere.
+SETTINGS = {
+    "fsync": "off",
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "dynamic_shared_memory_type": "mmap",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postgres:
+    """One database cluster: where it lives and how to reach it.
+
+    Attributes:
+        folder: where the cluster lies, unless its identity cannot reach that.
+        port: where it listens on the loopback address.
+        password: its owner's.
+        identity: whom it runs as.
+        token: the name, nobody else's, of what must lie outside the folder.
+    """
+
+    folder: Path
+    port: int
+    password: str = field(repr=False)
+    identity: privilege.Identity
+    token: str = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The `DATABASE_URL` of the sandbox's database."""
+        return f"postgres://{OWNER}:{self.password}@127.0.0.1:{self.port}/{DATABASE}"
+
+    @property
+    def _home(self) -> Path:
+        return self._around / "postgres"
+
+    @property
+    def _around(self) -> Path:
+        return privilege.folder_within_reach(self.folder, self.identity, self.token)
+
+    def forget(self) -> None:
+        """Remove all data, and whatever lies outside the folder."""
+        ours = self._home if self._around == self.folder else self._around
+        shutil.rmtree(ours, ignore_errors=True)
+
+    def start(self, log: Path, lock: int | None = None) -> RunningServer:
+        """Make the cluster if there is none, start it, and return once its database answers.
+
+        Raises:
+            PasswordDiffers: the cluster was made with another password.
+            SandboxError: initdb failed, or the server did not start.
+        """
+        privilege.open_to_all(self._around, self.identity)
+        programs = self._programs()
+        if not (self._home / "data").exists():
+            self._make_cluster(programs, log, lock)
+        self._forget_the_dead()
+        command = [str(programs / "postgres"), "-D", str(self._home / "data"), "-p", str(self.port)]
+        for name, value in SETTINGS.items():
+            command += ["-c", f"{name}={value}"]
+        server = self._run("PostgreSQL", command, log, lock)
+        server.await_ready(self._answers)
+        self._make_database()
+        return server
+
+    def _run(self, name: str, command: list[str], log: Path, lock: int | None) -> RunningServer:
+        server = Server(
+            name=name,
+            command=command,
+            log=log,
+            stop_signals=("INT", "QUIT"),  # PostgreSQL's fast and immediate
+            prefix=self.identity.prefix,
+            user=self.identity.user,
+            lock=lock,
+        )
+        return RunningServer(server)
+
+    def _forget_the_dead(self) -> None:
+        """Remove the word of a killed server that it is running.
+
+        PostgreSQL believes it while any process has its number, be it a zombie or a stranger after a reboot. The folder
+        is locked for us, so only a process that still works in there has a claim.
+        """
+        data = self._home / "data"
+        working = psutil.process_iter(["cwd", "status"])
+        if not any(p.info["cwd"] == str(data) and p.info["status"] != psutil.STATUS_ZOMBIE for p in working):
+            (data / "postmaster.pid").unlink(missing_ok=True)
+
+    def _programs(self) -> Path:
+        """The folder of the programs; for another user a copy, since a virtual environment may be private."""
+        programs = binaries.postgres_programs()
+        if self.identity.user is None or programs.is_relative_to("/usr"):
+            return programs
+        package = programs.parent.parent
+        copy = self._around / "programs"
+        for folder in (package / "pginstall", package.with_name(f"{package.name}.libs")):
+            shutil.copytree(folder, copy / folder.relative_to(package.parent), dirs_exist_ok=True, symlinks=True)
+        privilege.let_all_read(copy)
+        return copy / programs.relative_to(package.parent)
+
+    def _make_cluster(self, programs: Path, log: Path, lock: int | None) -> None:
+        """Make the cluster under another name first: what a kill left half-made is never taken for a cluster.
+
+        initdb is guarded, and its guard holds the lock: one that outlived a launcher would meet the next one's here.
+        """
+        privilege.give(self._home, self.identity)
+        unfinished = self._home / "unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        secret = self._home / "password"
+        secret.touch(mode=0o600)
+        secret.write_text(self.password)
+        if self.identity.user is not None:
+            shutil.chown(secret, user=self.identity.user)
+        command = [str(programs / "initdb"), "-D", str(unfinished), "-U", OWNER, f"--pwfile={secret}"]
+        command += ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+        self._run("initdb", command, log, lock).await_end()
+        secret.unlink()
+        unfinished.rename(self._home / "data")
+
+    def _connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user=OWNER,
+            password=self.password,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=2,
+        )
+
+    def _answers(self) -> bool:
+        try:
+            self._connect(OWNER).close()
+        except psycopg.OperationalError as error:
+            if REFUSED not in str(error):
+                return False
+            raise PasswordDiffers(
+                f"PostgreSQL's data in {self._home / 'data'} have another password than the settings in {self.folder}. "
+                "Start with --fresh, which forgets the data, or name another --folder."
+            ) from error
+        return True
+
+    def _make_database(self) -> None:
+        with self._connect(OWNER) as connection:
+            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+            if known is None:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))

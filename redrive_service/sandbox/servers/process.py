@@ -1,0 +1,154 @@
+"""A server process of the sandbox: started under a guard, awaited until ready, stopped in order."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redrive_service.sandbox.errors import ServerDidNotStart
+from redrive_service.sandbox.stopping import heed
+
+PROJECT = Path(__file__).parents[3]
+GUARD = Path(__file__).with_name("guard.py")
+READY_WITHIN = 30.0  # seconds; all are ready in about one
+STOPPED_WITHIN = 45.0  # seconds: more than a guard needs with all its signals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """What to start, and how to end it.
+
+    Attributes:
+        name: for people, in messages and as the log's file name.
+        command: the program and its arguments.
+        stop_signals: tried in this order ("INT", "QUIT"), then KILL.
+        prefix: a command that runs guard and server together, such as `unshare …`.
+        user: the user to run the server as, or None for our own.
+        environment: the server's whole environment, or None for a copy of ours.
+        lock: a file descriptor that stays open until the server has ended.
+    """
+
+    name: str
+    command: Sequence[str]
+    log: Path
+    stop_signals: Sequence[str] = ("TERM",)
+    prefix: Sequence[str] = ()
+    user: str | None = None
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    lock: int | None = None
+
+
+class RunningServer:
+    """A started server. It ends with `stop`, or within two seconds of this process's end."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        with server.log.open("ab") as log:
+            self._logged_before = log.tell()
+            self._guard = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=None if server.environment is None else dict(server.environment),
+                pass_fds=() if server.lock is None else (server.lock,),
+                start_new_session=True,  # Ctrl-C is the parent's: it stops the servers in order
+                cwd="/",  # ours may be forbidden to the server's user, or hold modules named like the server's
+            )
+
+    def _command(self) -> list[str]:
+        server = self.server
+        return [*server.prefix, *guarded(server.command, server.stop_signals, server.user)]
+
+    def await_ready(self, probe: Callable[[], bool], *, within: float = READY_WITHIN) -> None:
+        """Return once `probe` says yes.
+
+        Raises:
+            ServerDidNotStart: the server ended first, or `within` seconds went by.
+            Stopped: somebody asked the sandbox to stop meanwhile.
+        """
+        try:
+            self._wait(probe, within)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait(self, probe: Callable[[], bool], within: float) -> None:
+        deadline = time.monotonic() + within
+        while not probe():
+            heed()
+            if self._guard.poll() is not None:
+                raise ServerDidNotStart(f"{self.server.name} ended before it was ready. {self._last_words()}")
+            if time.monotonic() > deadline:
+                raise ServerDidNotStart(f"{self.server.name} was not ready within {within:g} s. {self._last_words()}")
+            time.sleep(0.02)
+
+    def await_end(self) -> None:
+        """Return once a program that ends by itself has done its work.
+
+        Raises:
+            ServerDidNotStart: it failed.
+            Stopped: somebody asked the sandbox to stop meanwhile.
+        """
+        try:
+            while not self.has_ended():
+                heed()
+                time.sleep(0.02)
+        except BaseException:
+            self.stop()
+            raise
+        if self._guard.returncode != 0:
+            raise ServerDidNotStart(f"{self.server.name} failed. {self._last_words()}")
+
+    def has_ended(self) -> bool:
+        """Whether the server is gone."""
+        return self._guard.poll() is not None
+
+    def stop(self) -> None:
+        """Stop the server in its orderly way and wait for its end."""
+        self.ask_to_stop()
+        self._guard.wait(STOPPED_WITHIN)
+
+    def ask_to_stop(self) -> None:
+        """Have the server stop in its orderly way, meanwhile."""
+        self._guard.terminate()
+
+    def log_since_start(self) -> str:
+        """What the server has written since this start."""
+        with self.server.log.open("rb") as log:
+            log.seek(self._logged_before)
+            return log.read().decode(errors="replace")
+
+    def _last_words(self) -> str:
+        lines = self.log_since_start().strip().splitlines()[-8:]
+        words = "\n    ".join(lines) or "It wrote nothing."
+        return f"The end of {self.server.log}:\n    {words}"
+
+
+def guarded(command: Sequence[str], stop_signals: Sequence[str] = ("TERM",), user: str | None = None) -> list[str]:
+    """The command that runs `command` under a guard which ends it together with this process."""
+    guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid())]
+    return [*guard, ",".join(stop_signals), user or "-", "--", *command]
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def accepts_connections(port: int) -> bool:
+    """Whether somebody listens on this port of the loopback address."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

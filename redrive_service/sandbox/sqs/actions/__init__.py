@@ -1,0 +1,1 @@
+"""The actions of the SQS API, by name in `registry`."""

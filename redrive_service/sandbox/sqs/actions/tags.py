@@ -1,0 +1,52 @@
+"""Cost allocation tags."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from redrive_service.sandbox.sqs.api.errors import invalid_parameter, missing_parameter
+from redrive_service.sandbox.sqs.api.parameters import Answer, Request, required_text, text_map, texts
+from redrive_service.sandbox.sqs.queues.account import Account
+
+_MOST_TAGS: Final = 50
+_LONGEST_KEY: Final = 128
+_LONGEST_VALUE: Final = 256
+
+
+def tag_queue(account: Account, request: Request) -> Answer:
+    """Adds tags; an equal key is overwritten."""
+    queue = account.queue_at(required_text(request, "QueueUrl"))
+    if request.get("Tags") is None:
+        raise missing_parameter("Tags")
+    queue.tags = check_tags(text_map(request, "Tags"), queue.tags)
+    account.record.changed = True
+    return {}
+
+
+def untag_queue(account: Account, request: Request) -> Answer:
+    """Removes tags; unknown keys are fine."""
+    queue = account.queue_at(required_text(request, "QueueUrl"))
+    if request.get("TagKeys") is None:
+        raise missing_parameter("TagKeys")
+    for key in texts(request, "TagKeys"):
+        queue.tags.pop(key, None)
+    account.record.changed = True
+    return {}
+
+
+def list_queue_tags(account: Account, request: Request) -> Answer:
+    """All tags; no `Tags` at all when there are none."""
+    queue = account.queue_at(required_text(request, "QueueUrl"))
+    return {"Tags": dict(queue.tags)} if queue.tags else {}
+
+
+def check_tags(added: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """`before` and `added` together, if SQS takes them."""
+    for key, value in added.items():
+        if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
+            raise invalid_parameter(
+                f"Tag keys must have 1 to {_LONGEST_KEY} characters and values at most {_LONGEST_VALUE}: '{key[:40]}'.",
+            )
+    tags = {**before, **added}
+    if len(tags) > _MOST_TAGS:
+        raise invalid_parameter(f"A queue can have at most {_MOST_TAGS} tags. These would be {len(tags)}.")
+    return tags

@@ -1,0 +1,1 @@
+"""The language of the SQS API: parameters, errors, policies, contents, receipt handles."""

@@ -1,0 +1,83 @@
+"""Reading typed parameters out of a request.
+
+A value of the wrong JSON type is a SerializationException, one out of range an InvalidParameterValue; neither is a 500.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from redrive_service.sandbox.sqs.api.errors import invalid_value, missing_parameter, wrong_type
+
+Request = Mapping[str, object]
+Answer = dict[str, object]
+
+# Letters, digits and ASCII punctuation, 1 to 128: group, deduplication and receive-attempt ids ([API] SendMessage).
+_ID_CHARACTERS: Final = frozenset(map(chr, range(0x21, 0x7F)))
+_LONGEST_ID: Final = 128
+
+
+def text(request: Request, name: str) -> str | None:
+    """The string parameter `name`, or None."""
+    value = request.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise wrong_type(name, "a string")
+
+
+def required_text(request: Request, name: str) -> str:
+    """The string parameter `name`; absent or empty is a MissingParameter."""
+    value = request.get(name)
+    if value and isinstance(value, str):
+        return value
+    raise wrong_type(name, "a string") if value not in (None, "") else missing_parameter(name)
+
+
+def whole(request: Request, name: str) -> int | None:
+    """The whole-number parameter `name`, or None."""
+    value = request.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise wrong_type(name, "a whole number")
+
+
+def whole_between(request: Request, name: str, low: int, high: int) -> int | None:
+    """The whole-number parameter `name` if it lies between `low` and `high` (both included), or None."""
+    value = whole(request, name)
+    if value is not None and not low <= value <= high:
+        raise invalid_value(value, name, f"Must be between {low} and {high}, if provided.")
+    return value
+
+
+def texts(request: Request, name: str) -> list[str]:
+    """The list of strings `name`, empty when absent."""
+    value = request.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise wrong_type(name, "a list of strings")
+    return value
+
+
+def text_map(request: Request, name: str) -> dict[str, str]:
+    """The map of strings `name`, empty when absent."""
+    value = request.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise wrong_type(name, "a map of strings")
+    try:
+        "".join([*value, *value.values()]).encode()
+    except UnicodeEncodeError:
+        raise wrong_type(name, "a map of strings without lone surrogates") from None
+    return value
+
+
+def identifier(request: Request, name: str) -> str | None:
+    """The id parameter `name` (1 to 128 alphanumeric or punctuation characters), or None."""
+    value = text(request, name)
+    if value is None:
+        return None
+    if not 1 <= len(value) <= _LONGEST_ID or not _ID_CHARACTERS.issuperset(value):
+        reason = f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length."
+        raise invalid_value(value, name, reason)
+    return value

@@ -1,0 +1,1 @@
+"""The call log: what was asked, answered, and refused."""

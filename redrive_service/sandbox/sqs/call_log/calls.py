@@ -1,0 +1,190 @@
+"""The call log: what was asked, what was answered, and which messages it was about."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, cast
+
+import orjson
+
+from redrive_service.sandbox.sqs.api.call_record import Record, Sent
+from redrive_service.sandbox.sqs.call_log.call_file import Stretch
+
+# Without a file of its own the log is in temporary ones: a full one makes room for the next when that one is full.
+MOST_CALLS: Final = 1_000_000
+MOST_BYTES: Final = 1024 * 1024 * 1024
+# This much of a temporary file is written at a time.
+_BUFFER: Final = 256 * 1024
+# One answer holds at most this many calls, and stops after this many bytes.
+PAGE: Final = 20_000
+PAGE_BYTES: Final = 32 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Call:
+    """One call. `at` is the injected clock; `status` is None when nothing was done.
+
+    `answered` is false when the client never got an answer.
+    """
+
+    at: float
+    action: str
+    queue: str | None
+    status: int | None
+    code: str | None
+    fault: str | None
+    answered: bool
+    record: Record
+    n: int = 0
+
+    def written(self) -> bytes:
+        """The call as a temporary file has it: one line that is quickly made, and read back by `read`."""
+        record = self.record
+        fields = (
+            self.n, self.at, self.action, self.queue, self.status, self.code, self.fault, self.answered,
+            record.sent, record.received, record.deleted, record.dead_lettered,
+        )  # fmt: skip
+        return orjson.dumps(fields, default=tuple)  # a Sent is a tuple, though not to orjson
+
+    @classmethod
+    def read(cls, line: bytes) -> "Call":
+        """The call that this line was written for."""
+        n, at, action, queue, status, code, fault, answered, sent, received, deleted, dead_lettered = orjson.loads(line)
+        return cls(
+            n=n,
+            at=at,
+            action=action,
+            queue=queue,
+            status=status,
+            code=code,
+            fault=fault,
+            answered=answered,
+            record=Record(
+                sent=[Sent(*fields) for fields in sent],
+                received=received,
+                deleted=deleted,
+                dead_lettered=dead_lettered,
+            ),
+        )
+
+    def line(self) -> bytes:
+        """The call as the documentation has it: one line of JSON."""
+        record = self.record
+        shown = {
+            "n": self.n,
+            "at": self.at,
+            "action": self.action,
+            "queue": self.queue,
+            "status": self.status,
+            "code": self.code,
+            "fault": self.fault,
+            "answered": self.answered,
+            "sent": [_show_sent(Sent(*sent)) for sent in record.sent],
+            "received": [
+                {"message_id": message_id, "receive_count": count, "extra": extra}
+                for message_id, count, extra in record.received
+            ],
+            "deleted": [{"message_id": message_id, "took_effect": done} for message_id, done in record.deleted],
+            "dead_lettered": [
+                {"message_id": message_id, "from": source, "to": target}
+                for message_id, source, target in record.dead_lettered
+            ],
+        }
+        return orjson.dumps(shown)
+
+
+class CallLog:
+    """All calls, numbered from 0 on, on disk: memory does not grow with them.
+
+    With a file all of them are there, written at once, behind what the file held before. Without one the latest
+    million are kept at least, or the latest GiB, in temporary files that vanish with the server: nobody else reads
+    these, so a call becomes the documented line only when somebody asks for it.
+    """
+
+    def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
+        self._given = file is not None
+        self._most = most
+        self._stretches = [Stretch(file or _temporary(), 0)]
+        self._first = self._next = 0
+
+    def add(self, call: Call) -> None:
+        """Numbers the call and keeps it."""
+        call.n = self._next
+        latest = self._stretches[-1]
+        if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
+            latest = self._turn_over()
+        latest.append((call.line() if self._given else call.written()) + b"\n")
+        self._next += 1
+
+    def clear(self) -> None:
+        """Forgets the calls; numbers go on, and a given file keeps what it has."""
+        self._first = self._next
+        if not self._given:
+            self._turn_over()
+            self._stretches.pop(0).close()
+
+    def close(self) -> None:
+        """Closes its files."""
+        for stretch in self._stretches:
+            stretch.close()
+
+    def shown(
+        self, *, since: int | None = None, action: str | None = None, queue: str | None = None
+    ) -> dict[str, object]:
+        """A page of the calls numbered `since` or later (default: the latest page), of these the ones that match.
+
+        `next` is the number to ask from next time, `first` and `end` are the numbers of the oldest call that is kept
+        and of the next call to come. A page ends before `end` when it is full.
+        """
+        begin = max(self._first, self._next - PAGE) if since is None else min(max(since, self._first), self._next)
+        calls, seen, size = [], 0, 0
+        for kept in self._lines(begin):
+            line = self._told(kept, action, queue)
+            if line is not None:
+                calls.append(orjson.Fragment(line))
+            seen += 1
+            size += len(line or kept)
+            if seen >= PAGE or size >= PAGE_BYTES:
+                break
+        return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
+
+    def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
+        """The documented line of a call that matches."""
+        if not self._given:
+            call = Call.read(kept)
+            return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
+        if action is queue is None:
+            return kept
+        told = orjson.loads(kept)
+        return kept if action in (None, told["action"]) and queue in (None, told["queue"]) else None
+
+    def _lines(self, since: int) -> Iterator[bytes]:
+        for stretch in self._stretches:
+            if since < stretch.first + stretch.count:
+                yield from stretch.lines(since)
+
+    def _turn_over(self) -> Stretch:
+        """Begins another temporary file; of the full ones the latest is kept."""
+        while len(self._stretches) > 1:
+            self._stretches.pop(0).close()
+        self._first = max(self._first, self._stretches[0].first)
+        self._stretches.append(Stretch(_temporary(), self._next))
+        return self._stretches[-1]
+
+
+def _temporary() -> BinaryIO:
+    return cast("BinaryIO", TemporaryFile("w+b", buffering=_BUFFER))
+
+
+def _show_sent(sent: Sent) -> dict[str, object]:
+    return {
+        "message_id": sent.message_id,
+        "group": sent.group,
+        "deduplication_id": sent.deduplication_id,
+        "sequence_number": sent.sequence_number,
+        "md5": sent.md5,
+        "attributes": sent.attributes,
+        "accepted": sent.accepted,
+        "duplicate": sent.duplicate,
+        "code": sent.code,
+    }

@@ -1,0 +1,1 @@
+"""The state: an account, its queues and their messages, on an injected clock."""

@@ -1,0 +1,156 @@
+"""A FIFO queue: message groups, each handed out strictly in order and never past a message in flight.
+
+What a group gives is its visible beginning: the messages before the first one that is in flight or delayed. So nothing
+is handed out behind a message in flight, also after some of its companions were deleted; and a message that became
+visible again comes before all later ones. (Recorded answers of AWS do the same; the prose of the API page alone could
+be read as blocking the group until its last message is visible again.)
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from redrive_service.sandbox.sqs.queues.attributes import Settings
+from redrive_service.sandbox.sqs.queues.deduplication import Deduplication, Key
+from redrive_service.sandbox.sqs.queues.message import DELAYED, GONE, READY, Message
+from redrive_service.sandbox.sqs.queues.queue import Identity, Queue
+from redrive_service.sandbox.sqs.queues.receive_attempts import ReceiveAttempts
+from redrive_service.sandbox.sqs.queues.timers import Timers
+
+
+class Group:
+    """The messages of one group in sequence; `gone` counts the ones that are still listed though they are GONE."""
+
+    __slots__ = ("gone", "messages", "name", "waiting")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.messages: deque[Message] = deque()
+        self.gone = 0
+        self.waiting = False  # stands in the queue's line of groups
+
+    def head(self) -> Message | None:
+        """The first message that is still there."""
+        messages = self.messages
+        while messages and messages[0].state == GONE:
+            messages.popleft()
+            self.gone -= 1
+        return messages[0] if messages else None
+
+    def visible_beginning(self) -> Iterator[Message]:
+        """The messages before the first one that is in flight or delayed."""
+        for message in self.messages:
+            if message.state == READY:
+                yield message
+            elif message.state != GONE:
+                break
+
+    def lost_one(self) -> None:
+        """One of its messages is GONE; lists that are mostly holes are rewritten, so that walking them stays cheap."""
+        self.gone += 1
+        if 2 * self.gone > len(self.messages):
+            self.messages = deque(message for message in self.messages if message.state != GONE)
+            self.gone = 0
+
+
+class FifoQueue(Queue):
+    """Groups that have something to give stand in one line, in the order in which they got it."""
+
+    fifo = True
+
+    def __init__(self, identity: Identity, settings: Settings, timers: Timers, woken: set[str]) -> None:
+        super().__init__(identity, settings, timers, woken)
+        self._groups: dict[str, Group] = {}
+        self._line: deque[Group] = deque()
+        self.deduplication = Deduplication()
+        self.attempts = ReceiveAttempts()
+
+    def deduplication_key(self, deduplication_id: str, group: str) -> Key:
+        """What tells duplicates: the id, within its group where the queue's DeduplicationScope says so."""
+        return (group, deduplication_id) if self.settings.scoped_by_group else deduplication_id
+
+    def put(self, message: Message, visible_at: float, now: float) -> None:  # noqa: D102 - see Queue
+        self._group_of(message).messages.append(message)
+        super().put(message, visible_at, now)
+
+    def remove(self, message: Message) -> None:  # noqa: D102 - see Queue
+        super().remove(message)
+        group = self._groups.get(message.group or "")
+        if group is not None:
+            group.lost_one()
+            self._offer(group)
+
+    def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:  # noqa: D102 - see Queue
+        taken: list[Message] = []
+        spent: list[Message] = []
+        while self._line and len(taken) < most:
+            group = self._line.popleft()
+            group.waiting = False
+            for message in group.visible_beginning():
+                if message.receive_count >= receives:
+                    spent.append(message)
+                elif len(taken) < most:
+                    taken.append(message)
+                else:
+                    break
+        return taken, spent
+
+    def movable(self) -> Message | None:  # noqa: D102 - see Queue
+        while self._line:
+            head = self._line[0].head()
+            if head is not None and head.state == READY:
+                return head
+            self._line.popleft().waiting = False
+        return None
+
+    def has_something(self) -> bool:  # noqa: D102 - see Queue
+        heads = (group.head() for group in self._line)
+        return any(head is not None and head.state == READY for head in heads)
+
+    def delay_anew(self, now: float) -> None:
+        """The queue's delay has changed, which on FIFO queues also counts for messages that are already there."""
+        delay = self.settings.delay
+        for message in [*self.messages.values()]:
+            if message.receive_count or message.state not in (READY, DELAYED):
+                continue
+            until = message.sent_at + delay
+            if message.state == DELAYED and until <= now:
+                self.timers.cancel(message)
+                self.wake(message)
+            elif until > now:
+                self.counts[message.state] -= 1
+                self.counts[DELAYED] += 1
+                message.state = DELAYED
+                self.timers.set(message, until)
+
+    def _line_up(self, message: Message) -> None:
+        self._offer(self._group_of(message))
+
+    def _group_of(self, message: Message) -> Group:
+        name = message.group or ""
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = Group(name)
+        return group
+
+    def _offer(self, group: Group) -> None:
+        """Let the group stand in line when it has something to give, and leave it when it has not.
+
+        Were it left there, the next look at the queue would take it out: a receive that gives nothing, and is in no
+        journal, would decide about the order.
+        """
+        head = group.head()
+        if head is None:
+            self._groups.pop(group.name, None)
+        elif head.state == READY and not group.waiting:
+            group.waiting = True
+            self._line.append(group)
+            self.woken.add(self.name)
+        elif head.state != READY and group.waiting:
+            group.waiting = False
+            self._line.remove(group)
+
+    def _forget(self) -> None:
+        self._groups = {}
+        self._line.clear()
+        self.deduplication = Deduplication()
+        self.attempts = ReceiveAttempts()

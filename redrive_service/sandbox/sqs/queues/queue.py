@@ -1,0 +1,173 @@
+"""What standard and FIFO queues have in common: messages, their states and counts, receipts, visibility."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Final
+
+from redrive_service.sandbox.sqs.api.errors import handle_is_malformed, invalid_value
+from redrive_service.sandbox.sqs.api.receipt_handles import KEY_FORM, KEY_PLACE, handle_for, is_of
+from redrive_service.sandbox.sqs.queues.attributes import Settings
+from redrive_service.sandbox.sqs.queues.message import DELAYED, GONE, IN_FLIGHT, READY, Message
+from redrive_service.sandbox.sqs.queues.retention import Retention
+from redrive_service.sandbox.sqs.queues.timers import Timers
+
+# [API] ChangeMessageVisibility: twelve hours in total, counted from the receive.
+LONGEST_VISIBILITY: Final = 43_200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who a queue is: `tag` tells two queues apart that bore the same name one after the other."""
+
+    name: str
+    arn: str
+    tag: str
+
+
+class Queue(ABC):
+    """One queue. Every call is O(log n) at most in the number of its messages.
+
+    `woken` collects the names of queues that got something to hand out since somebody last looked.
+    """
+
+    fifo: bool
+
+    def __init__(self, identity: Identity, settings: Settings, timers: Timers, woken: set[str]) -> None:
+        self.name, self.arn, self.tag = identity.name, identity.arn, identity.tag
+        self.settings = settings
+        self.timers = timers
+        self.woken = woken
+        self.tags: dict[str, str] = {}
+        self.created_at = self.modified_at = 0.0
+        self.purged_at: float | None = None
+        self.in_flight_limit = 120_000
+        self.messages: dict[str, Message] = {}
+        self.counts = [0, 0, 0, 0]  # by state; GONE is not counted
+        self.retention = Retention(self)
+        self._keys = 0
+        self._receives = 0
+
+    # -- for its kind to say
+
+    @abstractmethod
+    def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:
+        """Up to `most` messages to hand out, and the ones met on the way that were received `receives` times before.
+
+        Both stay READY; the caller puts the first in flight and the second into the dead-letter queue.
+        """
+
+    @abstractmethod
+    def movable(self) -> Message | None:
+        """The next message that a move task may take, or None."""
+
+    @abstractmethod
+    def has_something(self) -> bool:
+        """Whether a receive would be given something now."""
+
+    @abstractmethod
+    def _line_up(self, message: Message) -> None:
+        """`message` has become READY; it may be handed out."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """All messages are GONE."""
+
+    # -- arrivals and departures
+
+    def next_key(self) -> str:
+        """A new message key; keys rise."""
+        self._keys = key = self._keys + 1
+        return KEY_FORM % key
+
+    def put(self, message: Message, visible_at: float, now: float) -> None:
+        """A message arrives; it is delayed until `visible_at`."""
+        self.messages[message.key] = message
+        self.retention.watch(message)
+        if visible_at > now:
+            message.state = DELAYED
+            self.counts[DELAYED] += 1
+            self.timers.set(message, visible_at)
+        else:
+            self.counts[READY] += 1
+            self._line_up(message)
+
+    def remove(self, message: Message) -> None:
+        """The message is gone: deleted, moved or too old."""
+        self.counts[message.state] -= 1
+        message.state = GONE
+        self.timers.cancel(message)
+        del self.messages[message.key]
+
+    def purge(self) -> None:
+        """All messages are gone, in flight or not."""
+        for message in self.messages.values():
+            message.state = GONE
+            self.timers.cancel(message)
+        self.messages = {}
+        self.counts = [0, 0, 0, 0]
+        self.timers.cancel(self.retention)
+        self.retention = Retention(self)
+        self._forget()
+
+    # -- visibility
+
+    def hand_out(self, messages: list[Message], visibility: int, now: float) -> None:
+        """Puts READY messages in flight for `visibility` seconds, each under a new receipt handle."""
+        until = now + visibility
+        receive = self._receives
+        for message in messages:
+            receive += 1
+            message.handle = handle_for(self.tag, message.key, receive, message.message_id)
+            message.receive_count += 1
+            message.received_at = now
+            if message.first_received_at is None:
+                message.first_received_at = now
+            message.state = IN_FLIGHT
+            self.timers.set(message, until)
+        self._receives = receive
+        self.counts[READY] -= len(messages)
+        self.counts[IN_FLIGHT] += len(messages)
+
+    def hide_again(self, message: Message, visibility: int, now: float) -> None:
+        """Starts the visibility timeout of a message in flight anew; 0 makes it visible at once."""
+        message.promised_until = 0.0
+        if visibility:
+            self._hide(message, now + visibility)
+        else:
+            self.timers.cancel(message)
+            self.wake(message)
+
+    def _hide(self, message: Message, until: float) -> None:
+        if message.state != IN_FLIGHT:
+            self.counts[message.state] -= 1
+            self.counts[IN_FLIGHT] += 1
+            message.state = IN_FLIGHT
+        self.timers.set(message, until)
+
+    def wake(self, message: Message) -> None:
+        """The delay or the visibility timeout of `message` is over."""
+        self.counts[message.state] -= 1
+        self.counts[READY] += 1
+        message.state = READY
+        self._line_up(message)
+
+    def check_time_left(self, message: Message, visibility: int, now: float) -> None:
+        """Refuses a timeout that would reach beyond twelve hours from the receive."""
+        if int(now - message.received_at) + visibility > LONGEST_VISIBILITY:
+            reason = f"Total VisibilityTimeout for the message is beyond the limit [{LONGEST_VISIBILITY} seconds]."
+            raise invalid_value(visibility, "VisibilityTimeout", reason)
+
+    # -- receipts
+
+    def find(self, handle: str) -> Message | None:
+        """The message that `handle` once received, if it is still here; the handle may be stale.
+
+        Raises:
+            SqsError: the text is no handle of this queue.
+        """
+        message = self.messages.get(handle[KEY_PLACE])
+        if message is not None and message.handle == handle:
+            return message
+        if not is_of(self.tag, handle):
+            raise handle_is_malformed(handle)
+        return message

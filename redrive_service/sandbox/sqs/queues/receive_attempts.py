@@ -1,0 +1,44 @@
+"""ReceiveRequestAttemptId: a receive whose answer got lost can be asked for again."""
+
+from collections import deque
+from typing import Final
+
+from redrive_service.sandbox.sqs.queues.message import Message
+
+WINDOW: Final = 300.0
+
+
+class ReceiveAttempts:
+    """What recent receives with an attempt id handed out, for five minutes.
+
+    A repeat gives the same messages under the same handles as long as none of them was deleted, had its visibility
+    changed, became visible again or was received by somebody else; otherwise the repeat is a new receive.
+    """
+
+    __slots__ = ("_entries", "_order")
+
+    def __init__(self) -> None:
+        self._entries: dict[str, tuple[float, list[tuple[Message, str, int]]]] = {}
+        self._order: deque[tuple[float, str]] = deque()
+
+    def repeat(self, attempt_id: str, now: float) -> list[Message]:
+        """The messages of the earlier receive, or none if it cannot be repeated."""
+        order = self._order
+        while order and order[0][0] <= now:
+            expires, old = order.popleft()
+            entry = self._entries.get(old)
+            if entry and entry[0] == expires:
+                del self._entries[old]
+        _, handed_out = self._entries.get(attempt_id, (now, []))
+        for message, handle, timer in handed_out:
+            if message.handle != handle or message.timer != timer:  # a timer ends with the flight it is for
+                return []
+        return [message for message, _, _ in handed_out]
+
+    def remember(self, attempt_id: str, messages: list[Message], now: float) -> None:
+        """Keeps what was handed out just now under `attempt_id`, for five minutes after its first receive."""
+        expires, known = self._entries.get(attempt_id, (now + WINDOW, []))
+        if [message.handle for message in messages] != [handle for _, handle, _ in known]:
+            expires = now + WINDOW
+            self._order.append((expires, attempt_id))
+        self._entries[attempt_id] = (expires, [(message, message.handle, message.timer) for message in messages])

@@ -1,0 +1,57 @@
+"""Messages that nobody deletes end after the retention period."""
+
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from redrive_service.sandbox.sqs.queues.message import Message
+    from redrive_service.sandbox.sqs.queues.queue import Queue
+
+_SLACK: Final = 1024
+
+
+class Retention:
+    """Ends messages of one queue when they are older than its current retention period, counted from their send.
+
+    One timer is set, for the oldest message; so the period can be changed at any time.
+    """
+
+    __slots__ = ("_ages", "_due", "_queue", "timer")
+
+    def __init__(self, queue: "Queue") -> None:
+        self._queue = queue
+        self._ages: list[tuple[float, str]] = []
+        self._due = 0.0
+        self.timer = 0
+
+    def watch(self, message: "Message") -> None:
+        """A message has arrived."""
+        ages = self._ages
+        heappush(ages, (message.sent_at, message.key))
+        messages = self._queue.messages
+        if len(ages) > 2 * len(messages) + _SLACK:
+            ages[:] = [age for age in ages if age[1] in messages]
+            heapify(ages)
+        due = message.sent_at + self._queue.settings.retention
+        if not self.timer or due < self._due:
+            self._set(due)
+
+    def rearm(self) -> None:
+        """The retention period has changed."""
+        self._queue.timers.cancel(self)
+        if self._ages:
+            self._set(self._ages[0][0] + self._queue.settings.retention)
+
+    def fire(self, due: float) -> None:
+        """Ends what is too old by `due` and sets the timer for the next."""
+        ages, messages, period = self._ages, self._queue.messages, self._queue.settings.retention
+        while ages and (ages[0][0] + period <= due or ages[0][1] not in messages):
+            message = messages.get(heappop(ages)[1])
+            if message is not None:
+                self._queue.remove(message)
+        if ages:
+            self._set(ages[0][0] + period)
+
+    def _set(self, due: float) -> None:
+        self._due = due
+        self._queue.timers.set(self, due)

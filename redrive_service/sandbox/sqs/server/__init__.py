@@ -1,0 +1,1 @@
+"""The server around the state machine: HTTP, long polling, faults, control routes."""

@@ -1,0 +1,104 @@
+"""One AWS call on its way through the server: read from HTTP, and written back as AWS JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, cast
+
+import orjson
+
+from redrive_service.sandbox.sqs.api.errors import SqsError, printable
+from redrive_service.sandbox.sqs.api.parameters import Answer
+from redrive_service.sandbox.sqs.server.http import Connection, HttpRequest
+
+_TARGET_PREFIX: Final = "AmazonSQS."
+_NAMES_OF_QUEUES: Final = (("QueueUrl", "/"), ("QueueName", "/"), ("SourceArn", ":"))
+_NAMESPACE: Final = "com.amazonaws.sqs#"
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """A call and whom to answer.
+
+    `asked` is what the client sent and `parameters` what is done, as faults changed it. `fault` is the kind of the
+    fault that struck it, `refused` are the entries that failed by it, and a `silent` call is done but not answered.
+    """
+
+    connection: Connection
+    action: str
+    address: str
+    body: bytes
+    parameters: dict[str, object] = field(default_factory=dict)
+    asked: dict[str, object] = field(default_factory=dict)
+    queue: str | None = None
+    fault: str | None = None
+    silent: bool = False
+    refused: Sequence[Answer] = ()
+
+    def rewrite(self, changes: dict[str, object]) -> None:
+        """Changes the request before it is done, as a fault tells."""
+        self.parameters = {**self.parameters, **changes}
+        self.body = json.dumps(self.parameters).encode()  # not orjson's: a request may hold lone surrogates
+
+
+def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
+    """The exchange that a request opens; its parameters are not read yet."""
+    headers = request.head.headers
+    action = _action_in(headers.get(b"x-amz-target", b""))
+    return Exchange(connection, action, _address_in(headers.get(b"host", b"")), request.body)
+
+
+@lru_cache(maxsize=1024)
+def _action_in(target: bytes) -> str:
+    return target.decode("latin-1").removeprefix(_TARGET_PREFIX)
+
+
+@lru_cache(maxsize=1024)
+def _address_in(host: bytes) -> str:
+    return f"http://{host.decode('latin-1') or 'localhost'}"
+
+
+def read_parameters(body: bytes) -> dict[str, object]:
+    """The JSON object in a request's body, or a SerializationException."""
+    try:
+        parameters = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        parameters = _read_leniently(body)
+    if not isinstance(parameters, dict):
+        raise SqsError("SerializationException", "The request's body is not a JSON object.")
+    return parameters
+
+
+def _read_leniently(body: bytes) -> object:
+    """JSON with lone surrogates is JSON to AWS: such text is refused later, by what it is used for."""
+    try:
+        return cast("object", json.loads(body))
+    except (ValueError, RecursionError):
+        return None
+
+
+def queue_named_in(parameters: dict[str, object]) -> str | None:
+    """The name of the queue that a request is about."""
+    for parameter, separator in _NAMES_OF_QUEUES:
+        value = parameters.get(parameter)
+        if isinstance(value, str):
+            return _last_part(value, separator)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _last_part(text: str, separator: str) -> str:
+    return printable(text).rpartition(separator)[2]
+
+
+def error_body(error: SqsError) -> bytes:
+    """The body of an error answer."""
+    return orjson.dumps({"__type": f"{_NAMESPACE}{error.shape}", "message": error.message})
+
+
+def error_headers(error: SqsError) -> bytes:
+    """The header that tells query-compatible clients the error's code."""
+    blame = "Sender" if error.sender_fault else "Receiver"
+    code = "".join(character for character in error.code if character.isascii() and character.isprintable())
+    return f"x-amzn-query-error: {code};{blame}\r\n".encode()

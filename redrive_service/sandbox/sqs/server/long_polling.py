@@ -1,0 +1,73 @@
+"""Long polling: receives that found nothing wait, and are asked again when their queue got something."""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from redrive_service.sandbox.sqs.server.waiting_receives import Waiter, WaitingRoom
+
+if TYPE_CHECKING:
+    from redrive_service.sandbox.sqs.server.exchange import Exchange
+    from redrive_service.sandbox.sqs.server.server import SqsServer
+
+# A timer that fires a hair too early finds nothing due and is set again; this keeps that from spinning.
+_SHORTEST_SLEEP: Final = 0.001
+
+
+class LongPolling:
+    """Serves waiting receives, first come, first served; a client that has left is given nothing."""
+
+    def __init__(self, server: "SqsServer") -> None:
+        self._server = server
+        self._room = WaitingRoom()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def wait(self, exchange: "Exchange", deadline: float) -> None:
+        """Lets a receive wait until `deadline`."""
+        self._room.enter(exchange, exchange.queue or "", deadline)
+
+    def settle(self) -> None:
+        """To be called after every call: serves who can be served and sets the alarm for what comes by itself."""
+        woken = self._server.core.take_woken()
+        if not self._room:
+            return
+        while woken:
+            for queue in woken:
+                self._serve(queue)
+            woken = self._server.core.take_woken()
+        self._set_alarm()
+
+    def ask_again(self) -> None:
+        """Asks for everybody who waits, whatever has happened."""
+        for waiter in self._room.everybody():
+            self._try(waiter)
+
+    def _serve(self, queue: str) -> None:
+        waiter = self._room.first(queue)
+        while waiter is not None and self._try(waiter):
+            waiter = self._room.first(queue)
+
+    def _try(self, waiter: Waiter) -> bool:
+        """Whether the waiter need not wait any longer."""
+        connection = waiter.exchange.connection
+        if connection.peer_has_left() or self._server.perform(waiter.exchange):
+            self._room.leave(waiter)
+        return waiter.done
+
+    def _set_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        dues = [due for due in (self._room.next_deadline(), self._server.core.next_due()) if due is not None]
+        if self._room and dues:
+            delay = max(min(dues) - self._server.clock.now(), _SHORTEST_SLEEP)
+            self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        now = self._server.clock.now()
+        self._server.core.advance(now)
+        self.settle()
+        for waiter in self._room.overdue(now):
+            if not waiter.exchange.connection.peer_has_left():
+                self._server.answer_empty(waiter.exchange)
+        self.settle()

@@ -1,0 +1,238 @@
+"""The server: the fault plan, the call log, long polling and the journal around the core."""
+
+import sys
+import traceback
+from typing import Protocol
+
+import orjson
+
+from redrive_service.sandbox.sqs.actions.receiving import HIDDEN_FOR
+from redrive_service.sandbox.sqs.api.batch_entries import failure, read_entries
+from redrive_service.sandbox.sqs.api.call_record import Record
+from redrive_service.sandbox.sqs.api.errors import SqsError
+from redrive_service.sandbox.sqs.api.parameters import Answer
+from redrive_service.sandbox.sqs.call_log.calls import Call, CallLog
+from redrive_service.sandbox.sqs.call_log.failed_entries import note_failed, note_undone
+from redrive_service.sandbox.sqs.core import LocalSqs
+from redrive_service.sandbox.sqs.server.clock import Clock
+from redrive_service.sandbox.sqs.server.control_routes import PREFIX, control
+from redrive_service.sandbox.sqs.server.exchange import (
+    Exchange,
+    error_body,
+    error_headers,
+    queue_named_in,
+    read_exchange,
+    read_parameters,
+)
+from redrive_service.sandbox.sqs.server.fault_plan import RECEIVE, Fault, FaultPlan
+from redrive_service.sandbox.sqs.server.http import Connection, HttpRequest
+from redrive_service.sandbox.sqs.server.long_polling import LongPolling
+
+
+class Memory(Protocol):
+    """Where changes are kept before they are answered; see journal.py."""
+
+    def keep(self, now: float, action: str, body: bytes) -> None:
+        """Keeps one call that changed something; without an action only the time has passed."""
+
+    def start_over(self, core: LocalSqs) -> None:
+        """Keeps this state instead of everything before."""
+
+    def has_grown(self) -> bool:
+        """Whether it is time to `start_over` with the present state."""
+
+
+class SqsServer:
+    """Serves one LocalSqs to any number of connections, all in one event loop."""
+
+    def __init__(self, core: LocalSqs, clock: Clock, calls: CallLog, memory: Memory | None = None) -> None:
+        self.core = core
+        self.clock = clock
+        self.calls = calls
+        self.faults = FaultPlan()
+        self._memory = memory
+        self._polling = LongPolling(self)
+        self._hanging: list[Exchange] = []
+
+    def connect(self) -> Connection:
+        """A new client."""
+        return Connection(self.serve)
+
+    def serve(self, connection: Connection, request: HttpRequest) -> None:
+        """Answers one request, now, later or - when the fault plan says so - never."""
+        head = request.head
+        if head.trouble:
+            error = SqsError("MalformedHttpRequest", head.trouble, head.status)
+            connection.answer(error.status, error_body(error), error_headers(error))
+        elif head.target.startswith(PREFIX):
+            connection.answer(*control(self, request))
+        else:
+            self._open(read_exchange(connection, request))
+        self._polling.settle()
+
+    # -- for the control routes
+
+    def plan_faults(self, plan: object) -> None:
+        """Replaces the fault plan; an empty one releases whoever hangs."""
+        self.faults.replace(plan)
+        if self.faults:
+            return
+        hanging, self._hanging = self._hanging, []
+        for exchange in hanging:
+            if exchange.silent or exchange.connection.peer_has_left():
+                exchange.connection.drop()
+            else:
+                exchange.fault = None
+                self._go_on(exchange)
+
+    def advance_clock(self, seconds: float) -> float:
+        """Moves the clock on and lets happen what is due by then."""
+        now = self.clock.advance(seconds)
+        self.core.advance(now)
+        if self._memory is not None:
+            self._memory.keep(now, "", b"")
+        return now
+
+    def reset(self) -> None:
+        """Forgets everything; receives that wait learn that their queue is gone."""
+        self.plan_faults([])
+        self.calls.clear()
+        self.clock.forget()
+        self.core = self.core.blank()
+        if self._memory is not None:
+            self._memory.start_over(self.core)
+        self._polling.ask_again()
+
+    # -- one call
+
+    def _open(self, exchange: Exchange) -> None:
+        try:
+            exchange.asked = exchange.parameters = read_parameters(exchange.body)
+            exchange.queue = queue_named_in(exchange.parameters)
+            fault = self.faults.on_arrival(exchange.action, exchange.queue) if self.faults else None
+            wanted = fault is None or self._let_through(exchange, fault)
+        except SqsError as error:
+            self._refuse(exchange, error, Record())
+        else:
+            if wanted:
+                self._go_on(exchange)
+
+    def _go_on(self, exchange: Exchange) -> None:
+        if not self.perform(exchange):
+            self._polling.wait(exchange, self.core.now + self.core.record.wait)
+
+    def _let_through(self, exchange: Exchange, fault: Fault) -> bool:
+        """Carries out a fault that was decided on arrival; says whether the call is still to be done."""
+        exchange.fault = fault.kind
+        if fault.kind == "error":
+            raise SqsError.from_code(fault.code, fault.message, fault.status)
+        if fault.kind == "partial":
+            return self._strike_entries(exchange, fault)
+        if fault.kind == "accept_then_timeout":
+            exchange.silent = True
+            return True
+        record = Record(queue=exchange.queue)
+        note_undone(record, exchange.action, exchange.asked, None)
+        self._log(exchange, None, None, record)
+        if fault.kind == "drop":
+            exchange.connection.drop()
+        else:
+            self._hang(exchange)
+        return False
+
+    def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
+        """Takes the entries that a partial fault is about out of a batch."""
+        entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
+        error = SqsError.from_code(fault.code, fault.message, fault.status)
+        struck = {position for position in fault.positions if position < len(entries)}
+        exchange.refused = [failure(entries[position]["Id"], error) for position in sorted(struck)]
+        exchange.rewrite({"Entries": [entry for position, entry in enumerate(entries) if position not in struck]})
+        if len(struck) < len(entries):
+            return True
+        self._reply(exchange, {}, Record(queue=exchange.queue))
+        return False
+
+    def perform(self, exchange: Exchange) -> bool:
+        """Does a call and answers it. False: it is a receive that found nothing and may wait."""
+        now = self.clock.now()
+        if self.faults and exchange.action == RECEIVE and self._comes_back_empty(exchange, now):
+            return True
+        try:
+            answer = self.core.handle(exchange.action, exchange.parameters, now=now, address=exchange.address)
+        except SqsError as refusal:
+            self._keep(exchange, now)
+            self._refuse(exchange, refusal, self.core.record)
+            return True
+        except Exception:  # noqa: BLE001 - a bug of ours is an InternalError to the client, never a closed connection
+            traceback.print_exc(file=sys.stderr)
+            sentence = "The local SQS has a bug; its standard error says which."
+            self._refuse(exchange, SqsError("InternalError", sentence, 500), self.core.record)
+            return True
+        record = self.core.record
+        self._keep(exchange, now)
+        if record.wait and not answer:
+            if record.dead_lettered:
+                self._log(exchange, None, None, record)
+            return False
+        self._reply(exchange, answer, record)
+        return True
+
+    def _comes_back_empty(self, exchange: Exchange, now: float) -> bool:
+        """Carries out a fault that is decided when a receive has something to hand out."""
+        if not self.core.could_hand_out(exchange.queue or "", now=now):
+            return False
+        fault = self.faults.on_hand_out(exchange.queue)
+        if fault is None:
+            return False
+        exchange.fault = fault.kind
+        if fault.kind == "false_empty":
+            self.answer_empty(exchange)
+            return True
+        exchange.rewrite({HIDDEN_FOR: fault.seconds})
+        return False
+
+    # -- answers
+
+    def answer_empty(self, exchange: Exchange) -> None:
+        """Nothing was received."""
+        self._reply(exchange, {}, Record(queue=exchange.queue))
+
+    def _reply(self, exchange: Exchange, answer: Answer, record: Record) -> None:
+        if exchange.refused:
+            failed = answer.get("Failed")
+            answer["Failed"] = [*exchange.refused, *(failed if isinstance(failed, list) else [])]
+        failed = answer.get("Failed")
+        if isinstance(failed, list):
+            note_failed(record, exchange.action, exchange.asked, failed)
+        request_id = self._log(exchange, 200, None, record)
+        if exchange.silent:
+            self._hang(exchange)
+        else:
+            exchange.connection.answer(200, orjson.dumps(answer), request_id)
+
+    def _refuse(self, exchange: Exchange, error: SqsError, record: Record) -> None:
+        note_undone(record, exchange.action, exchange.asked, error.code)
+        request_id = self._log(exchange, error.status, error.code, record)
+        if exchange.silent:
+            self._hang(exchange)
+        else:
+            exchange.connection.answer(error.status, error_body(error), error_headers(error) + request_id)
+
+    def _hang(self, exchange: Exchange) -> None:
+        self._hanging = [hanging for hanging in self._hanging if not hanging.connection.gone]
+        self._hanging.append(exchange)
+
+    def _keep(self, exchange: Exchange, now: float) -> None:
+        if self._memory is not None and self.core.record.changed:
+            self._memory.keep(now, exchange.action, exchange.body)
+            if self._memory.has_grown():
+                self._memory.start_over(self.core)
+
+    def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> bytes:
+        """Logs the call; the header line with its request id, which ends in the call's number in the log."""
+        answered = status is not None and not exchange.silent
+        call = Call(
+            self.clock.now(), exchange.action, exchange.queue, status, code, exchange.fault, answered, record
+        )  # fmt: skip
+        self.calls.add(call)
+        return b"x-amzn-requestid: 00000000-0000-4000-8000-%012x\r\n" % call.n

@@ -1,0 +1,77 @@
+"""Receives that wait: who waits for which queue, and until when."""
+
+from collections import deque
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from redrive_service.sandbox.sqs.server.exchange import Exchange
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """One waiting receive. It is `done` when it was answered, timed out, or its client turned out to have left."""
+
+    exchange: "Exchange"
+    queue: str
+    deadline: float
+    done: bool = False
+
+
+class WaitingRoom:
+    """The waiting receives: first come, first served per queue."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, deque[Waiter]] = {}
+        self._deadlines: list[tuple[float, int, Waiter]] = []
+        self._entered = 0
+        self._present = 0
+
+    def __bool__(self) -> bool:
+        return self._present > 0
+
+    def enter(self, exchange: "Exchange", queue: str, deadline: float) -> None:
+        """A receive begins to wait."""
+        waiter = Waiter(exchange, queue, deadline)
+        self._entered += 1
+        self._present += 1
+        heappush(self._deadlines, (deadline, self._entered, waiter))
+        self._queues.setdefault(queue, deque()).append(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        """A receive waits no longer."""
+        if not waiter.done:
+            waiter.done = True
+            self._present -= 1
+
+    def first(self, queue: str) -> Waiter | None:
+        """Who is next at this queue."""
+        line = self._queues.get(queue)
+        while line:
+            if not line[0].done:
+                return line[0]
+            line.popleft()
+        self._queues.pop(queue, None)
+        return None
+
+    def next_deadline(self) -> float | None:
+        """When the next receive has waited long enough."""
+        while self._deadlines and self._deadlines[0][2].done:
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def overdue(self, now: float) -> list[Waiter]:
+        """Who has waited long enough; they have left."""
+        leaving = []
+        deadline = self.next_deadline()
+        while deadline is not None and deadline <= now:
+            waiter = heappop(self._deadlines)[2]
+            self.leave(waiter)
+            leaving.append(waiter)
+            deadline = self.next_deadline()
+        return leaving
+
+    def everybody(self) -> list[Waiter]:
+        """All who wait, in the order in which they came."""
+        return [waiter for _, _, waiter in sorted(self._deadlines, key=lambda entry: entry[1]) if not waiter.done]

@@ -1,0 +1,1 @@
+"""What survives kill -9: a journal of calls, and snapshots."""
