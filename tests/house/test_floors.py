@@ -14,13 +14,9 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CONTRACTS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 
 
-@pytest.fixture(scope="module")
-def graph() -> grimp.ImportGraph:
-    return grimp.build_graph("reprocessing", exclude_type_checking_imports=True, cache_dir=None)
-
-
 @pytest.mark.parametrize("container", ["reprocessing.admin", "reprocessing.management", "reprocessing.pipeline"])
-def test_every_module_of_a_capability_is_on_a_floor(graph: grimp.ImportGraph, container: str) -> None:
+def test_every_module_of_a_capability_is_on_a_floor(container: str) -> None:
+    graph = grimp.build_graph("reprocessing", cache_dir=None)
     layers = next(made["layers"] for made in CONTRACTS if made.get("containers") == [container])
     placed = {f"{container}.{name.strip('()')}" for layer in layers for name in layer.replace(":", "|").split(" | ")}
     modules = {name for name in graph.find_descendants(container) if not graph.find_children(name)}
@@ -28,6 +24,15 @@ def test_every_module_of_a_capability_is_on_a_floor(graph: grimp.ImportGraph, co
     assert homeless == set()
 
 
-def test_no_module_imports_itself_through_others(graph: grimp.ImportGraph) -> None:
+@pytest.mark.parametrize("package", ["reprocessing", "redrive_service"])
+def test_no_module_imports_itself_through_others_not_even_for_types_alone(package: str) -> None:
+    graph = grimp.build_graph(package, cache_dir=None)
     imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
     TopologicalSorter(imports).prepare()  # a circle is an error that names its modules
+
+
+@pytest.mark.parametrize(
+    "folder", [path for path in (ROOT / "redrive_service" / "sandbox").rglob("*") if path.is_dir()]
+)
+def test_a_folder_of_the_sandbox_holds_at_most_thirteen_modules(folder: Path) -> None:
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= 13

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from redrive_service.sandbox.errors import SandboxError
 from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server
-from redrive_service.sandbox.sqs.queues.account import ACCOUNT_ID
+from redrive_service.sandbox.sqs.queues.directory import ACCOUNT_ID
 from reprocessing.domain.aws.queue_diff import differences
 from reprocessing.domain.aws.queue_spec import Differs, Found, Missing, Wanted, own
 

@@ -17,6 +17,7 @@ from redrive_service.sandbox.sqs.call_log.call_file import CallLogIsUnusable
 from redrive_service.sandbox.sqs.call_log.calls import CallLog
 from redrive_service.sandbox.sqs.core import DEFAULT_REGION, LocalSqs
 from redrive_service.sandbox.sqs.server.clock import Clock
+from redrive_service.sandbox.sqs.server.routes import connect
 from redrive_service.sandbox.sqs.server.server import SqsServer
 from redrive_service.sandbox.sqs.storage.journal import Journal, JournalIsUnusable
 
@@ -94,7 +95,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, partial(stop, 0))
     try:
-        listener = await loop.create_server(server.connect, host, port, backlog=_BACKLOG)
+        listener = await loop.create_server(partial(connect, server), host, port, backlog=_BACKLOG)
     except OSError as error:
         raise _CannotStart(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
     bound = listener.sockets[0].getsockname()[1]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from redrive_service.sandbox.sqs.server import http
-from redrive_service.sandbox.sqs.server.http import LARGEST_BODY, LARGEST_HEAD, LARGEST_REST, Connection, HttpRequest
+from redrive_service.sandbox.sqs.server.connection import LARGEST_HEAD, LARGEST_REST, Connection
+from redrive_service.sandbox.sqs.server.http_head import LARGEST_BODY, HttpRequest
 
 GARBAGE = b"GARBAGE\r\n\r\n"
 LAST = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
@@ -98,7 +98,7 @@ def test_a_client_that_was_not_read_is_read_again_to_its_end(loop: asyncio.Abstr
 def test_only_who_has_not_left_is_cut_off(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, leaves: bool, end: list[str]
 ) -> None:
-    monkeypatch.setattr(http, "LONGEST_REST", 0.001)
+    monkeypatch.setattr("redrive_service.sandbox.sqs.server.connection.LONGEST_REST", 0.001)
 
     async def outlast() -> list[str]:
         wire, later = Wire(), asyncio.Event()

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from redrive_service.sandbox.sqs.server import http
-from redrive_service.sandbox.sqs.server.http import LARGEST_BODY, LARGEST_REST, Connection
+from redrive_service.sandbox.sqs.server.connection import LARGEST_REST, Connection
+from redrive_service.sandbox.sqs.server.http_head import LARGEST_BODY
 from tests.sandbox.sqs.world import Client, Server, call_bytes, url_of
 
 HEALTH = b"GET /_sandbox/health HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -112,7 +112,7 @@ def test_a_client_that_never_stops_sending_is_cut_off(client: Client) -> None:
 
 
 def test_a_client_that_never_leaves_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "LONGEST_REST", 0.01)
+    monkeypatch.setattr("redrive_service.sandbox.sqs.server.connection.LONGEST_REST", 0.01)
 
     async def meet() -> bytes:
         cut_off = asyncio.Event()

@@ -1,5 +1,6 @@
 """Queues: creating, finding, listing, changing, purging and deleting them."""
 
+import re
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,12 +17,16 @@ from redrive_service.sandbox.sqs.api.parameters import (
     whole_between,
 )
 from redrive_service.sandbox.sqs.api.redrive_policies import read_redrive_policy
-from redrive_service.sandbox.sqs.queues.account import ACCOUNT_ID, Account, check_queue_name
+from redrive_service.sandbox.sqs.queues.account import Account
 from redrive_service.sandbox.sqs.queues.attributes import COMPUTED, KNOWN, Settings, normalise, unknown_attribute
+from redrive_service.sandbox.sqs.queues.directory import ACCOUNT_ID
 from redrive_service.sandbox.sqs.queues.fifo import FifoQueue
 from redrive_service.sandbox.sqs.queues.message import DELAYED, IN_FLIGHT, READY
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
+_LONGEST_NAME: Final = 80
+_FIFO_SUFFIX: Final = ".fifo"
 _LARGEST_PAGE: Final = 1000
 _PURGE_REST: Final = 60.0
 
@@ -32,7 +37,7 @@ def create_queue(account: Account, request: Request) -> Answer:
     account.record.queue = name
     raw = text_map(request, "Attributes")
     fifo = raw.get("FifoQueue", "").lower() == "true"
-    check_queue_name(name, fifo=fifo)
+    _check_name(name, fifo=fifo)
     changes = normalise(_checked_fifo(raw), fifo=fifo, before={})
     tags = check_tags(text_map(request, "tags"), {})
     queue = account.queues.get(name)
@@ -122,6 +127,16 @@ def purge_queue(account: Account, request: Request) -> Answer:
     queue.purged_at = account.now
     account.record.changed = True
     return {}
+
+
+def _check_name(name: str, *, fifo: bool) -> None:
+    """Refuses names that SQS does not take: 1 to 80 letters, digits, - and _; FIFO names end in .fifo."""
+    stem = name.removesuffix(_FIFO_SUFFIX)
+    if fifo and stem == name:
+        raise invalid_parameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
+                                "underscores, must end with .fifo suffix and be 1 to 80 in length.")  # fmt: skip
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(stem) or (stem != name and not fifo):
+        raise invalid_parameter("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 
 
 def _checked_fifo(raw: Mapping[str, str]) -> Mapping[str, str]:

@@ -1,108 +1,17 @@
-"""Message move tasks: AWS's own redrive out of a dead-letter queue, at a rate, over the injected clock."""
+"""StartMessageMoveTask, ListMessageMoveTasks and CancelMessageMoveTask."""
 
-from base64 import b64decode, urlsafe_b64encode
-from typing import Final, Literal
+from base64 import b64decode
+from typing import Final
 
 import orjson
 
-from redrive_service.sandbox.sqs.api.errors import QUERY_CODES, SqsError, invalid_parameter, invalid_value
+from redrive_service.sandbox.sqs.api.errors import SqsError, invalid_parameter, invalid_value
 from redrive_service.sandbox.sqs.api.parameters import Answer, Request, required_text, text, whole, whole_between
 from redrive_service.sandbox.sqs.queues.account import Account
-from redrive_service.sandbox.sqs.queues.message import READY, Message
+from redrive_service.sandbox.sqs.queues.move_task import FASTEST, MoveTask
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
-FASTEST: Final = 500
 MOST_LISTED: Final = 10
-# A task does its work in portions, this many seconds apart; slower tasks move one message at a time.
-_PORTION: Final = 0.1
-
-Status = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
-
-
-class MoveTask:
-    """One task: moves what was visible in its source at the start, never faster than its rate.
-
-    Without a destination each message goes to the queue it died in. A message keeps its content; it gets a new id and
-    enqueue time, and its receive count starts again. What is in flight is not moved.
-    """
-
-    def __init__(self, account: Account, source: Queue, destination_arn: str | None, rate: int | None) -> None:
-        self._account = account
-        self._source = source
-        self.task_id = account.new_id()
-        self.source_arn = source.arn
-        self.destination_arn = destination_arn
-        self.rate = rate
-        self.status: Status = "RUNNING"
-        self.failure: str | None = None
-        self.moved = 0
-        self.to_move = source.counts[READY]
-        self.started_at = account.now
-        self.timer = 0
-        self._set_next()
-
-    @property
-    def active(self) -> bool:
-        """Whether it occupies its source queue."""
-        return self.status in {"RUNNING", "CANCELLING"}
-
-    @property
-    def handle(self) -> str:
-        """What CancelMessageMoveTask knows it by."""
-        return urlsafe_b64encode(orjson.dumps({"taskId": self.task_id, "sourceArn": self.source_arn})).decode()
-
-    def fire(self, due: float) -> None:
-        """Moves what the rate allows by `due`."""
-        if self.status == "CANCELLING":
-            self.status = "CANCELLED"
-            return
-        allowed = int((due - self.started_at) * (self.rate or FASTEST) + 0.5)
-        while self.status == "RUNNING" and self.moved < min(allowed, self.to_move):
-            message = self._source.movable()
-            if message is None:
-                self.to_move = self.moved
-            else:
-                self._move(message, due)
-        if self.status == "RUNNING" and self.moved >= self.to_move:
-            self.status = "COMPLETED"
-        if self.active:
-            self._set_next()
-
-    def cancel(self) -> None:
-        """Stops before the next portion; what was moved stays moved."""
-        self.status = "CANCELLING"
-
-    def shown(self) -> Answer:
-        """One entry of ListMessageMoveTasks; the handle is only shown while the task runs."""
-        entry: Answer = {
-            "TaskHandle": self.handle if self.status == "RUNNING" else None,
-            "Status": self.status,
-            "SourceArn": self.source_arn,
-            "DestinationArn": self.destination_arn,
-            "MaxNumberOfMessagesPerSecond": self.rate,
-            "ApproximateNumberOfMessagesMoved": self.moved,
-            "ApproximateNumberOfMessagesToMove": self.to_move,
-            "FailureReason": self.failure,
-            "StartedTimestamp": int(self.started_at * 1000),
-        }
-        return {name: value for name, value in entry.items() if value is not None}
-
-    def _set_next(self) -> None:
-        rate = self.rate or FASTEST
-        portion = max(1, int(rate * _PORTION))
-        self._account.timers.set(self, self.started_at + (self.moved + portion) / rate)
-
-    def _move(self, message: Message, now: float) -> None:
-        arn = self.destination_arn or message.source_arn
-        target = self._account.queue_by_arn(arn) if arn else None
-        if target is None:
-            self.status = "FAILED"
-            self.failure = QUERY_CODES["QueueDoesNotExist"] if arn else "CouldNotDetermineMessageSource"
-            return
-        moved = self._account.copy_to(target, message, self._account.new_id(), now)
-        message.queue.remove(message)
-        target.put(moved, now + target.settings.delay, now)
-        self.moved += 1
 
 
 def start_move_task(account: Account, request: Request) -> Answer:

@@ -85,7 +85,7 @@ def _hand_out(account: Account, queue: Queue, most: int, visibility: int, attemp
     taken, spent = queue.take(most, account.receives_before_burial(queue))
     queue.hand_out(taken, visibility, now)
     for message in spent:
-        account.bury(message)
+        account.bury(queue, message)
         account.record.changed = True
     if taken and isinstance(queue, FifoQueue) and attempt_id is not None:
         queue.attempts.remember(attempt_id, taken, now)

@@ -3,10 +3,13 @@
 A value of the wrong JSON type is a SerializationException, one out of range an InvalidParameterValue; neither is a 500.
 """
 
+import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
-from redrive_service.sandbox.sqs.api.errors import invalid_value, missing_parameter, wrong_type
+import orjson
+
+from redrive_service.sandbox.sqs.api.errors import SqsError, invalid_value, missing_parameter, wrong_type
 
 Request = Mapping[str, object]
 Answer = dict[str, object]
@@ -14,6 +17,25 @@ Answer = dict[str, object]
 # Letters, digits and ASCII punctuation, 1 to 128: group, deduplication and receive-attempt ids ([API] SendMessage).
 _ID_CHARACTERS: Final = frozenset(map(chr, range(0x21, 0x7F)))
 _LONGEST_ID: Final = 128
+
+
+def read_parameters(body: bytes) -> dict[str, object]:
+    """The JSON object in a request's body, or a SerializationException."""
+    try:
+        parameters = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        parameters = _read_leniently(body)
+    if not isinstance(parameters, dict):
+        raise SqsError("SerializationException", "The request's body is not a JSON object.")
+    return parameters
+
+
+def _read_leniently(body: bytes) -> object:
+    """JSON with lone surrogates is JSON to AWS: such text is refused later, by what it is used for."""
+    try:
+        return cast("object", json.loads(body))
+    except (ValueError, RecursionError):
+        return None
 
 
 def text(request: Request, name: str) -> str | None:

@@ -1,17 +1,22 @@
 """A message in one queue, and where it stands there."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from redrive_service.sandbox.sqs.api.message_content import Content
-    from redrive_service.sandbox.sqs.queues.queue import Queue
+from redrive_service.sandbox.sqs.api.message_content import Content
 
 # Plain numbers, not an Enum: they are compared several times for every message of every call.
 READY: Final = 0
 DELAYED: Final = 1
 IN_FLIGHT: Final = 2
 GONE: Final = 3
+
+
+class Home(Protocol):
+    """What a message needs of its queue."""
+
+    def wake(self, message: "Message") -> None:
+        """Make the message READY: its delay or visibility timeout is over."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,10 +28,10 @@ class Message:
     fault makes it visible earlier, else 0.
     """
 
-    queue: "Queue"
+    queue: Home
     key: str
     message_id: str
-    content: "Content"
+    content: Content
     sent_at: float
     group: str | None = None
     deduplication_id: str | None = None

@@ -1,13 +1,24 @@
 """Messages that nobody deletes end after the retention period."""
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from redrive_service.sandbox.sqs.queues.message import Message
-    from redrive_service.sandbox.sqs.queues.queue import Queue
+from redrive_service.sandbox.sqs.queues.attributes import Settings
+from redrive_service.sandbox.sqs.queues.message import Message
+from redrive_service.sandbox.sqs.queues.timers import Timers
 
 _SLACK: Final = 1024
+
+
+class Retaining(Protocol):
+    """What retention needs of its queue."""
+
+    messages: dict[str, Message]
+    settings: Settings
+    timers: Timers
+
+    def remove(self, message: Message) -> None:
+        """Delete the message."""
 
 
 class Retention:
@@ -18,13 +29,13 @@ class Retention:
 
     __slots__ = ("_ages", "_due", "_queue", "timer")
 
-    def __init__(self, queue: "Queue") -> None:
+    def __init__(self, queue: Retaining) -> None:
         self._queue = queue
         self._ages: list[tuple[float, str]] = []
         self._due = 0.0
         self.timer = 0
 
-    def watch(self, message: "Message") -> None:
+    def watch(self, message: Message) -> None:
         """A message has arrived."""
         ages = self._ages
         heappush(ages, (message.sent_at, message.key))

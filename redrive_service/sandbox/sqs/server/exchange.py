@@ -4,13 +4,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final
 
 import orjson
 
 from redrive_service.sandbox.sqs.api.errors import SqsError, printable
 from redrive_service.sandbox.sqs.api.parameters import Answer
-from redrive_service.sandbox.sqs.server.http import Connection, HttpRequest
+from redrive_service.sandbox.sqs.server.connection import Connection
+from redrive_service.sandbox.sqs.server.http_head import HttpRequest
 
 _TARGET_PREFIX: Final = "AmazonSQS."
 _NAMES_OF_QUEUES: Final = (("QueueUrl", "/"), ("QueueName", "/"), ("SourceArn", ":"))
@@ -57,25 +58,6 @@ def _action_in(target: bytes) -> str:
 @lru_cache(maxsize=1024)
 def _address_in(host: bytes) -> str:
     return f"http://{host.decode('latin-1') or 'localhost'}"
-
-
-def read_parameters(body: bytes) -> dict[str, object]:
-    """The JSON object in a request's body, or a SerializationException."""
-    try:
-        parameters = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        parameters = _read_leniently(body)
-    if not isinstance(parameters, dict):
-        raise SqsError("SerializationException", "The request's body is not a JSON object.")
-    return parameters
-
-
-def _read_leniently(body: bytes) -> object:
-    """JSON with lone surrogates is JSON to AWS: such text is refused later, by what it is used for."""
-    try:
-        return cast("object", json.loads(body))
-    except (ValueError, RecursionError):
-        return None
 
 
 def queue_named_in(parameters: dict[str, object]) -> str | None:

@@ -1,27 +1,39 @@
 """Long polling: receives that found nothing wait, and are asked again when their queue got something."""
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from redrive_service.sandbox.sqs.core import LocalSqs
+from redrive_service.sandbox.sqs.server.clock import Clock
+from redrive_service.sandbox.sqs.server.exchange import Exchange
 from redrive_service.sandbox.sqs.server.waiting_receives import Waiter, WaitingRoom
-
-if TYPE_CHECKING:
-    from redrive_service.sandbox.sqs.server.exchange import Exchange
-    from redrive_service.sandbox.sqs.server.server import SqsServer
 
 # A timer that fires a hair too early finds nothing due and is set again; this keeps that from spinning.
 _SHORTEST_SLEEP: Final = 0.001
 
 
+class Performer(Protocol):
+    """What long polling needs of the server. A reset gives it another core."""
+
+    core: LocalSqs
+    clock: Clock
+
+    def perform(self, exchange: Exchange) -> bool:
+        """Do a call and answer it; False: it found nothing and may wait."""
+
+    def answer_empty(self, exchange: Exchange) -> None:
+        """Answer a receive that nothing was received."""
+
+
 class LongPolling:
     """Serves waiting receives, first come, first served; a client that has left is given nothing."""
 
-    def __init__(self, server: "SqsServer") -> None:
+    def __init__(self, server: Performer) -> None:
         self._server = server
         self._room = WaitingRoom()
         self._alarm: asyncio.TimerHandle | None = None
 
-    def wait(self, exchange: "Exchange", deadline: float) -> None:
+    def wait(self, exchange: Exchange, deadline: float) -> None:
         """Lets a receive wait until `deadline`."""
         self._room.enter(exchange, exchange.queue or "", deadline)
 

@@ -10,22 +10,21 @@ from redrive_service.sandbox.sqs.actions.receiving import HIDDEN_FOR
 from redrive_service.sandbox.sqs.api.batch_entries import failure, read_entries
 from redrive_service.sandbox.sqs.api.call_record import Record
 from redrive_service.sandbox.sqs.api.errors import SqsError
-from redrive_service.sandbox.sqs.api.parameters import Answer
+from redrive_service.sandbox.sqs.api.parameters import Answer, read_parameters
 from redrive_service.sandbox.sqs.call_log.calls import Call, CallLog
 from redrive_service.sandbox.sqs.call_log.failed_entries import note_failed, note_undone
 from redrive_service.sandbox.sqs.core import LocalSqs
 from redrive_service.sandbox.sqs.server.clock import Clock
-from redrive_service.sandbox.sqs.server.control_routes import PREFIX, control
+from redrive_service.sandbox.sqs.server.connection import Connection
 from redrive_service.sandbox.sqs.server.exchange import (
     Exchange,
     error_body,
     error_headers,
     queue_named_in,
     read_exchange,
-    read_parameters,
 )
 from redrive_service.sandbox.sqs.server.fault_plan import RECEIVE, Fault, FaultPlan
-from redrive_service.sandbox.sqs.server.http import Connection, HttpRequest
+from redrive_service.sandbox.sqs.server.http_head import HttpRequest
 from redrive_service.sandbox.sqs.server.long_polling import LongPolling
 
 
@@ -51,24 +50,22 @@ class SqsServer:
         self.calls = calls
         self.faults = FaultPlan()
         self._memory = memory
-        self._polling = LongPolling(self)
+        self.polling = LongPolling(self)
         self._hanging: list[Exchange] = []
 
-    def connect(self) -> Connection:
-        """A new client."""
-        return Connection(self.serve)
-
-    def serve(self, connection: Connection, request: HttpRequest) -> None:
-        """Answers one request, now, later or - when the fault plan says so - never."""
-        head = request.head
-        if head.trouble:
-            error = SqsError("MalformedHttpRequest", head.trouble, head.status)
-            connection.answer(error.status, error_body(error), error_headers(error))
-        elif head.target.startswith(PREFIX):
-            connection.answer(*control(self, request))
+    def open(self, connection: Connection, request: HttpRequest) -> None:
+        """Answer one AWS call, now, later or - when the fault plan says so - never."""
+        exchange = read_exchange(connection, request)
+        try:
+            exchange.asked = exchange.parameters = read_parameters(exchange.body)
+            exchange.queue = queue_named_in(exchange.parameters)
+            fault = self.faults.on_arrival(exchange.action, exchange.queue) if self.faults else None
+            wanted = fault is None or self._let_through(exchange, fault)
+        except SqsError as error:
+            self._refuse(exchange, error, Record())
         else:
-            self._open(read_exchange(connection, request))
-        self._polling.settle()
+            if wanted:
+                self._go_on(exchange)
 
     # -- for the control routes
 
@@ -101,25 +98,13 @@ class SqsServer:
         self.core = self.core.blank()
         if self._memory is not None:
             self._memory.start_over(self.core)
-        self._polling.ask_again()
+        self.polling.ask_again()
 
     # -- one call
 
-    def _open(self, exchange: Exchange) -> None:
-        try:
-            exchange.asked = exchange.parameters = read_parameters(exchange.body)
-            exchange.queue = queue_named_in(exchange.parameters)
-            fault = self.faults.on_arrival(exchange.action, exchange.queue) if self.faults else None
-            wanted = fault is None or self._let_through(exchange, fault)
-        except SqsError as error:
-            self._refuse(exchange, error, Record())
-        else:
-            if wanted:
-                self._go_on(exchange)
-
     def _go_on(self, exchange: Exchange) -> None:
         if not self.perform(exchange):
-            self._polling.wait(exchange, self.core.now + self.core.record.wait)
+            self.polling.wait(exchange, self.core.now + self.core.record.wait)
 
     def _let_through(self, exchange: Exchange, fault: Fault) -> bool:
         """Carries out a fault that was decided on arrival; says whether the call is still to be done."""

@@ -3,17 +3,15 @@
 from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from redrive_service.sandbox.sqs.server.exchange import Exchange
+from redrive_service.sandbox.sqs.server.exchange import Exchange
 
 
 @dataclass(slots=True, eq=False)
 class Waiter:
     """One waiting receive. It is `done` when it was answered, timed out, or its client turned out to have left."""
 
-    exchange: "Exchange"
+    exchange: Exchange
     queue: str
     deadline: float
     done: bool = False
@@ -31,7 +29,7 @@ class WaitingRoom:
     def __bool__(self) -> bool:
         return self._present > 0
 
-    def enter(self, exchange: "Exchange", queue: str, deadline: float) -> None:
+    def enter(self, exchange: Exchange, queue: str, deadline: float) -> None:
         """A receive begins to wait."""
         waiter = Waiter(exchange, queue, deadline)
         self._entered += 1

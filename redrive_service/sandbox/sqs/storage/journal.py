@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from redrive_service.sandbox.sqs.api.errors import SqsError
+from redrive_service.sandbox.sqs.api.parameters import read_parameters
 from redrive_service.sandbox.sqs.core import LocalSqs
-from redrive_service.sandbox.sqs.server.exchange import read_parameters
 from redrive_service.sandbox.sqs.storage.frames import FrameIsDamaged, frame_of, read_frames
 from redrive_service.sandbox.sqs.storage.snapshot import SnapshotIsUnusable, read_snapshot, write_snapshot
 

@@ -1,22 +1,24 @@
-"""The control routes under /_sandbox/, which are not AWS's: health, calls, faults, clock, reset."""
+"""Routes: AWS calls, and the control routes under /_sandbox/ (health, calls, faults, clock, reset)."""
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 
+from redrive_service.sandbox.sqs.api.errors import SqsError
+from redrive_service.sandbox.sqs.server.connection import Connection
+from redrive_service.sandbox.sqs.server.exchange import error_body, error_headers
 from redrive_service.sandbox.sqs.server.fault_plan import FaultIsUnusable
-from redrive_service.sandbox.sqs.server.http import HttpRequest
+from redrive_service.sandbox.sqs.server.http_head import HttpRequest
+from redrive_service.sandbox.sqs.server.server import SqsServer
 
-if TYPE_CHECKING:
-    from redrive_service.sandbox.sqs.server.server import SqsServer
-
-PREFIX: Final = b"/_sandbox/"
+_PREFIX: Final = b"/_sandbox/"
 _MOST_DIGITS: Final = 18
 _LONGEST_ADVANCE: Final = 100 * 365 * 86_400
 
 
-class ControlIsUnusable(Exception):
+class _Unusable(Exception):
     """A control request makes no sense; the sentence says why and what to send instead."""
 
     def __init__(self, sentence: str, status: int = 400) -> None:
@@ -24,27 +26,44 @@ class ControlIsUnusable(Exception):
         self.status = status
 
 
-def control(server: "SqsServer", request: HttpRequest) -> tuple[int, bytes]:
+def connect(server: SqsServer) -> Connection:
+    """Return the connection of a new client."""
+    return Connection(partial(_serve, server))
+
+
+def _serve(server: SqsServer, connection: Connection, request: HttpRequest) -> None:
+    head = request.head
+    if head.trouble:
+        error = SqsError("MalformedHttpRequest", head.trouble, head.status)
+        connection.answer(error.status, error_body(error), error_headers(error))
+    elif head.target.startswith(_PREFIX):
+        connection.answer(*_control(server, request))
+    else:
+        server.open(connection, request)
+    server.polling.settle()
+
+
+def _control(server: SqsServer, request: HttpRequest) -> tuple[int, bytes]:
     """Status and JSON body of the answer to a control request."""
     try:
         return 200, orjson.dumps(_answer(server, request))
-    except ControlIsUnusable as refusal:
+    except _Unusable as refusal:
         return refusal.status, orjson.dumps({"error": str(refusal)})
     except FaultIsUnusable as refusal:
         return 400, orjson.dumps({"error": str(refusal)})
 
 
-def _answer(server: "SqsServer", request: HttpRequest) -> object:
+def _answer(server: SqsServer, request: HttpRequest) -> object:
     url = urlsplit(request.head.target.decode("latin-1"))
     query = dict(parse_qsl(url.query))
     method = b"GET" if request.head.method == b"HEAD" else request.head.method
-    match method, url.path.removeprefix(PREFIX.decode()):
+    match method, url.path.removeprefix(_PREFIX.decode()):
         case b"GET", "health":
             return {"status": "ok"}
         case b"GET", "calls":
             since = query.get("since", "0")
             if not since.isascii() or not since.isdecimal() or len(since) > _MOST_DIGITS:
-                raise ControlIsUnusable("since must be a whole number: the `next` of an earlier answer.")
+                raise _Unusable("since must be a whole number: the `next` of an earlier answer.")
             return server.calls.shown(
                 since=int(since) if "since" in query else None, action=query.get("action"), queue=query.get("queue")
             )
@@ -57,8 +76,8 @@ def _answer(server: "SqsServer", request: HttpRequest) -> object:
             return _act(server, request, url.path)
 
 
-def _act(server: "SqsServer", request: HttpRequest, path: str) -> object:
-    match request.head.method, path.removeprefix(PREFIX.decode()):
+def _act(server: SqsServer, request: HttpRequest, path: str) -> object:
+    match request.head.method, path.removeprefix(_PREFIX.decode()):
         case b"PUT", "faults":
             server.plan_faults(_read(request))
             return server.faults.shown()
@@ -71,9 +90,9 @@ def _act(server: "SqsServer", request: HttpRequest, path: str) -> object:
             server.reset()
             return {"status": "ok"}
         case method, _:
-            raise ControlIsUnusable(
+            raise _Unusable(
                 f"There is no {method.decode('latin-1')} {path}. There are: GET health, GET and DELETE calls, GET, PUT "
-                f"and DELETE faults, POST clock, POST reset (all under {PREFIX.decode()}).",
+                f"and DELETE faults, POST clock, POST reset (all under {_PREFIX.decode()}).",
                 404,
             )
 
@@ -82,14 +101,14 @@ def _read(request: HttpRequest) -> object:
     try:
         content: object = orjson.loads(request.body)
     except orjson.JSONDecodeError:
-        raise ControlIsUnusable("The body is not JSON; JSON has no NaN and no Infinity either.") from None
+        raise _Unusable("The body is not JSON; JSON has no NaN and no Infinity either.") from None
     return content
 
 
 def _read_seconds(content: object) -> float:
     seconds = content.get("advance") if isinstance(content, dict) else None
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST_ADVANCE:
-        raise ControlIsUnusable(
+        raise _Unusable(
             f'Send {{"advance": seconds}}, with seconds from 0 to {_LONGEST_ADVANCE} (100 years): the clock never goes '
             "back.",
         )

@@ -1,15 +1,20 @@
-"""HTTP/1.1 for the local SQS: keep-alive, pipelining, split packets, and an answer for every kind of garbage."""
+"""A client's HTTP/1.1 connection: keep-alive, pipelining, split packets."""
 
 import asyncio
 import select
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Final, cast
 
+from redrive_service.sandbox.sqs.server.http_head import (
+    LARGEST_BODY,
+    TOO_LARGE,
+    Head,
+    HttpRequest,
+    read_head,
+    unreadable,
+)
+
 LARGEST_HEAD: Final = 64 * 1024
-# A batch of 1 MiB grows by JSON's escapes, sixfold at worst.
-LARGEST_BODY: Final = 8 * 1024 * 1024
 _HEAD_END: Final = b"\r\n\r\n"
 _REASONS: Final = {
     200: b"OK",
@@ -23,10 +28,6 @@ _REASONS: Final = {
     501: b"Not Implemented",
     503: b"Service Unavailable",
 }
-_MOST_LENGTH_DIGITS: Final = 15
-_OUR_VERSIONS: Final = (b"HTTP/1.1", b"HTTP/1.0")
-_REQUEST_LINE_PARTS: Final = 3
-_TOO_LARGE: Final = 413
 # Where a connection reads into; asyncio would allocate 256 KiB anew for every read.
 _INBOX: Final = 64 * 1024
 # A connection that is closed while its client still sends is reset, and the answer lost with it: so what comes after
@@ -34,31 +35,6 @@ _INBOX: Final = 64 * 1024
 LARGEST_REST: Final = LARGEST_BODY
 LONGEST_REST: Final = 5.0
 _PEER_LEFT: Final[int] = getattr(select, "POLLRDHUP", select.POLLHUP)  # macOS says it with POLLHUP
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """What comes before a body. Header names are in lower case; `trouble` says why the request cannot be served."""
-
-    method: bytes = b""
-    target: bytes = b""
-    headers: Mapping[bytes, bytes] = field(default_factory=dict)
-    length: int = 0
-    keep_alive: bool = True
-    trouble: str = ""
-    status: int = 400
-
-    def header(self, name: bytes) -> str:
-        """The value of a header, empty when absent."""
-        return self.headers.get(name, b"").decode("latin-1")
-
-
-@dataclass(slots=True)
-class HttpRequest:
-    """One whole request."""
-
-    head: Head
-    body: bytes
 
 
 Serve = Callable[["Connection", HttpRequest], None]
@@ -181,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
             return False
         head = read_head(bytes(data[:end]))
         start = end + len(_HEAD_END)
-        if head.length != len(data) - start or head.status == _TOO_LARGE or b"expect" in head.headers:
+        if head.length != len(data) - start or head.status == TOO_LARGE or b"expect" in head.headers:
             return False
         self._head = head
         self._busy = self._looping = True
@@ -213,7 +189,7 @@ class Connection(asyncio.BufferedProtocol):
             self._missing = head.length
             if b"expect" in head.headers:
                 self._encourage(head)
-        if head.status == _TOO_LARGE:
+        if head.status == TOO_LARGE:
             return self._skip_body(head)
         if len(self._buffer) < head.length:
             return None
@@ -227,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
         if end < 0 and len(buffer) <= LARGEST_HEAD:
             return None
         if end < 0 or end > LARGEST_HEAD:
-            return _unreadable("The request's head is too large.", 431)
+            return unreadable("The request's head is too large.", 431)
         head = read_head(bytes(buffer[:end]))
         del buffer[: end + len(_HEAD_END)]
         return head
@@ -243,39 +219,3 @@ class Connection(asyncio.BufferedProtocol):
         expected = head.headers[b"expect"].lower() == b"100-continue"
         if expected and len(self._buffer) < head.length and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-
-@lru_cache(maxsize=1024)
-def read_head(head: bytes) -> Head:
-    """The head in these bytes. Clients repeat themselves, so the latest ones are remembered."""
-    lines = head.lstrip(b"\r\n").split(b"\r\n")
-    parts = lines[0].split(b" ")
-    if len(parts) != _REQUEST_LINE_PARTS or parts[2] not in _OUR_VERSIONS:
-        return _unreadable("This is not an HTTP/1.1 request.")
-    headers: dict[bytes, bytes] = {}
-    for line in lines[1:]:
-        name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip():
-            return _unreadable("A header line of the request is malformed.")
-        headers[name.lower()] = value.strip()
-    if b"transfer-encoding" in headers:
-        return _unreadable("Send the request with a Content-Length, not with a Transfer-Encoding.", 501)
-    length = headers.get(b"content-length", b"0")
-    if not length.isdigit() or len(length) > _MOST_LENGTH_DIGITS:
-        return _unreadable("The Content-Length of the request is malformed.")
-    wish = headers.get(b"connection", b"").lower()
-    too_large = int(length) > LARGEST_BODY
-    return Head(
-        method=parts[0],
-        target=parts[1],
-        headers=headers,
-        length=int(length),
-        keep_alive=wish != b"close" and (parts[2] == _OUR_VERSIONS[0] or wish == b"keep-alive"),
-        trouble=f"The request is larger than {LARGEST_BODY} bytes." if too_large else "",
-        status=_TOO_LARGE if too_large else 200,
-    )
-
-
-def _unreadable(trouble: str, status: int = 400) -> Head:
-    """A head after which the stream cannot be followed any further: it is answered and the connection closed."""
-    return Head(trouble=trouble, status=status, keep_alive=False)

@@ -1,0 +1,98 @@
+"""The queues of one account, their ids, and the clock they share."""
+
+from random import Random
+from typing import Final
+
+from redrive_service.sandbox.sqs.api.errors import SqsError
+from redrive_service.sandbox.sqs.queues.attributes import Settings
+from redrive_service.sandbox.sqs.queues.fifo import FifoQueue
+from redrive_service.sandbox.sqs.queues.message import Message
+from redrive_service.sandbox.sqs.queues.queue import Identity, Queue
+from redrive_service.sandbox.sqs.queues.standard import StandardQueue
+from redrive_service.sandbox.sqs.queues.timers import Timers
+
+ACCOUNT_ID: Final = "000000000000"
+# A deleted queue's name is free again after this many seconds ([API] DeleteQueue).
+_NAME_REST: Final = 60.0
+# Twenty digits, as AWS's are; strictly rising over all queues.
+_FIRST_SEQUENCE_NUMBER: Final = 18_870_000_000_000_000_000
+_SEQUENCE_STEP: Final = 256
+# RFC 9562: version 4 in bits 76 to 79, variant 0b10 in bits 62 and 63; the others are free.
+_UUID_4: Final = 4 << 76 | 2 << 62
+_FREE_BITS: Final = ~(15 << 76 | 3 << 62)
+
+
+class Directory:
+    """All queues. `now` is the time of the call being handled and never goes back."""
+
+    def __init__(self, dice: Random, region: str, in_flight_limit: int) -> None:
+        self.dice = dice
+        self.region = region
+        self.in_flight_limit = in_flight_limit
+        self.now = 0.0
+        self.address = ""
+        self.queues: dict[str, Queue] = {}
+        self.deleted_at: dict[str, float] = {}
+        self.timers = Timers()
+        self.woken: set[str] = set()
+        self._sequence_number = _FIRST_SEQUENCE_NUMBER
+
+    def new_id(self) -> str:
+        """A random UUID (version 4) from the dice."""
+        text = (self.dice.getrandbits(128) & _FREE_BITS | _UUID_4).to_bytes(16, "big").hex()
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def next_sequence_number(self) -> str:
+        """Larger than every one before."""
+        self._sequence_number += _SEQUENCE_STEP
+        return str(self._sequence_number)
+
+    def queue_by_arn(self, arn: str) -> Queue | None:
+        """The queue with this ARN, if there is one here."""
+        queue = self.queues.get(arn.rpartition(":")[2])
+        return queue if queue is not None and queue.arn == arn else None
+
+    def arn_of(self, name: str) -> str:
+        """The ARN that a queue of this name has."""
+        return f"arn:aws:sqs:{self.region}:{ACCOUNT_ID}:{name}"
+
+    def url_of(self, queue: Queue) -> str:
+        """The queue's URL, under the address the caller used."""
+        return f"{self.address}/{ACCOUNT_ID}/{queue.name}"
+
+    def open_queue(self, name: str, settings: Settings) -> Queue:
+        """A new queue. The name must be free."""
+        deleted_at = self.deleted_at.pop(name, None)
+        if deleted_at is not None and self.now < deleted_at + _NAME_REST:
+            self.deleted_at[name] = deleted_at
+            sentence = (
+                "You must wait 60 seconds after deleting a queue before you can create another with the same name."
+            )
+            raise SqsError("QueueDeletedRecently", sentence)
+        identity = Identity(name=name, arn=self.arn_of(name), tag=f"{self.dice.getrandbits(32):08x}")
+        kind = FifoQueue if settings.fifo else StandardQueue
+        queue = kind(identity, settings, self.timers, self.woken)
+        queue.created_at = queue.modified_at = self.now
+        queue.in_flight_limit = self.in_flight_limit
+        self.queues[name] = queue
+        return queue
+
+    def close_queue(self, queue: Queue) -> None:
+        """The queue and all it holds are gone."""
+        queue.purge()
+        del self.queues[queue.name]
+        self.deleted_at[queue.name] = self.now
+        self.woken.add(queue.name)
+
+    def copy_to(self, queue: Queue, message: Message, message_id: str, now: float) -> Message:
+        """A message of the same content in `queue`: not yet put there, never received, sent `now`."""
+        return Message(
+            queue=queue,
+            key=queue.next_key(),
+            message_id=message_id,
+            content=message.content,
+            sent_at=now,
+            group=message.group,
+            deduplication_id=message.deduplication_id if queue.fifo else None,
+            sequence_number=self.next_sequence_number() if queue.fifo else None,
+        )
