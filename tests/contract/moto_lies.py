@@ -113,9 +113,6 @@ LIES: dict[str, dict[str, str]] = {
         "test_a_page_has_one_to_a_thousand_queues": "Any number is accepted.",
         "test_a_throughput_per_group_needs_deduplication_per_group": "It is accepted alone.",
     },
-    "test_receiving": {
-        "test_a_long_poll_wakes_when_a_deletion_frees_the_group": "It remembers the group as blocked until it ends.",
-    },
     "test_redrive": {
         "test_a_dead_message_names_the_queue_it_died_in": "DeadLetterQueueSourceArn does not exist.",
         "test_the_origin_can_be_asked_for_by_name": "DeadLetterQueueSourceArn does not exist.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from tests.contract.conftest import fresh_name
@@ -26,17 +25,6 @@ def test_it_forgets_without_a_folder_and_remembers_with_one(tmp_path: Path) -> N
         assert [(message["MessageId"], message["Body"]) for message in queue.receive()] == [(message_id, "kept")]
     with local_server(tmp_path) as url, sqs_client(url) as client:
         assert client.list_queues().get("QueueUrls", []) == []
-
-
-def test_it_writes_every_call_into_a_file(tmp_path: Path) -> None:
-    log = tmp_path / "calls.jsonl"
-    with local_server(tmp_path, "--call-log", str(log)) as url, sqs_client(url) as client:
-        Queue(client, client.create_queue(QueueName="logged")["QueueUrl"]).send("m")
-    calls = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [(call["action"], call["queue"], call["status"]) for call in calls] == [
-        ("CreateQueue", "logged", 200),
-        ("SendMessage", "logged", 200),
-    ]
 
 
 def test_its_region_is_the_one_it_was_started_with(tmp_path: Path) -> None:

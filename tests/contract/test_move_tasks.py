@@ -91,6 +91,7 @@ def test_a_moved_message_is_new_and_carries_what_it_carried(
     assert moved["MessageId"] != sent["MessageId"]
     assert system(moved)["ApproximateReceiveCount"] == "1"
     assert int(system(moved)["SentTimestamp"]) >= int(moved_at)
+    assert "DeadLetterQueueSourceArn" not in system(moved)
 
 
 def test_a_fifo_task_keeps_the_order_of_a_group(make_pair: MakePair, ended: Callable[[Queue], str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
 import pytest
@@ -88,37 +87,6 @@ def test_a_long_poll_wakes_when_a_message_is_sent(queue: Queue, poll: Callable[.
     assert waiting.result(PATIENCE) == ["m"]
 
 
-@pytest.mark.soak
-def test_a_long_poll_waits_its_full_time(
-    queue: Queue,
-    poll: Callable[..., Future[list[str]]],
-    advance: Callable[[float], float],
-    until: Callable[[Callable[[], object]], None],
-) -> None:
-    started = advance(0)
-    waiting = poll(queue, WaitTimeSeconds=15)
-    until(waiting.done)
-    assert waiting.result() == []
-    assert advance(0) - started >= 15
-
-
-@pytest.mark.soak
-def test_the_queues_wait_holds_for_receives_without_their_own(
-    make_queue: MakeQueue,
-    poll: Callable[..., Future[list[str]]],
-    background: Background,
-    advance: Callable[[float], float],
-    until: Callable[[Callable[[], object]], None],
-) -> None:
-    queue = make_queue(ReceiveMessageWaitTimeSeconds="15")
-    started = advance(0)
-    waiting = background(queue.bodies)
-    until(waiting.done)
-    assert waiting.result() == []
-    assert advance(0) - started >= 15
-    assert background(queue.bodies, WaitTimeSeconds=0).result(PATIENCE) == []
-
-
 def test_a_long_poll_blocks_nobody_else(
     queue: Queue, make_queue: MakeQueue, poll: Callable[..., Future[list[str]]]
 ) -> None:
@@ -131,54 +99,6 @@ def test_a_long_poll_blocks_nobody_else(
         empty.send(empty.name)
     assert still_waiting == [False] * 4
     assert [future.result(PATIENCE) for future in waiting] == [[empty.name] for empty in polled]
-
-
-@pytest.mark.soak
-def test_a_long_poll_wakes_when_a_message_becomes_visible_again(
-    queue: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
-) -> None:
-    queue.send("m")
-    queue.receive_one(VisibilityTimeout=10)
-    waiting = poll(queue)
-    assert not waiting.done()
-    advance(11)
-    assert waiting.result(PATIENCE) == ["m"]
-
-
-@pytest.mark.soak
-def test_a_long_poll_wakes_when_a_consumer_gives_its_message_back(
-    queue: Queue, poll: Callable[..., Future[list[str]]]
-) -> None:
-    queue.send("m")
-    message = queue.receive_one(VisibilityTimeout=1000)
-    waiting = poll(queue)
-    queue.hide(message, 0)
-    assert waiting.result(PATIENCE) == ["m"]
-
-
-@pytest.mark.soak
-def test_a_long_poll_wakes_when_a_delay_has_passed(
-    queue: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
-) -> None:
-    queue.send("m", DelaySeconds=10)
-    waiting = poll(queue)
-    assert not waiting.done()
-    advance(11)
-    assert waiting.result(PATIENCE) == ["m"]
-
-
-@pytest.mark.soak
-def test_a_long_poll_wakes_when_a_deletion_frees_the_group(
-    fifo: Queue, poll: Callable[..., Future[list[str]]], advance: Callable[[float], float]
-) -> None:
-    fifo.send_group("g", "m0", "m1")
-    head = fifo.receive_one(most=1)
-    waiting = poll(fifo)
-    assert not waiting.done()
-    fifo.delete(head)
-    wait([waiting], timeout=PATIENCE / 4)
-    advance(21)  # ends a poll that did not wake
-    assert waiting.result(PATIENCE) == ["m1"]
 
 
 @pytest.mark.soak

@@ -12,6 +12,7 @@ import boto3
 import pytest
 from django.core.management.base import CommandError
 
+from redrive_service.sandbox.incident import incident
 from redrive_service.sandbox.incident.incident import (
     Incident,
     Service,
@@ -19,7 +20,6 @@ from redrive_service.sandbox.incident.incident import (
     TheServiceIsSilent,
     TheyAreNotBack,
     books_of,
-    incident,
 )
 from redrive_service.sandbox.incident.observed_brakes import Brakes
 from redrive_service.sandbox.judge import Books, Experiment, Shut, judge

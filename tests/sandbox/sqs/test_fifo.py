@@ -1,31 +1,8 @@
 from __future__ import annotations
 
-from hashlib import sha256
-
 import pytest
 
 from tests.sandbox.sqs.world import World
-
-
-def test_a_receive_takes_several_of_a_group_in_order(world: World) -> None:
-    url = world.queue("q.fifo")
-    world.send_group(url, "a", "a1", "a2")
-    world.send_group(url, "b", "b1")
-    world.send_group(url, "a", "a3")
-    assert world.bodies(url, 10) == ["a1", "a2", "a3", "b1"]
-
-
-def test_a_group_is_blocked_while_any_of_its_messages_is_in_flight(world: World) -> None:
-    url = world.queue("q.fifo")
-    world.send_group(url, "a", "a1", "a2", "a3", "a4")
-    world.send_group(url, "b", "b1")
-    first, second = world.receive(url, 2)
-    assert [first["Body"], second["Body"]] == ["a1", "a2"]
-    assert world.bodies(url) == ["b1"]
-    world.delete(url, first)
-    assert world.bodies(url) == []
-    world.delete(url, second)
-    assert world.bodies(url) == ["a3", "a4"]
 
 
 def test_deleting_the_later_of_two_in_flight_does_not_open_the_group(world: World) -> None:
@@ -36,14 +13,6 @@ def test_deleting_the_later_of_two_in_flight_does_not_open_the_group(world: Worl
     assert world.bodies(url) == []
     world.later(30)
     assert world.bodies(url) == ["a1", "a3"]
-
-
-def test_what_expires_comes_again_in_order(world: World) -> None:
-    url = world.queue("q.fifo")
-    world.send_group(url, "a", "a1", "a2", "a3", "a4")
-    world.receive(url, 3)
-    world.later(30)
-    assert world.bodies(url, 10) == ["a1", "a2", "a3", "a4"]
 
 
 @pytest.mark.parametrize(("extended", "open_again"), [(0, []), (1, ["a1"]), (2, ["a1", "a2"])])
@@ -84,44 +53,6 @@ def test_an_expired_handle_is_refused(world: World) -> None:
     assert world.counts(url) == (0, 0, 0)
 
 
-def test_a_duplicate_gets_the_answer_of_the_original_and_is_not_delivered(world: World) -> None:
-    url = world.queue("q.fifo")
-    first = world.send(url, "one", MessageGroupId="g", MessageDeduplicationId="d")
-    again = world.send(url, "another body", MessageGroupId="h", MessageDeduplicationId="d")
-    assert (again["MessageId"], again["SequenceNumber"]) == (first["MessageId"], first["SequenceNumber"])
-    assert world.bodies(url) == ["one"]
-
-
-def test_five_minutes_outlive_a_delete_and_are_not_prolonged(world: World) -> None:
-    url = world.queue("q.fifo")
-    world.send(url, "one", MessageGroupId="g", MessageDeduplicationId="d")
-    world.delete(url, world.receive(url)[0])
-    world.later(299.9)
-    world.send(url, "two", MessageGroupId="g", MessageDeduplicationId="d")
-    assert world.counts(url) == (0, 0, 0)
-    world.later(0.1)
-    world.send(url, "three", MessageGroupId="g", MessageDeduplicationId="d")
-    assert world.bodies(url) == ["three"]
-
-
-def test_content_based_deduplication_looks_at_the_body_only(world: World) -> None:
-    url = world.queue("q.fifo", ContentBasedDeduplication="true")
-    one = {"x": {"DataType": "String", "StringValue": "1"}}
-    world.send(url, "same", MessageGroupId="g", MessageAttributes=one)
-    world.send(url, "same", MessageGroupId="g")
-    world.send(url, "same", MessageGroupId="g", MessageDeduplicationId="explicit")
-    world.send(url, "any", MessageGroupId="g", MessageDeduplicationId=sha256(b"same").hexdigest())
-    ids = [m["Attributes"]["MessageDeduplicationId"] for m in world.receive(url)]
-    assert ids == [sha256(b"same").hexdigest(), "explicit"]
-
-
-def test_the_scope_of_deduplication_can_be_the_group(world: World) -> None:
-    url = world.queue("q.fifo", DeduplicationScope="messageGroup", FifoThroughputLimit="perMessageGroupId")
-    for group in ("g", "h", "g"):
-        world.send(url, group, MessageGroupId=group, MessageDeduplicationId="d")
-    assert world.bodies(url) == ["g", "h"]
-
-
 def test_purging_forgets_deduplication_ids(world: World) -> None:
     url = world.queue("q.fifo")
     world.send(url, "one", MessageGroupId="g", MessageDeduplicationId="d")
@@ -136,19 +67,6 @@ def test_sequence_numbers_have_twenty_digits_and_rise(world: World) -> None:
     assert sorted(set(numbers)) == numbers
     assert [len(number) for number in numbers] == [20, 20, 20]
     assert [m["Attributes"]["SequenceNumber"] for m in world.receive(url)] == numbers
-
-
-def test_a_receive_can_be_repeated_under_its_attempt_id(world: World) -> None:
-    url = world.queue("q.fifo")
-    world.send_group(url, "a", "a1", "a2", "a3")
-    first = world.receive(url, 2, ReceiveRequestAttemptId="try")
-    world.later(29)
-    assert world.receive(url, 2, ReceiveRequestAttemptId="try") == first
-    world.later(29)
-    assert world.counts(url) == (1, 2, 0)
-    assert world.bodies(url, 2, ReceiveRequestAttemptId="other") == []
-    world.delete(url, first[0])
-    assert world.bodies(url, 2, ReceiveRequestAttemptId="try") == []
 
 
 @pytest.mark.parametrize("change", ["deleted", "hidden longer", "visible again"])
@@ -166,16 +84,6 @@ def test_an_attempt_cannot_be_repeated_after_a_change(world: World, change: str)
     handles = [message["ReceiptHandle"] for message in world.receive(url, ReceiveRequestAttemptId="try")]
     assert {first["ReceiptHandle"], second["ReceiptHandle"]}.isdisjoint(handles)
     assert len(handles) == (2 if change == "visible again" else 0)
-
-
-def test_an_attempt_id_is_good_for_five_minutes(world: World) -> None:
-    url = world.queue("q.fifo", VisibilityTimeout="1000")
-    world.send_group(url, "a", "a1")
-    first = world.receive(url, ReceiveRequestAttemptId="try")
-    world.later(299.9)
-    assert world.receive(url, ReceiveRequestAttemptId="try") == first
-    world.later(0.1)
-    assert world.receive(url, ReceiveRequestAttemptId="try") == []
 
 
 def test_a_queue_delay_also_counts_for_messages_already_there(world: World) -> None:
@@ -220,25 +128,6 @@ def test_a_group_whose_head_outlived_its_retention_goes_on(world: World) -> None
     assert world.bodies(url) == []
     world.later(30)
     assert world.bodies(url) == ["a2"]
-
-
-def test_fifo_needs_a_group_and_a_deduplication_id(world: World) -> None:
-    url = world.queue("q.fifo")
-    assert world.refusal("SendMessage", QueueUrl=url, MessageBody="x", MessageDeduplicationId="d") == (
-        "MissingParameter",
-        "The request must contain the parameter MessageGroupId.",
-    )
-    assert world.code("SendMessage", QueueUrl=url, MessageBody="x", MessageGroupId="g") == "InvalidParameterValue"
-    entries = [{"Id": "1", "MessageBody": "x", "MessageGroupId": "g"}]
-    assert world.code("SendMessageBatch", QueueUrl=url, Entries=entries) == "InvalidParameterValue"
-
-
-@pytest.mark.parametrize("bad", ["", "a" * 129, "with space", "ü"])
-@pytest.mark.parametrize("name", ["MessageGroupId", "MessageDeduplicationId"])
-def test_ids_have_1_to_128_printable_ascii_characters(world: World, name: str, bad: str) -> None:
-    url = world.queue("q.fifo")
-    ids = {"MessageGroupId": "g", "MessageDeduplicationId": "d", name: bad}
-    assert world.code("SendMessage", QueueUrl=url, MessageBody="x", **ids) == "InvalidParameterValue"
 
 
 @pytest.mark.parametrize("looks", [0, 1])

@@ -155,17 +155,6 @@ def test_a_queue_that_goes_away_ends_the_wait(server: Server, client: Client, ur
         assert waiter.read()[1]["__type"] == "com.amazonaws.sqs#QueueDoesNotExist"
 
 
-def test_waiting_receives_block_nobody(server: Server, client: Client, url: str) -> None:
-    waiters = [server.connect() for _ in range(20)]
-    for waiter in waiters:
-        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-    client.call("CreateQueue", QueueName="other")
-    client.call("SendMessage", QueueUrl=url_of("other"), MessageBody="x")
-    assert len(client.call("ReceiveMessage", QueueUrl=url_of("other"))["Messages"]) == 1
-    for waiter in waiters:
-        waiter.socket.close()
-
-
 def test_the_clock_does_not_go_back(client: Client) -> None:
     client.post_control("POST", "clock", {"advance": -1})
     sentence = 'Send {"advance": seconds}, with seconds from 0 to 3153600000 (100 years): the clock never goes back.'
