@@ -1,4 +1,4 @@
-"""Django's settings. What differs between places comes from the environment (environment.py), and only from there."""
+"""Django's settings. What differs between places comes from environment variables alone."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from csp import constants as csp
 
-from redrive_service import environment as surroundings
 from redrive_service.broker.configuration import celery_settings
+from redrive_service.environment import read
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-ENVIRONMENT = surroundings.read(os.environ)
+ENVIRONMENT = read(os.environ)
 IN_PRODUCTION = ENVIRONMENT.mode == "production"
 
 SECRET_KEY = ENVIRONMENT.secret_key

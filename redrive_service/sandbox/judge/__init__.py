@@ -3,13 +3,13 @@
 It reads the local SQS's call log, the consumer's log and, for what no queue can know, the ids that the service says it
 has parked, closed or still holds. It shares no code with the service.
 
-`case` says what is tried, `evidence` reads the logs, `fates`, `sends`, `brakes` and `consumption` judge, `verdict`
-puts it together.
+`case` says what is tried, `log_reader` reads the logs into `evidence`, `fates`, `sends`, `brakes` and `consumption`
+judge, `verdict` puts it together.
 """
 
 from redrive_service.sandbox.judge.case import Advance, Books, Experiment, Shut
-from redrive_service.sandbox.judge.evidence import LogIsIncomplete, MarkIsUnreadable, SequenceIsNoNumber
 from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
+from redrive_service.sandbox.judge.log_reader import LogIsIncomplete, MarkIsUnreadable, SequenceIsNoNumber
 from redrive_service.sandbox.judge.verdict import Judgement, judge
 
 __all__ = [

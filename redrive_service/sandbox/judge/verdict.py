@@ -9,9 +9,10 @@ from typing import Any
 
 from redrive_service.sandbox.judge import brakes, consumption, sends
 from redrive_service.sandbox.judge.case import Books, Experiment
-from redrive_service.sandbox.judge.evidence import Evidence, read
+from redrive_service.sandbox.judge.evidence import Evidence
 from redrive_service.sandbox.judge.fates import fates, lost
 from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
+from redrive_service.sandbox.judge.log_reader import read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

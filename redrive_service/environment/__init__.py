@@ -1,0 +1,6 @@
+"""The service's environment variables: read and checked completely before anything starts."""
+
+from redrive_service.environment.environment import Environment, EnvironmentIsIncomplete, read
+from redrive_service.environment.web import SignIn
+
+__all__ = ["Environment", "EnvironmentIsIncomplete", "SignIn", "read"]

@@ -1,0 +1,79 @@
+"""All values of the environment, or one message that lists everything that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+from redrive_service.environment import installation, outbound, services, web
+from redrive_service.environment.variables import Variables
+
+
+class EnvironmentIsIncomplete(ImproperlyConfigured):
+    """A variable that the service needs is missing, or cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The values of the environment. None has a default that could hide a mistake in production."""
+
+    mode: installation.Mode
+    secret_key: str = field(repr=False)
+    allowed_hosts: tuple[str, ...]
+    trusted_origins: tuple[str, ...]
+    database: dict[str, Any] = field(repr=False)
+    redis_url: str = field(repr=False)
+    queue_urls: dict[str, str]
+    region: str
+    behind_proxy: bool
+    proxy_count: int
+    sign_in: web.SignIn
+    outbound_hosts: tuple[str, ...]
+    place: str
+    colour: str
+    cloudwatch: str
+    public_url: str
+    destinations: dict[str, str] = field(repr=False)
+    alerts: dict[str, float]
+    metrics_token: str = field(repr=False)
+    secrets: dict[str, str] = field(repr=False)
+
+
+def read(variables: Mapping[str, str]) -> Environment:
+    """Return the environment.
+
+    Raises:
+        EnvironmentIsIncomplete: a variable is missing or cannot be used; the message names each and its cure.
+    """
+    found = Variables(variables)
+    environment = Environment(
+        mode=installation.mode(found),
+        secret_key=web.secret_key(found),
+        allowed_hosts=web.allowed_hosts(found),
+        trusted_origins=web.trusted_origins(found),
+        database=services.database(found),
+        redis_url=services.redis_url(found),
+        region=(region := services.region(found)),
+        queue_urls=services.queue_urls(found, region),
+        behind_proxy=(behind_proxy := found.yes_or_no("BEHIND_TLS_PROXY")),
+        proxy_count=web.proxy_count(found, required=behind_proxy),
+        sign_in=web.sign_in(found),
+        outbound_hosts=outbound.hosts(found),
+        place=installation.place(found),
+        colour=installation.colour(found),
+        cloudwatch=installation.cloudwatch(found),
+        metrics_token=web.metrics_token(found),
+        secrets=(secrets := outbound.secrets(found)),
+        destinations=(destinations := outbound.destinations(found, secrets)),
+        public_url=web.public_url(found, needed=bool(destinations)),
+        alerts=outbound.alerts(found),
+    )
+    if found.problems:
+        problems = "\n".join(f"  - {problem}" for problem in found.problems)
+        raise EnvironmentIsIncomplete(
+            f"The redrive service cannot start:\n{problems}\nFor a first look without any of this: manage.py sandbox"
+        )
+    return environment

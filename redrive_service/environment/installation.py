@@ -1,0 +1,47 @@
+"""What this installation is called, and how it is shown."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from redrive_service.environment.variables import Variables
+from reprocessing.conf import COLOURS, LONGEST_PLACE
+
+Mode = Literal["production", "sandbox"]
+_NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricData, Namespace; as short as a place
+
+
+def mode(variables: Variables) -> Mode:
+    """Return production unless the sandbox is asked for."""
+    value = variables.value("REDRIVE_MODE") or "production"
+    if value == "sandbox":
+        return "sandbox"
+    if value != "production":
+        variables.problems.append("REDRIVE_MODE is neither production (the default) nor sandbox. Unset it.")
+    return "production"
+
+
+def place(variables: Variables) -> str:
+    """Return the name that every page shows."""
+    value = variables.value("REDRIVE_PLACE") or variables.value("REDRIVE_MODE")
+    if len(value) > LONGEST_PLACE or not value.isprintable():
+        at_most = f"at most {LONGEST_PLACE} characters that can be seen"
+        variables.problems.append(f"REDRIVE_PLACE cannot be shown: it must have {at_most}. Correct it.")
+    return value or "production"
+
+
+def colour(variables: Variables) -> str:
+    """Return the colour that every page shows."""
+    value = variables.value("REDRIVE_COLOUR")
+    if value and value not in COLOURS:
+        variables.problems.append(f"REDRIVE_COLOUR must be one of {', '.join(COLOURS)}.")
+    return value or ("green" if variables.value("REDRIVE_MODE") == "sandbox" else "red")
+
+
+def cloudwatch(variables: Variables) -> str:
+    """Return the namespace of the metrics in CloudWatch; without one, none are put there."""
+    value = variables.value("REDRIVE_CLOUDWATCH")
+    if value and not _NAMESPACE.fullmatch(value):
+        variables.problems.append("REDRIVE_CLOUDWATCH is no namespace of metrics. One is Redrive/Production.")
+    return value

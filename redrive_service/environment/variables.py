@@ -1,0 +1,62 @@
+"""Reads variables, and collects what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from redrive_service.addresses import is_visible, parts
+
+INVISIBLE = "a space, a line break or another character that nobody sees"
+
+
+class Variables:
+    """The variables of the environment, and the problems found so far."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self.all = variables
+        self.problems: list[str] = []
+
+    def value(self, name: str) -> str:
+        """Return the value; an empty text if the variable is missing."""
+        return self.all.get(name, "").strip()
+
+    def required(self, name: str, cure: str) -> str:
+        """Return the value, and report a missing one."""
+        value = self.value(name)
+        if not value:
+            self.problems.append(f"{name} is not set. {cure}")
+        return value
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the parts of the value between commas."""
+        return tuple(word.strip() for word in self.value(name).split(",") if word.strip())
+
+    def yes_or_no(self, name: str) -> bool:
+        """Return whether the value is yes. A missing one is no."""
+        value = self.value(name).lower() or "no"
+        if value not in {"yes", "no"}:
+            self.problems.append(f"{name} must be yes or no.")
+        return value == "yes"
+
+    def number(self, name: str, *, default: int, least: int, most: int) -> int:
+        """Return a whole number within its bounds."""
+        value = self.value(name) or str(default)
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
+            self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")
+            return default
+        return int(value)
+
+    def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
+        """Return the URL; an empty text if it is missing or cannot be used."""
+        value = self.required(name, cure)
+        if not value or (is_visible(value) and parts(value, schemes)):
+            return value
+        if not is_visible(value):
+            self.problems.append(f"{name} holds {INVISIBLE}. Remove it, or percent-encode it in a password. {cure}")
+        elif value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+            hint = "Its port must be a number from 1 to 65535, and what is special in a password percent-encoded."
+            self.problems.append(f"{name} cannot be read. {hint} {cure}")
+        else:
+            self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")
+        return ""
