@@ -93,13 +93,6 @@ def test_nobody_leads_without_a_database_and_nothing_is_raised() -> None:
     assert not Leadership(refuse).is_held()
 
 
-def test_giving_up_twice_is_harmless(first: Leadership) -> None:
-    assert first.is_held()
-    first.release()
-    first.release()
-    assert eventually(first.is_held, within=10)
-
-
 PROBING = {"idle": "4", "interval": "2", "count": "3"}
 
 

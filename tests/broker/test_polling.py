@@ -182,12 +182,6 @@ def test_a_blocking_receive_that_fails_brings_nothing_and_lets_the_queue_rest(
     assert asked == [1, 1, 2, 2, 3]
 
 
-def test_a_blocking_single_receive_that_fails_brings_nothing(on_bench: Bench) -> None:
-    on_bench.sqs.error = refusal("RequestThrottled")
-    with pytest.raises(Empty):
-        on_bench.channel._get(QUEUE)
-
-
 def test_a_blocking_receive_delivers_as_the_event_loop_does(on_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     on_bench.consume()
     poison = message(2, body='{"properties": []}')

@@ -148,7 +148,6 @@ LIES: dict[str, dict[str, str]] = {
         "test_a_receive_refuses_a_timeout_beyond_the_range[-1]": "A negative timeout is accepted.",
         "test_a_change_refuses_a_timeout_beyond_the_range[-1]": "A negative timeout is accepted.",
         "test_hiding_ends_twelve_hours_after_the_receive": "Twelve hours are counted from the sending.",
-        "test_a_message_that_is_not_in_flight_cannot_be_hidden": "A visible message can be hidden.",
         "test_a_deleted_message_cannot_be_hidden": "The code is ReceiptHandleIsInvalid.",
         "test_an_expired_handle_cannot_delete_from_a_fifo_queue": "It deletes.",
         "test_an_old_handle_cannot_delete_what_another_consumer_of_a_fifo_queue_holds": "It deletes.",

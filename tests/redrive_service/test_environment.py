@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -95,155 +96,87 @@ def test_everything_that_is_missing_is_told_at_once() -> None:
     ]
 
 
-POSTGRES = "DATABASE_URL is not a URL that begins with postgres://"
-REDIS = "REDIS_URL is not a URL that begins with redis://"
-ORIGINS = "CSRF_TRUSTED_ORIGINS holds something else than https://HOST"
 INVISIBLE = "a space, a line break or another character that nobody sees"
-UNKNOWN_TO_LIBPQ = "DATABASE_URL has an option that is none of libpq's, such as sslmode or connect_timeout"
-UNKNOWN_TO_REDIS = "REDIS_URL has an option, or a value of one, that redis-py does not take"
-NO_REDIS_HAS = "REDIS_URL has the number of a database that no Redis has: 0 is the first, 2,147,483,646 the last"
-NO_HOST = "ALLOWED_HOSTS holds what is neither the name nor the address of a host, nor a .domain"
-UNUSABLE = [
-    ("DATABASE_URL", "sqlite:///db.sqlite3", POSTGRES),
-    ("DATABASE_URL", "mysql://user@db/redrive", POSTGRES),
-    ("DATABASE_URL", "postgres:redrive", POSTGRES),
-    ("DATABASE_URL", "nonsense", POSTGRES),
-    ("DATABASE_URL", "postgres://user@db:port/redrive", "DATABASE_URL cannot be read"),
-    ("DATABASE_URL", "postgres://user:pa#ss@db/redrive", "DATABASE_URL cannot be read"),
-    ("DATABASE_URL", "postgres://user@db:0/redrive", "DATABASE_URL cannot be read"),
-    ("DATABASE_URL", "postgres://user@db:65536/redrive", "DATABASE_URL cannot be read"),
-    ("DATABASE_URL", "postgres://user@db", "DATABASE_URL names no database"),
-    *[
-        ("DATABASE_URL", f"postgres://user@db/redrive?{option}", UNKNOWN_TO_LIBPQ)
-        for option in ("engine=sqlite3", "conn_max_age=0", "SSLMODE=require", "sslmode=require&pool=true", "pool=")
-    ],
-    *[
-        (
-            "DATABASE_URL",
-            f"postgres://user@db/redrive?{name}={value}",
-            f"DATABASE_URL has a {name} that is no whole number",
-        )
-        for name in ("connect_timeout", "keepalives", "keepalives_idle", "tcp_user_timeout")
-        for value in ("abc", "", "1.5", "9" * 10)
-    ],
-    *[
-        (name, COMPLETE[name].replace("e", hidden + "e"), f"{name} holds {INVISIBLE}")
-        for name in ("DATABASE_URL", "REDIS_URL", "REDRIVE_REPLAY_QUEUE_URL", "ALLOWED_HOSTS")
-        for hidden in ("\n", "\t", "\x1b", "\u2028", "\udcff")
-    ],
-    ("DATABASE_URL", "postgres://user:p%00@db/redrive", f"DATABASE_URL holds {INVISIBLE}"),
-    ("DATABASE_URL", "postgres://user:pass word@db/redrive", f"DATABASE_URL holds {INVISIBLE}"),
-    ("REDIS_URL", "http://cache", REDIS),
-    ("REDIS_URL", "cache:6379", REDIS),
-    ("REDIS_URL", "redis:cache", REDIS),
-    ("REDIS_URL", "redis://", "REDIS_URL cannot be read"),
-    ("REDIS_URL", "redis://cache:0/1", "REDIS_URL cannot be read"),
-    ("REDIS_URL", "redis://cache:65536/1", "REDIS_URL cannot be read"),
-    ("REDIS_URL", "redis://cache/1?engine=any", UNKNOWN_TO_REDIS),
-    ("REDIS_URL", "redis://cache/1?socket_timeout=soon", UNKNOWN_TO_REDIS),
-    ("REDIS_URL", "rediss://cache/1?ssl_cert_reqs=any", UNKNOWN_TO_REDIS),
-    ("REDIS_URL", "redis://cache/1?encoding=klingon", UNKNOWN_TO_REDIS),
-    ("REDIS_URL", "redis://cache/one", "REDIS_URL does not end with the number of a database"),
-    ("REDIS_URL", "redis://cache/" + "9" * 100, "REDIS_URL does not end with the number of a database"),
-    *[
-        ("REDIS_URL", f"{place}{number}", NO_REDIS_HAS)
-        for place in ("redis://cache/", "redis://cache?db=", "unix:///run/valkey.sock?db=")
-        for number in (2**31 - 1, "9" * 20)
-    ],
-    ("REDIS_URL", "redis://cache?db=-1", NO_REDIS_HAS),
-    *[
-        (
-            "REDIS_URL",
-            f"redis://cache/1?{name}={value}",
-            f"REDIS_URL has a {name} that is no number of seconds above 0 and at most 86,400",
-        )
-        for name in ("socket_timeout", "socket_connect_timeout")
-        for value in ("nan", "inf", "0", "-1", "86401")
-    ],
-    ("AWS_DEFAULT_REGION", "Europe", "AWS_DEFAULT_REGION is not the name of a region"),
-    (
-        "REDRIVE_CONTROL_QUEUE_URL",
-        "redrive",
-        "REDRIVE_CONTROL_QUEUE_URL is not a URL that begins with https://",
-    ),
-    (
-        "REDRIVE_CONTROL_QUEUE_URL",
-        "https://sqs.eu-west-1.amazonaws.com",
-        "REDRIVE_CONTROL_QUEUE_URL does not end with an account and a queue's name",
-    ),
-    (
-        "REDRIVE_CONTROL_QUEUE_URL",
-        "https://sqs.eu-west-1.amazonaws.com/123456789012/redrive.fifo",
-        "REDRIVE_CONTROL_QUEUE_URL is a FIFO queue",
-    ),
-    (
-        "REDRIVE_CONTROL_QUEUE_URL",
-        "https://sqs.eu-west-2.amazonaws.com/123456789012/redrive-control",
-        "REDRIVE_CONTROL_QUEUE_URL is in eu-west-2, but AWS_DEFAULT_REGION is eu-west-1",
-    ),
-    *[
-        (
-            name,
-            f"http://{who}@sqs:9324/000000000000/redrive",
-            f"{name} has a user or a password: SQS takes neither, and logs would tell it",
-        )
-        for name in ("REDRIVE_CONTROL_QUEUE_URL", "REDRIVE_CAPTURE_QUEUE_URL", "REDRIVE_REPLAY_QUEUE_URL")
-        for who in ("user:pass", "user", ":pass", "")
-    ],
-    (
-        "REDRIVE_CONTROL_QUEUE_URL",
-        COMPLETE["REDRIVE_REPLAY_QUEUE_URL"],
-        "Two of the service's own queues have the same URL",
-    ),
-    ("SECRET_KEY", "short", "SECRET_KEY is shorter than 50 characters"),
-    ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS admits every host (*)"),
-    ("ALLOWED_HOSTS", "https://redrive.example.com", "ALLOWED_HOSTS holds a URL, not a host name"),
-    *[
-        ("ALLOWED_HOSTS", f"redrive.example.com,{host}", NO_HOST)
-        for host in (
-            ";",
-            "=x",
-            "h:443:1",
-            "h:443",
-            "a..b",
-            ".",
-            "-a",
-            "a_b",
-            "h.",
-            "*.example.com",
-            "::1",
-            "[x]",
-            "[::1]:1",
-            "x" * 64,
-            "\u212a.example",
-        )
-    ],
-    ("CSRF_TRUSTED_ORIGINS", "redrive.example.com", ORIGINS),
-    ("CSRF_TRUSTED_ORIGINS", "https://", ORIGINS),
-    ("CSRF_TRUSTED_ORIGINS", "https:///redrive", ORIGINS),
-    ("CSRF_TRUSTED_ORIGINS", "https://redrive.example.com:0", ORIGINS),
-    ("CSRF_TRUSTED_ORIGINS", "https://redrive\n.example.com", f"CSRF_TRUSTED_ORIGINS holds {INVISIBLE}"),
-    ("REDRIVE_MODE", "debug", "REDRIVE_MODE is neither production (the default) nor sandbox"),
-    ("BEHIND_TLS_PROXY", "perhaps", "BEHIND_TLS_PROXY must be yes or no"),
-    ("BEHIND_TLS_PROXY", "yes", "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes"),
-    *[("REDRIVE_PROXY_COUNT", n, "REDRIVE_PROXY_COUNT must be a whole number from 0 to 10") for n in ("-1", "11", "x")],
-    ("REDRIVE_LOGIN_ATTEMPTS", "0", "REDRIVE_LOGIN_ATTEMPTS must be a whole number from 1 to 100"),
-    ("REDRIVE_LOGIN_LOCK_MINUTES", "1441", "REDRIVE_LOGIN_LOCK_MINUTES must be a whole number from 1 to 1,440"),
-    ("REDRIVE_SESSION_HOURS", "337", "REDRIVE_SESSION_HOURS must be a whole number from 1 to 336"),
-    ("REDRIVE_SESSION_HOURS", "1.5", "REDRIVE_SESSION_HOURS must be a whole number from 1 to 336"),
-    ("REDRIVE_SESSION_ENDS_WITH_BROWSER", "1", "REDRIVE_SESSION_ENDS_WITH_BROWSER must be yes or no"),
-    (
-        "REDRIVE_OUTBOUND_HOSTS",
-        "https://status.example.com",
-        (
-            "REDRIVE_OUTBOUND_HOSTS cannot be used: entry 1: it is no network; "
-            "write one such as 10.1.0.0/16, with nothing set behind its length"
-        ),
-    ),
+CONTROL, REPLAY = "REDRIVE_CONTROL_QUEUE_URL", "REDRIVE_REPLAY_QUEUE_URL"
+QUEUE_URLS = (CONTROL, "REDRIVE_CAPTURE_QUEUE_URL", REPLAY)
+SQS = "https://sqs.eu-west-1.amazonaws.com"
+LIBPQ = "postgres://user@db/redrive?"
+NO_HOSTS = (
+    ";", "=x", "h:443:1", "h:443", "a..b", ".", "-a", "a_b", "h.", "*.example.com", "::1", "[x]", "[::1]:1", "x" * 64,
+    "\u212a.example",
+)  # fmt: skip
+TOO_LARGE = [
+    f"{place}{number}"
+    for place in ("redis://cache/", "redis://cache?db=", "unix:///run/valkey.sock?db=")
+    for number in (2**31 - 1, "9" * 20)
 ]
+#: Variable, what is said of it, and the values of which it is said.
+UNUSABLE: list[tuple[str, str, Sequence[str]]] = [
+    ("DATABASE_URL", "is not a URL that begins with postgres://",
+     ("sqlite:///db.sqlite3", "mysql://user@db/redrive", "postgres:redrive", "nonsense")),
+    ("DATABASE_URL", "cannot be read",
+     ("postgres://user@db:port/redrive", "postgres://user:pa#ss@db/redrive", "postgres://user@db:0/redrive",
+      "postgres://user@db:65536/redrive")),
+    ("DATABASE_URL", "names no database", ("postgres://user@db",)),
+    ("DATABASE_URL", "has an option that is none of libpq's, such as sslmode or connect_timeout",
+     [LIBPQ + option for option in
+      ("engine=sqlite3", "conn_max_age=0", "SSLMODE=require", "sslmode=require&pool=true", "pool=")]),
+    *(("DATABASE_URL", f"has a {name} that is no whole number",
+       [f"{LIBPQ}{name}={value}" for value in ("abc", "", "1.5", "9" * 10)])
+      for name in ("connect_timeout", "keepalives", "keepalives_idle", "tcp_user_timeout")),
+    *((name, f"holds {INVISIBLE}",
+       [COMPLETE[name].replace("e", hidden + "e") for hidden in ("\n", "\t", "\x1b", "\u2028", "\udcff")])
+      for name in ("DATABASE_URL", "REDIS_URL", REPLAY, "ALLOWED_HOSTS")),
+    ("DATABASE_URL", f"holds {INVISIBLE}", ("postgres://user:p%00@db/redrive", "postgres://user:pass word@db/redrive")),
+    ("REDIS_URL", "is not a URL that begins with redis://", ("http://cache", "cache:6379", "redis:cache")),
+    ("REDIS_URL", "cannot be read", ("redis://", "redis://cache:0/1", "redis://cache:65536/1")),
+    ("REDIS_URL", "has an option, or a value of one, that redis-py does not take",
+     ("redis://cache/1?engine=any", "redis://cache/1?socket_timeout=soon", "rediss://cache/1?ssl_cert_reqs=any",
+      "redis://cache/1?encoding=klingon")),
+    ("REDIS_URL", "does not end with the number of a database", ("redis://cache/one", "redis://cache/" + "9" * 100)),
+    ("REDIS_URL", "has the number of a database that no Redis has: 0 is the first, 2,147,483,646 the last",
+     [*TOO_LARGE, "redis://cache?db=-1"]),
+    *(("REDIS_URL", f"has a {name} that is no number of seconds above 0 and at most 86,400",
+       [f"redis://cache/1?{name}={value}" for value in ("nan", "inf", "0", "-1", "86401")])
+      for name in ("socket_timeout", "socket_connect_timeout")),
+    ("AWS_DEFAULT_REGION", "is not the name of a region", ("Europe",)),
+    (CONTROL, "is not a URL that begins with https://", ("redrive",)),
+    (CONTROL, "does not end with an account and a queue's name", (SQS,)),
+    (CONTROL, "is a FIFO queue", (f"{SQS}/123456789012/redrive.fifo",)),
+    (CONTROL, "is in eu-west-2, but AWS_DEFAULT_REGION is eu-west-1",
+     ("https://sqs.eu-west-2.amazonaws.com/123456789012/redrive-control",)),
+    *((name, "has a user or a password: SQS takes neither, and logs would tell it",
+       [f"http://{who}@sqs:9324/000000000000/redrive" for who in ("user:pass", "user", ":pass", "")])
+      for name in QUEUE_URLS),
+    ("SECRET_KEY", "is shorter than 50 characters", ("short",)),
+    ("ALLOWED_HOSTS", "admits every host (*)", ("*",)),
+    ("ALLOWED_HOSTS", "holds a URL, not a host name", ("https://redrive.example.com",)),
+    ("ALLOWED_HOSTS", "holds what is neither the name nor the address of a host, nor a .domain",
+     [f"redrive.example.com,{host}" for host in NO_HOSTS]),
+    ("CSRF_TRUSTED_ORIGINS", "holds something else than https://HOST",
+     ("redrive.example.com", "https://", "https:///redrive", "https://redrive.example.com:0")),
+    ("CSRF_TRUSTED_ORIGINS", f"holds {INVISIBLE}", ("https://redrive\n.example.com",)),
+    ("REDRIVE_MODE", "is neither production (the default) nor sandbox", ("debug",)),
+    ("BEHIND_TLS_PROXY", "must be yes or no", ("perhaps",)),
+    ("REDRIVE_PROXY_COUNT", "must be a whole number from 0 to 10", ("-1", "11", "x")),
+    ("REDRIVE_LOGIN_ATTEMPTS", "must be a whole number from 1 to 100", ("0",)),
+    ("REDRIVE_LOGIN_LOCK_MINUTES", "must be a whole number from 1 to 1,440", ("1441",)),
+    ("REDRIVE_SESSION_HOURS", "must be a whole number from 1 to 336", ("337", "1.5")),
+    ("REDRIVE_SESSION_ENDS_WITH_BROWSER", "must be yes or no", ("1",)),
+    ("REDRIVE_OUTBOUND_HOSTS",
+     "cannot be used: entry 1: it is no network; write one such as 10.1.0.0/16, with nothing set behind its length",
+     ("https://status.example.com",)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value", "sentence"), UNUSABLE)
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        *((name, value, f"{name} {said}") for name, said, values in UNUSABLE for value in values),
+        (CONTROL, COMPLETE[REPLAY], "Two of the service's own queues have the same URL"),
+        ("BEHIND_TLS_PROXY", "yes", "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes"),
+    ],
+)
 def test_what_cannot_be_used_is_refused_in_a_sentence(name: str, value: str, sentence: str) -> None:
     (problem,) = problems({**COMPLETE, name: value})
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, TypeAlias
+
+from redrive_service.sandbox.judge import Books, Experiment, Judgement, Offence, judge
 
 Told: TypeAlias = Any
 """A field of the log as it is to stand there."""
@@ -19,6 +23,18 @@ class Story:
     def __init__(self) -> None:
         self.calls: list[Line] = []
         self.consumed: list[Line] = []
+
+    def tell(self, *sentences: str) -> None:
+        """Several steps: "die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; consume r1; settle m1"."""
+        for sentence in "; ".join(sentences).split("; "):
+            verb, name, *words = sentence.split()
+            match verb:
+                case "die" | "publish":
+                    getattr(self, verb)(name, " ".join(words))
+                case "redrive":
+                    self.redrive(name, " ".join(words[:3]), words[3])
+                case _:
+                    getattr(self, verb)(name, *words)
 
     def call(self, action: str, queue: str = "orders", **told: Told) -> Line:
         empty: Line = {"sent": [], "received": [], "deleted": [], "dead_lettered": []}
@@ -87,3 +103,26 @@ def sent(message_id: str | None, words: str, *, mark: str | None = None, **more:
     common: Line = {"group": None, "deduplication_id": None, "sequence_number": None, "md5": f"md5 of {event}"}
     fate = {"accepted": message_id is not None, "duplicate": False, "code": None}
     return {**common, **fate, "message_id": message_id, "attributes": attributes, **more}
+
+
+SHOP = Experiment(
+    origins=frozenset({"orders"}),
+    dlqs=frozenset({"orders-dlq"}),
+    identity="event_id",
+    ordering="account",
+    sequence="sequence",
+)
+ACCEPTED = replace(SHOP, advance="accepted")
+
+
+def judged(story: Story, experiment: Experiment = SHOP, **books: Collection[object]) -> Judgement:
+    frozen: dict[str, Any] = {name: frozenset(ids) for name, ids in books.items()}
+    return judge(experiment, story.calls, story.consumed, Books(**frozen))
+
+
+def offences(story: Story, experiment: Experiment = SHOP, **books: Collection[object]) -> list[tuple[Offence, str]]:
+    return [(finding.offence, finding.event) for finding in judged(story, experiment, **books).findings]
+
+
+def dead_lane(story: Story) -> None:
+    story.tell("die m2 e2 anna 2; die m10 e10 anna 10; die m1 e1 berta 1")

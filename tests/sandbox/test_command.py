@@ -34,17 +34,6 @@ def test_commands_are_shown_as_the_sandbox_was_invoked(monkeypatch: pytest.Monke
     assert told.getvalue() == ".venv/bin/python manage.py add_dlq shop --confirm\n"
 
 
-def test_a_folder_that_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "settings.json").write_text(json.dumps({"ports": "everywhere"}))
-    command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 1
-    assert done.stderr.strip() == (
-        f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder."
-    )
-
-
 @pytest.mark.parametrize("server", ["postgres", "redis", "sqs", "web"])
 def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp_path: Path, server: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:

@@ -203,18 +203,6 @@ def test_what_a_fault_alone_delivered_again_is_told(client: Client, fault: dict[
     assert told == [(fault["kind"], 1, False), (None, 2, True), (None, 3, False)]
 
 
-def test_a_delivery_after_the_promised_time_is_no_extra_one(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q")
-    url = url_of("q")
-    client.call("SendMessage", QueueUrl=url, MessageBody="x")
-    client.control("PUT", "faults", [{"kind": "duplicate", "times": 1}])
-    client.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=30)
-    client.control("POST", "clock", {"advance": 30})
-    client.call("ReceiveMessage", QueueUrl=url)
-    calls = client.control("GET", "calls?action=ReceiveMessage")["calls"]
-    assert [call["received"][0]["extra"] for call in calls] == [False, False]
-
-
 def test_a_consumer_that_gave_a_message_back_made_the_next_delivery_itself(client: Client) -> None:
     client.call("CreateQueue", QueueName="q")
     url = url_of("q")

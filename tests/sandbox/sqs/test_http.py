@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
 
-from redrive_service.sandbox.sqs.server.connection import LARGEST_REST, Connection
 from redrive_service.sandbox.sqs.server.http_head import LARGEST_BODY
 from tests.sandbox.sqs.world import Client, Server, call_bytes, url_of
 
@@ -103,39 +101,6 @@ def test_a_head_that_is_too_large_gets_its_answer(client: Client, size: int) -> 
     status, error = client.read()
     assert (status, error["__type"]) == (431, "com.amazonaws.sqs#MalformedHttpRequest")
     assert client.is_closed()
-
-
-def test_a_client_that_never_stops_sending_is_cut_off(client: Client) -> None:
-    client.write(b"POST / HTTP/1.1\r\nX: ")
-    with pytest.raises(ConnectionError):
-        client.write(b"x" * 5 * LARGEST_REST)
-
-
-def test_a_client_that_never_leaves_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("redrive_service.sandbox.sqs.server.connection.LONGEST_REST", 0.01)
-
-    async def meet() -> bytes:
-        cut_off = asyncio.Event()
-
-        class Watched(Connection):
-            def connection_lost(self, exc: Exception | None) -> None:
-                super().connection_lost(exc)
-                cut_off.set()
-
-        def connect() -> Connection:
-            return Watched(lambda connection, request: connection.answer(request.head.status, b""))
-
-        loop = asyncio.get_running_loop()
-        listener = await loop.create_server(connect, "127.0.0.1", 0)
-        reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())
-        writer.write(b"GARBAGE\r\n\r\n")
-        answer = await reader.read()
-        await asyncio.wait_for(cut_off.wait(), timeout=10)
-        writer.close()
-        listener.close()
-        return answer
-
-    assert asyncio.run(meet()).startswith(b"HTTP/1.1 400 Bad Request\r\n")
 
 
 def test_bytes_may_arrive_one_by_one(client: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -13,9 +12,7 @@ from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 from reprocessing.domain.targets.async_sender import Invocation
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws_services import lambda_invoke
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
-from tests.conditions import eventually
 from tests.reprocessing.gateways.stand_ins import Said, StandIn, assumed, function_error, lambda_error, standing_in
 
 FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:ship:live"
@@ -151,15 +148,6 @@ def test_a_throttle_s_reason_is_told(stand_in: StandIn) -> None:
     assert said(stand_in, answer) == NotSent(why, after=timedelta(seconds=5))
 
 
-def test_an_answer_that_never_comes_leaves_the_letter_unknown(stand_in: StandIn) -> None:
-    over = threading.Event()
-    stand_in.answer = lambda _: Said(body=b"late" if over.wait(10) else b"")
-    [outcome] = invoke(invocation(timeout=0.2)).values()
-    over.set()
-    assert isinstance(outcome, Unknown)
-    assert outcome.why.startswith("no answer of Lambda was had: Read timeout on endpoint URL")
-
-
 def test_a_connection_serves_one_invocation_after_another(stand_in: StandIn) -> None:
     stand_in.answer = lambda _: Said(body=b"x" * 200_000)
     carrier = Invocations(limit=1)
@@ -170,27 +158,6 @@ def test_a_connection_serves_one_invocation_after_another(stand_in: StandIn) -> 
     assert told == [(one, Taken()) for one in range(20)]
     assert stand_in.connections <= 1
     carrier.close()
-
-
-def test_what_waits_for_room_is_not_sent_once_it_is_closed(stand_in: StandIn) -> None:
-    over = threading.Event()
-    stand_in.answer = lambda _: Said(body=str(over.wait(10)).encode())
-    carrier = Invocations(limit=1)
-    carrier.start([invocation(one) for one in range(3)], may_start=lambda: True)
-    eventually(lambda: len(stand_in.asked) == 1, within=5)
-    carrier.close()
-    over.set()
-    for thread in carrier._threads:
-        thread.join(5)
-    assert (len(stand_in.asked), carrier.open, carrier.ended(within=0)) == (1, 0, [])
-
-
-def test_hundreds_are_open_at_a_time(stand_in: StandIn) -> None:
-    together = threading.Barrier(lambda_invoke.LIMIT)
-    stand_in.answer = lambda _: Said(body=str(together.wait(60)).encode())
-    assert invoke(*[invocation(one, timeout=60) for one in range(lambda_invoke.LIMIT)]) == dict.fromkeys(
-        range(lambda_invoke.LIMIT), Taken()
-    )
 
 
 def test_a_function_is_invoked_under_its_role(stand_in: StandIn, afresh: pytest.MonkeyPatch) -> None:

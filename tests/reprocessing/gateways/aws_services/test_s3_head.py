@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -10,8 +9,6 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from reprocessing.domain.message import s3_pointer
-from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.s3_pointer import Pointer
 from reprocessing.gateways.aws import forget
 from reprocessing.gateways.aws_services.s3_head import are_gone
@@ -37,14 +34,6 @@ def test_what_is_not_there_is_gone_and_nothing_else(aws: Aws, bucket: str) -> No
     kept, lost, nowhere = Pointer(bucket, "a/ü"), Pointer(bucket, "b"), Pointer(f"{bucket}-none", "a")
     assert are_gone([kept, lost, nowhere, lost], REGION) == {lost, nowhere}
     assert are_gone([], REGION) == set()
-
-
-def test_a_body_s_pointer_leads_to_its_object(aws: Aws, bucket: str) -> None:
-    aws.s3.put_object(Bucket=bucket, Key="k", Body=b"large")
-    body = json.dumps(["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": bucket, "s3Key": "k"}])
-    found = s3_pointer.read(body.encode(), {"ExtendedPayloadSize": Attribute("Number", "5")})
-    assert found == Pointer(bucket, "k")
-    assert are_gone([found], REGION) == set()
 
 
 @pytest.mark.parametrize("status", [400, 403, 301, 500, 503])

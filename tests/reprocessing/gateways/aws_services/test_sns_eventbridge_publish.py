@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.exceptions import ClientError
 
-from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 from reprocessing.domain.sources.eventbridge_event import Event
@@ -138,11 +137,6 @@ def test_a_group_s_messages_are_published_in_order(aws: Aws) -> None:
     ]
 
 
-def test_a_topic_that_is_not_there_poisons_no_letter(aws: Aws) -> None:
-    outcomes = publish(f"{TOPIC}-nowhere", message(1), message(2))
-    assert [isinstance(one, Refused) and one.poison for one in outcomes.values()] == [False, False]
-
-
 def test_what_sns_says_of_the_topic_poisons_no_letter(answering: Any) -> None:  # noqa: ANN401
     def answer(_: object) -> dict[str, Any]:
         said = "Invalid parameter: TopicArn Reason: no such form"
@@ -190,35 +184,6 @@ def test_each_entry_has_a_fate_of_its_own(answering: Any) -> None:  # noqa: ANN4
         4: Taken("b"),
         5: Unknown("the answer of SNS does not name it"),
     }
-
-
-def test_a_batch_that_one_message_spoils_is_published_in_halves(answering: Any) -> None:  # noqa: ANN401
-    def answer(entries: list[dict[str, Any]]) -> dict[str, Any]:
-        if any(one["Message"] == "3" for one in entries):
-            raise ClientError(
-                {"Error": {"Code": "InvalidParameter", "Message": "Invalid parameter: Message"}}, "Publish"
-            )
-        return all_published(entries)
-
-    asked = answering(answer)
-    outcomes = publish(TOPIC, *[message(number) for number in range(10)])
-    assert [one for one, outcome in outcomes.items() if not isinstance(outcome, Taken)] == [3]
-    assert outcomes[3] == Refused("InvalidParameter", "Invalid parameter: Message", poison=True)
-    assert len(asked.entries) < 10
-
-
-def test_none_of_a_group_follows_one_that_was_not_taken(answering: Any) -> None:  # noqa: ANN401
-    def answer(entries: list[dict[str, Any]]) -> dict[str, Any]:
-        if entries[0]["MessageGroupId"] == "a":
-            raise ConnectionClosedError(endpoint_url="https://sns")
-        return all_published(entries)
-
-    answering(answer)
-    outcomes = publish(
-        f"{TOPIC}.fifo", *[message(number, group="a") for number in range(12)],
-        *[message(number, group="b") for number in range(20, 30)],
-    )  # fmt: skip
-    assert [kinds(outcomes)[number] for number in (0, 9, 10, 11, 20)] == ["Unknown"] * 2 + ["NotSent"] * 2 + ["Taken"]
 
 
 def test_what_may_not_start_is_not_sent(answering: Any) -> None:  # noqa: ANN401
@@ -287,8 +252,3 @@ def test_what_a_bus_says_of_an_event_does_not_quote_it(answering: Any) -> None: 
     answering(answer)
     refused = Refused("ValidationException", "a part of it is not valid", poison=True)
     assert put(BUS, event(1), event(2)) == {1: refused, 2: refused}
-
-
-def test_what_is_no_arn_is_out_of_reach() -> None:
-    with pytest.raises(QueueIsOutOfReach, match="'orders' is not an ARN with a region"):
-        publish("orders", message(1))

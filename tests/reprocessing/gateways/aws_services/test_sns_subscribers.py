@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -11,15 +10,11 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.envelope import Departure
 from reprocessing.domain.replay.verdicts import Taken
 from reprocessing.domain.sources.failed_delivery import parcel, recognise
-from reprocessing.domain.targets.async_sender import Invocation
 from reprocessing.gateways import sqs
-from reprocessing.gateways.aws import forget
 from reprocessing.gateways.aws_services import sns_subscribers
-from reprocessing.gateways.aws_services.lambda_invoke import Invocations
 from reprocessing.gateways.aws_services.sns_subscribers import RuleTarget, Subscription
 from tests.reprocessing.domain.dead import NOTIFICATION, SUBSCRIPTION
-from tests.reprocessing.gateways.aws_stand_in import REGION, Aws, amazon
-from tests.reprocessing.gateways.stand_ins import Said, standing_in
+from tests.reprocessing.gateways.aws_stand_in import Aws, amazon
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:ship"
 
@@ -53,36 +48,6 @@ def test_a_failed_subscriber_s_letter_goes_to_that_one_only(aws: Aws) -> None:
     assert isinstance(outcomes[1], Taken)
     assert [one["Body"].encode() for one in aws.heard(failed)] == [letter]
     assert aws.heard(healthy) == []
-
-
-def test_a_failed_function_is_given_the_event_and_no_other_function_is_invoked(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    topic = aws.topic()
-    made = [
-        aws.sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=one, ReturnSubscriptionArn=True)
-        for one in (FUNCTION, f"{FUNCTION}-more")
-    ]
-    arns = [one["SubscriptionArn"] for one in made]
-    letter = dead(arns[0])
-    shape = recognise(letter, {}, {})
-    assert shape is not None
-    found = sns_subscribers.subscription(shape.failed)
-    payload = parcel(shape, letter, found.protocol)
-    assert isinstance(payload, bytes)
-    with standing_in(lambda _: Said()) as stand_in:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", stand_in.url)
-        forget()
-        carrier = Invocations()
-        carrier.start([Invocation(1, found.endpoint, REGION, "", payload, 5)], may_start=lambda: True)
-        assert carrier.ended(within=10) == [(1, Taken())]
-        carrier.close()
-    forget()
-    [asked] = stand_in.asked
-    assert asked.path == f"/2015-03-31/functions/{FUNCTION}/invocations"
-    [record] = json.loads(asked.body)["Records"]
-    assert record["EventSubscriptionArn"] == arns[0]
-    assert record["Sns"]["Message"] == json.loads(letter)["Message"]
 
 
 def test_a_subscription_tells_its_protocol_its_endpoint_and_whether_it_is_raw(aws: Aws) -> None:

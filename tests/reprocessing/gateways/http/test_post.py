@@ -101,12 +101,6 @@ def test_a_used_connection_that_was_closed_meanwhile_is_not_used() -> None:
         assert [asked.connection for asked in there.asked] == [1, 2, 3]
 
 
-def test_a_connection_that_is_closed_before_the_request_is_read_leaves_the_letter_unknown() -> None:
-    with standing_in(greet=lambda _: True) as there, posting(there.port) as posts:
-        [outcome] = become(posts, post(there.port))
-        assert isinstance(outcome, Unknown)
-
-
 @pytest.mark.parametrize(
     ("script", "outcome"),
     [

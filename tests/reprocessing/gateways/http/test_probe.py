@@ -157,14 +157,6 @@ def test_a_name_that_takes_too_long_to_resolve_is_not_asked() -> None:
     over.set()
 
 
-def test_a_name_that_cannot_be_resolved_is_not_asked() -> None:
-    def resolve(_host: str, _port: int) -> Sequence[str]:
-        raise socket.gaierror(socket.EAI_NONAME, "unknown")
-
-    found = http.check("http://status.test/", allowed=listed(NAME), net=Net(resolve))
-    assert found == Unknown("status.test could not be resolved")
-
-
 def test_a_name_is_resolved_once_and_the_address_that_was_judged_is_connected_to() -> None:
     """Rebinding: the name's second answer would be somebody else, who waits at the same port."""
     answers = iter(["127.0.0.1", "127.0.0.2"])
@@ -242,7 +234,3 @@ def test_who_speaks_no_tls_or_never_ends_its_handshake_is_not_well(certified: Co
 def test_a_deadline_holds_under_tls_too(certified: Contexts, script: Script) -> None:
     with serving(script, tls=certified[0]) as server:
         assert ask_in_vain(server, tls=certified[1]) == LATE
-
-
-def test_the_systems_resolver_tells_each_address_once() -> None:
-    assert list(Net().resolve("127.0.0.1", 80)) == ["127.0.0.1"]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 import redis
@@ -18,60 +17,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis.commands.core import Script
 
-from redrive_service.sandbox.servers.process import RunningServer, free_port
-from redrive_service.sandbox.servers.valkey import Valkey
 from reprocessing.domain.errors import RateIsUnknown
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.gateways.redis import send_rate as rate_module
 from reprocessing.gateways.redis.send_rate import Granted, Rates
 from tests.conditions import eventually
+from tests.reprocessing.gateways.redis.conftest import Server
 
 QUICK = 100_000.0  # tokens a second: a bucket of this rate and burst is full after a blink
 BURST = 35_000.0  # a quarter of a second's tokens less are in it at the most
-
-
-@dataclass
-class Server:
-    """A Valkey of this file's own, to stop and to flush."""
-
-    valkey: Valkey
-    log: Path
-    running: RunningServer | None = None
-
-    def start(self) -> None:
-        self.running = self.valkey.start(self.log)
-
-    def stop(self) -> None:
-        if self.running:
-            self.running.stop()
-            self.running = None
-
-    @property
-    def url(self) -> str:
-        return self.valkey.url
-
-    def client(self) -> redis.Redis:
-        return redis.Redis.from_url(self.url)
-
-
-@pytest.fixture(scope="module")
-def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("rates")
-    server = Server(Valkey(folder=folder, port=free_port(), password="secret"), folder / "valkey.log")
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-@pytest.fixture
-def server(one_server: Server) -> Server:
-    if one_server.running is None:
-        one_server.start()
-    with one_server.client() as client:
-        client.flushall()
-    return one_server
 
 
 @contextmanager

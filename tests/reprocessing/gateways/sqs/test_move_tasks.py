@@ -59,8 +59,3 @@ def test_who_does_not_answer_has_begun_nothing(monkeypatch: pytest.MonkeyPatch) 
             sqs.move_tasks(NOWHERE)
     finally:
         aws.forget()
-
-
-def test_what_is_no_queue_s_arn_is_said_to_be_none() -> None:
-    with pytest.raises(QueueIsOutOfReach, match="is not a queue's ARN"):
-        sqs.move_tasks("orders-dlq")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -95,24 +95,6 @@ def test_the_origin_that_a_dead_letter_names_is_located(address: QueueAddress, m
     assert sqs.locate(dead.system["DeadLetterQueueSourceArn"]) == QueueAddress.of(origin.url)
 
 
-def test_only_a_native_redrive_under_way_is_told(
-    address: QueueAddress, endpoint: Endpoint, make_queue: MakeQueue
-) -> None:
-    dlq = Queue(endpoint.client, address.url)
-    origin = make_queue(RedrivePolicy=redrive_policy(dlq))
-    for _ in range(3):
-        origin.send()
-    bury(origin)
-    assert sqs.moves(dlq.arn) == []
-    before = endpoint.advance(0)
-    endpoint.client.start_message_move_task(SourceArn=dlq.arn, MaxNumberOfMessagesPerSecond=1)
-    (move,) = sqs.moves(dlq.arn)
-    assert (move.status, move.destination_arn, move.moved, move.to_move) == ("RUNNING", None, 0, 3)
-    assert abs(move.started_at - datetime.fromtimestamp(before, UTC)) < timedelta(seconds=5)
-    endpoint.advance(60)
-    assert sqs.moves(dlq.arn) == []
-
-
 def test_a_missing_right_is_named_with_its_queue(address: QueueAddress, sandbox: Sandbox) -> None:
     sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "message": "no"})
     with pytest.raises(QueueIsOutOfReach) as refused:
@@ -131,12 +113,6 @@ def test_a_queue_that_is_not_there_asks_for_its_name_to_be_checked(endpoint: End
     gone = QueueAddress.of(f"{endpoint.url}/000000000000/gone")
     with pytest.raises(QueueIsOutOfReach, match=r"gone: .*NonExistentQueue.* Check its name, account and region"):
         sqs.describe(gone)
-
-
-def test_a_lost_answer_is_told_as_one(address: QueueAddress, sandbox: Sandbox) -> None:
-    sandbox.plan({"kind": "drop"})
-    with pytest.raises(QueueIsOutOfReach, match="Check the endpoint, the network and the credentials"):
-        sqs.describe(address)
 
 
 @pytest.mark.parametrize("arn", ["", "orders", "arn:aws:sns:us-east-1:1:orders", "arn:aws:sqs:us-east-1:1:"])

@@ -10,13 +10,6 @@ from tests.contract.queues import Queue
 from tests.reprocessing.gateways.letters import arrivals, letter, send
 
 
-def test_what_is_sent_arrives_under_the_id_that_was_told(address: QueueAddress) -> None:
-    outcomes = send(address, *[letter(number) for number in range(25)])
-    arrived = {one.message_id: int(one.body) for one in arrivals(address)}
-    assert outcomes == {number: Taken(message_id) for message_id, number in arrived.items()}
-    assert len(outcomes) == 25
-
-
 def test_a_deleted_copy_is_gone_and_a_released_one_can_be_received_at_once(address: QueueAddress, queue: Queue) -> None:
     send(address, *[letter(number) for number in range(25)])
     handles = {one.message_id: one.handle for one in arrivals(address)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import md5
@@ -43,14 +42,6 @@ def test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again(
     assert sorted(map(int, bodies(address))) == list(range(10))
 
 
-def test_a_connection_that_closes_without_an_answer_leaves_every_fate_unknown(
-    address: QueueAddress, queue: Queue, sandbox: Sandbox
-) -> None:
-    sandbox.plan({"kind": "drop", "action": "SendMessageBatch"})
-    assert set(kinds(send(address, *TEN)).values()) == {"Unknown"}
-    assert len(requests(sandbox, queue)) == 1
-
-
 def test_where_nobody_listens_nothing_was_sent(address: QueueAddress, afresh: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but deaf
@@ -58,14 +49,6 @@ def test_where_nobody_listens_nothing_was_sent(address: QueueAddress, afresh: py
         aws.forget()
         outcomes = send(address, *TEN)
     assert set(kinds(outcomes).values()) == {"NotSent"}
-
-
-def test_without_credentials_nothing_was_sent(address: QueueAddress, afresh: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        afresh.delenv(name)
-    afresh.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    aws.forget()
-    assert set(kinds(send(address, *TEN)).values()) == {"NotSent"}
 
 
 # What the deadline does.
@@ -101,11 +84,6 @@ def test_requests_go_side_by_side(address: QueueAddress, queue: Queue, sandbox: 
         finally:
             sandbox.release()
         assert len(sending.result(10)) == 40
-
-
-def test_threads_end_with_the_call(address: QueueAddress) -> None:
-    send(address, *[letter(number) for number in range(40)])
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("sqs")]
 
 
 # What SQS says.
@@ -158,13 +136,6 @@ def test_a_request_refused_for_no_letter_of_its_own_is_asked_once(
     sandbox.plan({"kind": "error", "status": answer[0], "code": answer[1], "message": "said"})
     assert send(address, *TEN) == dict.fromkeys(range(10), outcome)
     assert len(requests(sandbox, queue)) == 1
-
-
-def test_a_queue_that_is_not_there_has_nothing_of_any_letter(address: QueueAddress) -> None:
-    outcomes = send(QueueAddress(address.url + "-not", address.region), *TEN)
-    assert {(type(fate), getattr(fate, "code", ""), getattr(fate, "poison", None)) for fate in outcomes.values()} == {
-        (Refused, "NonExistentQueue", False)
-    }
 
 
 @pytest.mark.parametrize("code", ["InvalidMessageContents", "BatchRequestTooLong", "InvalidParameterValue"])

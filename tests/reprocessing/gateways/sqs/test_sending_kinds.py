@@ -10,7 +10,7 @@ from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue
-from tests.reprocessing.gateways.letters import TEN, arrivals, bodies, kinds, letter, requests, send
+from tests.reprocessing.gateways.letters import TEN, bodies, kinds, letter, requests, send
 
 # What a letter carries.
 
@@ -107,9 +107,3 @@ def test_the_same_attempt_sent_again_is_swallowed_and_told_by_its_first_id(fifo_
     again = letter(1, group="a")
     assert send(fifo_address, again) == send(fifo_address, again)
     assert bodies(fifo_address) == ["1"]
-
-
-def test_a_standard_queue_gets_no_deduplication_id_and_keeps_the_group(address: QueueAddress) -> None:
-    assert kinds(send(address, letter(1, group="tenant"))) == {1: "Taken"}
-    (arrived,) = arrivals(address)
-    assert arrived.system["MessageGroupId"] == "tenant"
