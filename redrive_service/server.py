@@ -41,7 +41,6 @@ _LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form,
 _IN_MEMORY: Final = 64 * 1024  # bytes of a body, or of an answer that its client takes slowly
 _TO_FINISH: Final = 25.0  # seconds that running requests get after SIGTERM; `docker stop` kills after 10 by default
 _TO_ARRIVE_AT_END: Final = 2.0  # of these, the seconds in which a request that began before must arrive completely
-_HEALTH_THREADS: Final = 4
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress is untyped

@@ -1,8 +1,7 @@
-"""Celery's road to SQS: kombu's transport with its faults contained (docs/adr/0001).
+"""Celery's transport for SQS: kombu's own, with its faults contained (docs/adr/0001).
 
-`transport` is what Celery is pointed at, `configuration` says how. The rest is one mechanism a file: `version` refuses
-a kombu the containment was not proved on, `patience` holds every wait, `failure` names what went wrong, `record` counts
-it, `wire` speaks HTTP, `clients` makes the clients, `settlement` ends a message, `channel` keeps the poll alive,
-`envelope` knows a task of ours,
-`consumer` leaves alone what is no task of ours.
+`transport` is what Celery is pointed at, `configuration` says how. Each other module has one task: `version` refuses a
+kombu that the containment was not tested with, `patience` holds every timeout, `failure` describes a failed receive,
+`wire` speaks HTTP, `clients` makes the clients, `settlement` deletes messages or leaves them to SQS, `channel` keeps
+polling, `envelope` recognises our own tasks, and `consumer` leaves all other messages to SQS.
 """

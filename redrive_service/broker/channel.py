@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from queue import Empty
 
 from vine import promise
 
 from redrive_service.broker.failure import NO_ANSWER, ReceiveFailure
-from redrive_service.broker.record import record_of
 from redrive_service.broker.settlement import SettlingChannel
 from redrive_service.broker.version import Kombus
 
 logger = logging.getLogger("redrive.broker")
+
+FAILURES: Counter[str] = Counter()  # failed receives in a row, by queue, of this process
 
 _AFRESH_AFTER = 3  # failures in a row, after which credentials, endpoint and sockets are looked up again
 
@@ -62,7 +64,7 @@ class Channel(SettlingChannel):
         if isinstance(outcome, ReceiveFailure):
             pause = self._note_failure(queue, outcome)
         else:
-            record_of(queue).answered(now=self.clock())
+            self._note_answer(queue)
             pause = 0.0 if outcome else self.connection.polling_interval
         self.hub.call_later(pause, self._schedule_queue, queue)
 
@@ -89,7 +91,7 @@ class Channel(SettlingChannel):
             pause = self._note_failure(queue, ReceiveFailure.from_exception(error))
             self._resting_until[queue] = self.clock() + pause
             raise Empty from error
-        record_of(queue).answered(now=self.clock())
+        self._note_answer(queue)
         return answer
 
     def _receive_message(
@@ -131,8 +133,13 @@ class Channel(SettlingChannel):
             )
             self._forget(message.get("ReceiptHandle", ""))
 
+    def _note_answer(self, queue: str) -> None:
+        if in_a_row := FAILURES.pop(queue, 0):
+            logger.warning("redrive.broker.receive_recovered queue=%s after=%d failures", queue, in_a_row)
+
     def _note_failure(self, queue: str, failure: ReceiveFailure) -> float:
-        in_a_row = record_of(queue).failed(now=self.clock())
+        FAILURES[queue] += 1
+        in_a_row = FAILURES[queue]
         pause = self.patience.pause(failures_in_a_row=in_a_row)
         logger.warning(
             "redrive.broker.receive_failed queue=%s status=%d code=%s in_a_row=%d next_in=%.1fs",

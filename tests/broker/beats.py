@@ -72,7 +72,7 @@ class Schedule:
 
     def sends(self) -> int:
         """How many ticks SQS was sent."""
-        return len(self.sqs.calls("SendMessage", "ticks"))
+        return len(self.sqs.calls(action="SendMessage", queue="ticks"))
 
     def end(self) -> None:
         """No more ticks; returns once every claimed one was sent."""

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from botocore.exceptions import ClientError
 from kombu import Connection
 
-from redrive_service.broker import record
-from redrive_service.broker.channel import Channel
+from redrive_service.broker.channel import FAILURES, Channel
 from redrive_service.broker.version import Kombus
 
 QUEUE = "redrive-control"
@@ -119,7 +118,7 @@ def bench() -> Iterator[Bench]:
         transport="redrive_service.broker.transport:Transport",
         transport_options={**options, "polling_interval": 0.1},
     )
-    record._RECORDS.clear()
+    FAILURES.clear()
     with connection:
         channel: Kombus = connection.default_channel
         loop, sqs, wire = Loop(), Sqs(), Wire()

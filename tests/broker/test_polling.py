@@ -10,7 +10,6 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from redrive_service.broker.failure import ReceiveFailure
-from redrive_service.broker.record import every_record, record_of
 from redrive_service.broker.version import Kombus
 from tests.broker.benches import QUEUE, Bench, bench, message, refusal
 
@@ -140,19 +139,6 @@ def test_a_failure_is_logged_without_payload_or_secret(on_bench: Bench, caplog: 
     assert caplog.messages == [
         "redrive.broker.receive_failed queue=redrive-control status=403 code=RequestThrottled in_a_row=1 next_in=0.5s"
     ]
-
-
-def test_failures_are_counted_and_timed_by_queue(on_bench: Bench) -> None:
-    on_bench.channel.clock = lambda: 7.0
-    on_bench.consume()
-    on_bench.wire.answer(THROTTLED)
-    assert [(each.queue, each.failures, each.failures_in_a_row, each.last_failed_at) for each in every_record()] == [
-        (QUEUE, 1, 1, 7.0)
-    ]
-    on_bench.loop.happen("_schedule_queue")
-    on_bench.wire.answer({})
-    own = record_of(QUEUE)
-    assert (own.failures, own.failures_in_a_row, own.last_answered_at) == (1, 0, 7.0)
 
 
 def test_a_worker_starts_though_sqs_is_away(on_bench: Bench) -> None:

@@ -100,13 +100,13 @@ class Worker:
 
     def has_settled_all_it_did(self) -> bool:
         """Whether every task it has done was deleted."""
-        calls = self.sqs.calls("DeleteMessage", self.name)
+        calls = self.sqs.calls(action="DeleteMessage", queue=self.name)
         deleted = [entry for call in calls for entry in call["deleted"] if entry["took_effect"]]
         return len(deleted) == len(self.marks())
 
     def polls(self) -> int:
         """How often anybody has asked for its messages."""
-        return len(self.sqs.calls("ReceiveMessage", self.name))
+        return len(self.sqs.calls(action="ReceiveMessage", queue=self.name))
 
     def send(self, task: str, *args: object) -> None:
         """Send it a task."""

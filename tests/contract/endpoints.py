@@ -18,7 +18,7 @@ import pytest
 from botocore.config import Config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from mypy_boto3_sqs import SQSClient
@@ -150,7 +150,7 @@ class Sandbox:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def plan(self, *faults: dict[str, object]) -> None:
+    def plan(self, *faults: Mapping[str, object]) -> None:
         control(self.url, "PUT", "faults", list(faults))
 
     def faults(self) -> Answer:

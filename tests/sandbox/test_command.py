@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ import pytest
 
 from redrive_service.sandbox.management.commands.sandbox import Command
 from redrive_service.sandbox.servers.process import free_port
+from tests.contract.endpoints import sqs_client
 from tests.sandbox.launching import MANAGE, processes_of, refusal, refused_here, sandbox
-from tests.sandbox.test_stack import queue_client, read_everywhere, write_everywhere
+from tests.sandbox.test_stack import read_everywhere, write_everywhere
 
 pytestmark = pytest.mark.soak
 
@@ -175,7 +175,7 @@ def test_the_endpoint_is_the_host_that_was_asked_for(tmp_path: Path, host: str, 
     port = free_port()
     with sandbox(tmp_path / "sandbox", "--only", "sqs", "--host", host, "--port", str(port)) as (_, environment):
         assert environment["AWS_ENDPOINT_URL_SQS"] == f"http://{address}:{port}"
-        with closing(queue_client(environment)) as queues:
+        with sqs_client(environment["AWS_ENDPOINT_URL_SQS"]) as queues:
             assert len(queues.list_queues()["QueueUrls"]) == 6
 
 

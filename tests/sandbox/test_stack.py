@@ -8,15 +8,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import boto3
 import psycopg
 import pytest
 import redis
-from mypy_boto3_sqs import SQSClient
 
 from redrive_service.sandbox.servers.local_sqs import OWN_QUEUES
 from redrive_service.sandbox.servers.process import free_port
@@ -25,20 +22,11 @@ from reprocessing.gateways import aws
 from reprocessing.gateways.sqs.provisioning import Place
 from reprocessing.pipeline.aws.provision import look
 from tests.conditions import eventually
+from tests.contract.endpoints import sqs_client
 from tests.sandbox.launching import MANAGE, Environment, processes_of, refusal, sandbox
 from tests.sandbox.test_guard import PROMISED
 
 pytestmark = pytest.mark.soak
-
-
-def queue_client(environment: Environment) -> SQSClient:
-    return boto3.client(
-        "sqs",
-        endpoint_url=environment["AWS_ENDPOINT_URL_SQS"],
-        region_name=environment["AWS_DEFAULT_REGION"],
-        aws_access_key_id=environment["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=environment["AWS_SECRET_ACCESS_KEY"],
-    )
 
 
 def write_everywhere(environment: Environment) -> None:
@@ -47,9 +35,8 @@ def write_everywhere(environment: Environment) -> None:
         connection.execute("INSERT INTO kept VALUES ('kept')")
     with redis.Redis.from_url(environment["REDIS_URL"]) as client:
         client.set("word", "kept")
-    queues = queue_client(environment)
-    queues.send_message(QueueUrl=environment["REDRIVE_REPLAY_QUEUE_URL"], MessageBody="kept")
-    queues.close()
+    with sqs_client(environment["AWS_ENDPOINT_URL_SQS"]) as queues:
+        queues.send_message(QueueUrl=environment["REDRIVE_REPLAY_QUEUE_URL"], MessageBody="kept")
 
 
 def read_everywhere(environment: Environment) -> tuple[object, object, object]:
@@ -57,9 +44,8 @@ def read_everywhere(environment: Environment) -> tuple[object, object, object]:
         row = connection.execute("SELECT word FROM kept").fetchone()
     with redis.Redis.from_url(environment["REDIS_URL"]) as client:
         word = client.get("word")
-    queues = queue_client(environment)
-    received = queues.receive_message(QueueUrl=environment["REDRIVE_REPLAY_QUEUE_URL"])
-    queues.close()
+    with sqs_client(environment["AWS_ENDPOINT_URL_SQS"]) as queues:
+        received = queues.receive_message(QueueUrl=environment["REDRIVE_REPLAY_QUEUE_URL"])
     return row, word, [message["Body"] for message in received.get("Messages", [])]
 
 
@@ -221,18 +207,18 @@ def test_the_own_queues_of_a_sandbox_lack_nothing_that_provisioning_wants(tmp_pa
 
 def test_an_own_queue_that_somebody_changed_is_taken_as_it_is(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
-    with sandbox(folder, "--only", "sqs") as (_, first), closing(queue_client(first)) as queues:
+    with sandbox(folder, "--only", "sqs") as (_, first), sqs_client(first["AWS_ENDPOINT_URL_SQS"]) as queues:
         url = first["REDRIVE_CONTROL_QUEUE_URL"]
         queues.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "30"})
 
-    with sandbox(folder, "--only", "sqs") as (_, second), closing(queue_client(second)) as queues:
+    with sandbox(folder, "--only", "sqs") as (_, second), sqs_client(second["AWS_ENDPOINT_URL_SQS"]) as queues:
         read = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
         assert read["Attributes"] == {"VisibilityTimeout": "30"}
 
 
 def test_an_own_queue_deleted_a_moment_ago_is_told_in_a_sentence(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
-    with sandbox(folder, "--only", "sqs") as (_, first), closing(queue_client(first)) as queues:
+    with sandbox(folder, "--only", "sqs") as (_, first), sqs_client(first["AWS_ENDPOINT_URL_SQS"]) as queues:
         queues.delete_queue(QueueUrl=first["REDRIVE_CONTROL_QUEUE_URL"])
 
     status, told = refusal("--only", "sqs", "--folder", str(folder))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.message.arn import Arn, Named, read
 from reprocessing.gateways.aws.clients import configured_region
 
 #: The hosts of SQS itself, its FIPS, dual-stack and private (VPC endpoint) forms, and the two older forms.
@@ -93,6 +94,18 @@ def region_of(arn: str) -> str:
             f"{arn!r} is not an ARN with a region. One is arn:aws:sns:eu-west-1:111122223333:orders."
         )
     return parts[3]
+
+
+def arn_of_queue(text: str) -> Arn:
+    """Return the ARN of a queue.
+
+    Raises:
+        QueueIsOutOfReach: it is not the ARN of a queue.
+    """
+    found = read(text)
+    if found is None or found.named is not Named.QUEUE or not found.region or not found.account:
+        raise QueueIsOutOfReach(f"{text!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
+    return found
 
 
 def is_of_sqs(url: str) -> bool:

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from reprocessing.domain.aws.consumer_health import Series
-from reprocessing.domain.errors import CloudWatchIsOutOfReach
 from reprocessing.gateways.aws.clients import CloudWatch, cloudwatch
-from reprocessing.gateways.aws.errors import out_of_reach
 from reprocessing.gateways.aws.not_aws import refuse_strangers
 from reprocessing.gateways.aws.queue_address import QueueAddress
+from reprocessing.gateways.aws.reaching import reaching_cloudwatch
 
 _PERIOD: Final = 300  #: seconds
 _SPAN: Final = timedelta(hours=1)
@@ -45,12 +42,10 @@ def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datet
     each = _MOST // len(_METRICS)
     for first in range(0, len(queues), each):
         some = queues[first : first + each]
-        try:
+        with reaching_cloudwatch(region, "GetMetricData"):
             client = cloudwatch(region, role)
             refuse_strangers(client, some)
             values = _values(client, some, now)
-        except (BotoCoreError, ClientError) as error:
-            raise CloudWatchIsOutOfReach(str(out_of_reach(region, "GetMetricData", error, "cloudwatch"))) from error
         for place, one in enumerate(some):
             found[one.url] = Series(**{name: values.get(f"q{place}_{name}", ()) for name in _METRICS})
     return found

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from reprocessing.domain.errors import CloudWatchIsOutOfReach
 from reprocessing.gateways.aws.clients import cloudwatch
-from reprocessing.gateways.aws.errors import out_of_reach
 from reprocessing.gateways.aws.not_aws import refuse_strangers
 from reprocessing.gateways.aws.queue_address import QueueAddress
+from reprocessing.gateways.aws.reaching import reaching_cloudwatch
 
 #: Values of one PutMetricData, well below its 1,000 and its 1 MB. AWS: CloudWatch service quotas.
 _MOST_VALUES: Final = 500
@@ -39,11 +37,12 @@ def tell(region: str, namespace: str, values: Sequence[Value], *, now: datetime)
     for first in range(0, len(values), _MOST_VALUES):
         some = values[first : first + _MOST_VALUES]
         try:
-            cloudwatch(region).put_metric_data(Namespace=namespace, MetricData=[_datum(one, now) for one in some])
-        except (BotoCoreError, ClientError) as error:
+            with reaching_cloudwatch(namespace, "PutMetricData"):
+                cloudwatch(region).put_metric_data(Namespace=namespace, MetricData=[_datum(one, now) for one in some])
+        except CloudWatchIsOutOfReach:
             if first:
                 return first
-            raise _out_of_reach(namespace, "PutMetricData", error) from error
+            raise
     return len(values)
 
 
@@ -57,12 +56,10 @@ def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()
     found: dict[str, Mapping[str, Any]] = {}
     for first in range(0, len(names), _MOST_ALARMS):
         some = list(names[first : first + _MOST_ALARMS])
-        try:
+        with reaching_cloudwatch(region, "DescribeAlarms"):
             answer = cloudwatch(region).describe_alarms(
                 AlarmNames=some, AlarmTypes=["MetricAlarm"], MaxRecords=_MOST_ALARMS
             )
-        except (BotoCoreError, ClientError) as error:
-            raise _out_of_reach(region, "DescribeAlarms", error) from error
         found |= {one["AlarmName"]: one for one in answer["MetricAlarms"]}
     return found
 
@@ -73,10 +70,8 @@ def put_alarm(region: str, request: Mapping[str, Any]) -> None:
     Raises:
         CloudWatchIsOutOfReach: it refused, or did not answer.
     """
-    try:
+    with reaching_cloudwatch(str(request["AlarmName"]), "PutMetricAlarm"):
         cloudwatch(region).put_metric_alarm(**request)
-    except (BotoCoreError, ClientError) as error:
-        raise _out_of_reach(str(request["AlarmName"]), "PutMetricAlarm", error) from error
 
 
 def _datum(one: Value, now: datetime) -> dict[str, Any]:
@@ -87,7 +82,3 @@ def _datum(one: Value, now: datetime) -> dict[str, Any]:
         "Unit": one.unit,
         "Value": one.value,
     }
-
-
-def _out_of_reach(what: str, action: str, error: BotoCoreError | ClientError) -> CloudWatchIsOutOfReach:
-    return CloudWatchIsOutOfReach(str(out_of_reach(what, action, error, "cloudwatch")))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from reprocessing.gateways.aws.clients import buses, topics
-from reprocessing.gateways.aws.errors import out_of_reach
 from reprocessing.gateways.aws.queue_address import region_of
+from reprocessing.gateways.aws.reaching import reaching
 
 _MOST_PAGES: Final = 200  #: of 100 each; who has more knows that it is many
 _MATCHED: Final = ("Input", "InputPath", "InputTransformer")
@@ -56,7 +53,7 @@ def subscription(arn: str, role: str = "") -> Subscription:
     Raises:
         QueueIsOutOfReach: there is none, or SNS refused or did not answer.
     """
-    with _reaching(arn, "GetSubscriptionAttributes", "sns"):
+    with reaching(arn, "GetSubscriptionAttributes", "sns"):
         said = topics(region_of(arn), role).get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
     raw = str(said.get("RawMessageDelivery", "")).lower() == "true"
     return Subscription(arn, said["TopicArn"], said["Protocol"], said["Endpoint"], raw)
@@ -69,7 +66,7 @@ def subscribers(topic: str, role: str = "") -> list[Subscription]:
         QueueIsOutOfReach: SNS refused or did not answer.
     """
     client = topics(region_of(topic), role)
-    with _reaching(topic, "ListSubscriptionsByTopic", "sns"):
+    with reaching(topic, "ListSubscriptionsByTopic", "sns"):
         found = list(_all(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=topic))
     # The others have PendingConfirmation or Deleted there.
     return [
@@ -86,7 +83,7 @@ def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
         QueueIsOutOfReach: EventBridge refused or did not answer.
     """
     client = buses(region_of(bus), role)
-    with _reaching(bus, "ListRules", "events"):
+    with reaching(bus, "ListRules", "events"):
         rules = [
             one
             for one in _all(client.list_rules, "Rules", EventBusName=bus)
@@ -94,7 +91,7 @@ def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
         ]
     found: list[RuleTarget] = []
     for rule in rules:
-        with _reaching(rule["Arn"], "ListTargetsByRule", "events"):
+        with reaching(rule["Arn"], "ListTargetsByRule", "events"):
             targets = list(_all(client.list_targets_by_rule, "Targets", Rule=rule["Name"], EventBusName=bus))
         found += [_target(rule["Arn"], one) for one in targets]
     return found
@@ -132,11 +129,3 @@ def _all(page: Callable[..., Mapping[str, Any]], name: str, **asked: str) -> Ite
         if not answer.get("NextToken"):
             return
         asked["NextToken"] = answer["NextToken"]
-
-
-@contextmanager
-def _reaching(arn: str, action: str, service: str) -> Iterator[None]:
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise out_of_reach(arn, action, error, service) from error

@@ -7,13 +7,11 @@ import time
 from dataclasses import dataclass
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from reprocessing.domain.errors import RateIsUnknown
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
+from reprocessing.gateways.redis.connection import TIMEOUT, connect
 
-_TIMEOUT = 1.0  # seconds, to connect and to be answered
 _FORGOTTEN_AFTER = 60  # seconds that a full bucket is kept; a forgotten one begins empty, so this costs little
 
 # Buckets are filled by the server's own clock, and hold for one life of the server: the run id changes with a restart
@@ -69,12 +67,7 @@ class Rates:
     @classmethod
     def at(cls, url: str) -> Rates:
         """The rates kept by the Redis at a URL; connects when first asked."""
-        # No retries: a repeated request takes tokens twice, and replay asks again anyway.
-        return cls(
-            redis.Redis.from_url(
-                url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT, retry=Retry(NoBackoff(), 0)
-            )
-        )
+        return cls(connect(url))
 
     def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
         """Take up to `wanted` tokens of a target, or of a class of letters.
@@ -101,7 +94,7 @@ class Rates:
 
         It guards no promise: without Redis nobody waits, and where it has forgotten, two may.
         """
-        name, life = f"redrive:waits:{key}", math.ceil((seconds + _TIMEOUT) * 1_000)
+        name, life = f"redrive:waits:{key}", math.ceil((seconds + TIMEOUT) * 1_000)
         try:
             if self._client.set(name, who, nx=True, px=life):
                 return True

@@ -8,11 +8,10 @@ from __future__ import annotations
 import logging
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+
+from reprocessing.gateways.redis.connection import connect
 
 logger = logging.getLogger(__name__)
-_TIMEOUT = 1.0  # seconds, to connect and to be answered
 
 # Answers what was there, and raises it; nothing lowers it.
 _RAISE = """
@@ -32,11 +31,7 @@ class HighWater:
     @classmethod
     def at(cls, url: str) -> HighWater:
         """The marks kept by the Redis at a URL; connects when first asked."""
-        return cls(
-            redis.Redis.from_url(
-                url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT, retry=Retry(NoBackoff(), 0)
-            )
-        )
+        return cls(connect(url))
 
     def raised(self, database: str, ticks: int) -> int | None:
         """Tell how far a database has come; what was known before. None: nothing was, or Redis does not answer."""

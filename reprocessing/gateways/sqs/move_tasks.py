@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from reprocessing.domain.errors import QueueIsOutOfReach
-from reprocessing.domain.message.arn import Named, read
 from reprocessing.domain.replay.verdicts import NotSent, Refused, Unknown
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import out_of_reach, outcome_of
+from reprocessing.gateways.aws.errors import outcome_of
+from reprocessing.gateways.aws.queue_address import arn_of_queue
+from reprocessing.gateways.aws.reaching import reaching
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import ListMessageMoveTasksResultEntryTypeDef
@@ -63,11 +63,9 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    try:
-        sqs = client(_region(arn), role=role)
+    with reaching(arn, "ListMessageMoveTasks"):
+        sqs = client(arn_of_queue(arn).region, role=role)
         answer = sqs.list_message_move_tasks(SourceArn=arn, MaxResults=_MOST_LISTED)
-    except (BotoCoreError, ClientError) as error:
-        raise out_of_reach(arn, "ListMessageMoveTasks", error) from error
     return sorted(map(_move, answer.get("Results", [])), key=lambda one: one.started_at, reverse=True)
 
 
@@ -89,27 +87,23 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
     asked |= {"DestinationArn": to} if to else {}
     asked |= {"MaxNumberOfMessagesPerSecond": per_second} if per_second else {}
     try:
-        return Begun(client(_region(arn), role=role).start_message_move_task(**asked)["TaskHandle"])
+        return Begun(client(arn_of_queue(arn).region, role=role).start_message_move_task(**asked)["TaskHandle"])
     except (BotoCoreError, ClientError) as error:
-        outcome = outcome_of(error)
-        return outcome if isinstance(outcome, Refused | NotSent) else Unknown(getattr(outcome, "why", ""))
+        return _failed(error)
 
 
 def cancel_move(arn: str, handle: str, role: str = "") -> int | Refused | NotSent | Unknown:
     """Have AWS move no more; how many it has moved by then. What was moved stays moved."""
     try:
-        answer = client(_region(arn), role=role).cancel_message_move_task(TaskHandle=handle)
+        answer = client(arn_of_queue(arn).region, role=role).cancel_message_move_task(TaskHandle=handle)
         return int(answer.get("ApproximateNumberOfMessagesMoved", 0))
     except (BotoCoreError, ClientError) as error:
-        outcome = outcome_of(error)
-        return outcome if isinstance(outcome, Refused | NotSent) else Unknown(getattr(outcome, "why", ""))
+        return _failed(error)
 
 
-def _region(arn: str) -> str:
-    found = read(arn)
-    if found is None or found.named is not Named.QUEUE:
-        raise QueueIsOutOfReach(f"{arn!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
-    return found.region
+def _failed(error: Exception) -> Refused | NotSent | Unknown:
+    outcome = outcome_of(error)
+    return outcome if isinstance(outcome, Refused | NotSent) else Unknown(getattr(outcome, "why", ""))
 
 
 def _move(task: ListMessageMoveTasksResultEntryTypeDef) -> Move:

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws.errors import code_of, out_of_reach
 from reprocessing.gateways.aws.queue_address import QueueAddress
+from reprocessing.gateways.aws.reaching import reaching
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -56,12 +57,10 @@ def clock(address: QueueAddress) -> datetime | None:
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    try:
+    with reaching(address, "GetQueueAttributes"):
         answer: Any = client(address.region, role=address.role).get_queue_attributes(
             QueueUrl=address.url, AttributeNames=["QueueArn"]
         )
-    except (BotoCoreError, ClientError) as error:
-        raise out_of_reach(address, "GetQueueAttributes", error) from error
     said = answer["ResponseMetadata"].get("HTTPHeaders", {}).get("date")
     try:
         return parsedate_to_datetime(said) if said else None

@@ -56,11 +56,9 @@ def find(place: Place, name: str) -> tuple[QueueAddress, Found] | None:
         address, action = QueueAddress(url, place.region, place.role), "GetQueueAttributes"
         answer = client(place.region, role=place.role).get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return address, _found(cast("Mapping[str, str]", answer["Attributes"]), tuple(_arns_of_origins(address)))
-    except ClientError as error:
-        if code_of(error) in _GONE:
+    except (BotoCoreError, ClientError) as error:
+        if _code(error) in _GONE:
             return None
-        raise out_of_reach(name, action, error) from error
-    except BotoCoreError as error:
         raise out_of_reach(name, action, error) from error
 
 
@@ -74,11 +72,9 @@ def create(place: Place, name: str, attributes: Mapping[str, str]) -> None:
         made = client(place.region, role=place.role).create_queue(
             QueueName=name, Attributes=cast("Mapping[QueueAttributeNameType, str]", attributes)
         )
-    except ClientError as error:
-        if why := _NOT_MADE.get(code_of(error)):
+    except (BotoCoreError, ClientError) as error:
+        if why := _NOT_MADE.get(_code(error)):
             raise QueueIsOutOfReach(f"{name}: it was not made: {why}.") from error
-        raise out_of_reach(name, "CreateQueue", error) from error
-    except BotoCoreError as error:
         raise out_of_reach(name, "CreateQueue", error) from error
     account = QueueAddress(made["QueueUrl"], place.region).account
     if place.account and account != place.account:
@@ -98,14 +94,16 @@ def change(address: QueueAddress, attributes: Mapping[str, str]) -> None:
         client(address.region, role=address.role).set_queue_attributes(
             QueueUrl=address.url, Attributes=cast("Mapping[QueueAttributeNameType, str]", attributes)
         )
-    except ClientError as error:
-        if code_of(error) in {*_GONE, "InvalidParameterValue"}:
+    except (BotoCoreError, ClientError) as error:
+        if _code(error) in {*_GONE, "InvalidParameterValue"}:
             names = " and ".join(attributes)
             why = f"{in_words(error)}. {_SLOW} Run this again in a minute: it does what is left."
             raise QueueIsOutOfReach(f"{address.name}: {names} was not changed: {why}") from error
         raise out_of_reach(address, "SetQueueAttributes", error) from error
-    except BotoCoreError as error:
-        raise out_of_reach(address, "SetQueueAttributes", error) from error
+
+
+def _code(error: Exception) -> str:
+    return code_of(error) if isinstance(error, ClientError) else ""
 
 
 def _arns_of_origins(address: QueueAddress) -> list[str]:

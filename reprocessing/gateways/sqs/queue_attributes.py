@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from reprocessing.domain.errors import QueueIsOutOfReach
+from reprocessing.domain.message.arn import name_of
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import code_of, out_of_reach
-from reprocessing.gateways.aws.queue_address import QueueAddress
+from reprocessing.gateways.aws.errors import code_of
+from reprocessing.gateways.aws.queue_address import QueueAddress, arn_of_queue
+from reprocessing.gateways.aws.reaching import reaching
 
 _PAGE = 1_000
-_PARTS_OF_AN_ARN = 6
 _GONE = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
 
 
@@ -102,7 +102,7 @@ def describe(address: QueueAddress) -> QueueFacts:
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    with _reaching(address, "GetQueueAttributes"):
+    with reaching(address, "GetQueueAttributes"):
         answer = client(address.region, role=address.role).get_queue_attributes(
             QueueUrl=address.url, AttributeNames=["All"]
         )
@@ -129,7 +129,7 @@ def depth(address: QueueAddress) -> Depth:
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    with _reaching(address, "GetQueueAttributes"):
+    with reaching(address, "GetQueueAttributes"):
         said = client(address.region, role=address.role).get_queue_attributes(
             QueueUrl=address.url,
             AttributeNames=[
@@ -151,7 +151,7 @@ def origins_of(address: QueueAddress) -> list[str]:
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    with _reaching(address, "ListDeadLetterSourceQueues"):
+    with reaching(address, "ListDeadLetterSourceQueues"):
         pages = client(address.region, role=address.role).get_paginator("list_dead_letter_source_queues")
         # Where no page size is asked for, SQS ends after its first page and says nothing of others.
         found = pages.paginate(QueueUrl=address.url, PaginationConfig={"PageSize": _PAGE})
@@ -164,10 +164,12 @@ def locate(arn: str, role: str = "") -> QueueAddress:
     Raises:
         QueueIsOutOfReach: it is no queue's ARN, or SQS refused or did not answer.
     """
-    region, account, name = _parts_of(arn)
-    with _reaching(arn, "GetQueueUrl"):
-        url = client(region, role=role).get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
-    return QueueAddress(url, region, role)
+    queue = arn_of_queue(arn)
+    with reaching(arn, "GetQueueUrl"):
+        answer = client(queue.region, role=role).get_queue_url(
+            QueueName=name_of(arn), QueueOwnerAWSAccountId=queue.account
+        )
+    return QueueAddress(answer["QueueUrl"], queue.region, role)
 
 
 def is_missing(arn: str, role: str = "") -> bool:
@@ -177,22 +179,6 @@ def is_missing(arn: str, role: str = "") -> bool:
     except QueueIsOutOfReach as error:
         return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
     return False
-
-
-@contextmanager
-def _reaching(queue: QueueAddress | str, action: str) -> Iterator[None]:
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise out_of_reach(queue, action, error) from error
-
-
-def _parts_of(arn: str) -> tuple[str, str, str]:
-    """Region, account and name."""
-    parts = arn.split(":")
-    if len(parts) != _PARTS_OF_AN_ARN or parts[0] != "arn" or parts[2] != "sqs" or not all(parts[3:]):
-        raise QueueIsOutOfReach(f"{arn!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
-    return parts[3], parts[4], parts[5]
 
 
 def _is_true(said: Mapping[str, str], name: str) -> bool:

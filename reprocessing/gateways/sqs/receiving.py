@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from reprocessing.domain.message.envelope import Arrival, Attribute
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import out_of_reach
 from reprocessing.gateways.aws.queue_address import QueueAddress
+from reprocessing.gateways.aws.reaching import reaching
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageAttributeValueOutputTypeDef, MessageTypeDef
@@ -34,7 +32,7 @@ def receive(
     rest: dict[str, Any] = {}
     if attempt_id is not None and address.fifo:
         rest["ReceiveRequestAttemptId"] = attempt_id
-    try:
+    with reaching(address, "ReceiveMessage"):
         answer = client(address.region, role=address.role, wait=wait).receive_message(
             QueueUrl=address.url,
             WaitTimeSeconds=wait,
@@ -44,8 +42,6 @@ def receive(
             MessageAttributeNames=["All"],
             **rest,
         )
-    except (BotoCoreError, ClientError) as error:
-        raise out_of_reach(address, "ReceiveMessage", error) from error
     return [_arrival(message) for message in answer.get("Messages", [])]
 
 

@@ -35,7 +35,7 @@ def worker(sqs: LocalSqs, queue: str, stub: Stub, log: Path) -> Iterator[subproc
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CELERY_"))},
         **sqs.environment,
-        "DYING_BROKER": sqs.endpoint.replace("http://", "sqs://sandbox:sandbox@"),
+        "DYING_BROKER": sqs.url.replace("http://", "sqs://sandbox:sandbox@"),
         "DYING_QUEUE": queue,
         "DYING_REPORTS": stub.url,
     }

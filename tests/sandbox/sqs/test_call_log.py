@@ -131,8 +131,11 @@ def test_a_page_of_large_calls_ends_early(log: CallLog, monkeypatch: pytest.Monk
     assert read(log, since=1) == ([1], 2, 0, 3)
 
 
-def test_reading_on_reads_nothing_of_what_was_before(log: CallLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(log, 290)
+@pytest.mark.parametrize(("calls", "since", "place"), [(290, 260, 256), (400, 350, 300)], ids=["one file", "two files"])
+def test_reading_on_reads_nothing_of_what_was_before(
+    log: CallLog, monkeypatch: pytest.MonkeyPatch, calls: int, since: int, place: int
+) -> None:
+    add(log, calls)
     places = []
     pread = os.pread
 
@@ -142,8 +145,8 @@ def test_reading_on_reads_nothing_of_what_was_before(log: CallLog, monkeypatch: 
         return content
 
     monkeypatch.setattr(os, "pread", watched)
-    assert read(log, since=260)[0] == list(range(260, 290))
-    assert places == [256]
+    assert read(log, since=since)[0] == list(range(since, calls))
+    assert places == [place]
 
 
 def test_forgotten_calls_are_gone_and_numbers_go_on(log: CallLog) -> None:
@@ -152,23 +155,6 @@ def test_forgotten_calls_are_gone_and_numbers_go_on(log: CallLog) -> None:
     assert read(log, since=0) == ([], 700, 700, 700)
     add(log, 2)
     assert read(log, since=0) == ([700, 701], 702, 700, 702)
-
-
-def test_a_full_file_before_the_one_that_is_asked_for_is_not_read(
-    log: CallLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(log, 400)
-    places = []
-    pread = os.pread
-
-    def watched(number: int, size: int, place: int) -> bytes:
-        content = pread(number, size, place)
-        places.append(Call.read(content.splitlines()[0]).n)
-        return content
-
-    monkeypatch.setattr(os, "pread", watched)
-    assert read(log, since=350)[0] == list(range(350, 400))
-    assert places == [300]
 
 
 def test_forgotten_calls_take_no_room(log: CallLog) -> None:

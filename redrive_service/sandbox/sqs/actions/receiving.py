@@ -48,7 +48,7 @@ def receive_message(account: Account, request: Request) -> Answer:
     """
     queue = account.queue_at(required_text(request, "QueueUrl"))
     most = whole_between(request, "MaxNumberOfMessages", 1, _MOST_MESSAGES) or 1
-    visibility = _read_visibility(request)
+    visibility = whole_between(request, "VisibilityTimeout", 0, LONGEST_VISIBILITY)
     wait = _read_wait(request)
     attempt_id = _read_attempt(queue, request)
     system_names = _read_system_names(request)
@@ -101,14 +101,6 @@ def _room(queue: Queue) -> int:
 
 
 # -- parameters
-
-
-def _read_visibility(request: Request) -> int | None:
-    visibility = whole(request, "VisibilityTimeout")
-    if visibility is not None and not 0 <= visibility <= LONGEST_VISIBILITY:
-        reason = f"Must be between 0 and {LONGEST_VISIBILITY}, if provided."
-        raise invalid_value(visibility, "VisibilityTimeout", reason)
-    return visibility
 
 
 def _read_wait(request: Request) -> int | None:

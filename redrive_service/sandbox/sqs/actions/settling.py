@@ -7,7 +7,7 @@ from redrive_service.sandbox.sqs.api.errors import (
     invalid_value,
     missing_parameter,
 )
-from redrive_service.sandbox.sqs.api.parameters import Answer, Request, required_text, whole
+from redrive_service.sandbox.sqs.api.parameters import Answer, Request, required_text, whole_between
 from redrive_service.sandbox.sqs.api.receipt_handles import message_id_in
 from redrive_service.sandbox.sqs.queues.account import Account
 from redrive_service.sandbox.sqs.queues.message import IN_FLIGHT
@@ -64,12 +64,9 @@ def _delete(account: Account, queue: Queue, request: Request) -> Answer:
 
 def _change_visibility(account: Account, queue: Queue, request: Request) -> Answer:
     handle = required_text(request, "ReceiptHandle")
-    visibility = whole(request, "VisibilityTimeout")
+    visibility = whole_between(request, "VisibilityTimeout", 0, LONGEST_VISIBILITY)
     if visibility is None:
         raise missing_parameter("VisibilityTimeout")
-    if not 0 <= visibility <= LONGEST_VISIBILITY:
-        reason = f"Must be between 0 and {LONGEST_VISIBILITY}, if provided."
-        raise invalid_value(visibility, "VisibilityTimeout", reason)
     message = queue.find(handle)
     if message is not None and queue.fifo and not (message.handle == handle and message.state == IN_FLIGHT):
         raise handle_has_expired(handle)

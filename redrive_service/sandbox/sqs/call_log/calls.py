@@ -49,23 +49,9 @@ class Call:
     @classmethod
     def read(cls, line: bytes) -> "Call":
         """The call that this line was written for."""
-        n, at, action, queue, status, code, fault, answered, sent, received, deleted, dead_lettered = orjson.loads(line)
-        return cls(
-            n=n,
-            at=at,
-            action=action,
-            queue=queue,
-            status=status,
-            code=code,
-            fault=fault,
-            answered=answered,
-            record=Record(
-                sent=[Sent(*fields) for fields in sent],
-                received=received,
-                deleted=deleted,
-                dead_lettered=dead_lettered,
-            ),
-        )
+        n, at, action, queue, status, code, fault, answered, sent, *rest = orjson.loads(line)
+        record = Record(None, [Sent(*fields) for fields in sent], *rest)
+        return cls(at, action, queue, status, code, fault, answered, record, n)
 
     def line(self) -> bytes:
         """The call as the documentation has it: one line of JSON."""
@@ -79,7 +65,7 @@ class Call:
             "code": self.code,
             "fault": self.fault,
             "answered": self.answered,
-            "sent": [_show_sent(Sent(*sent)) for sent in record.sent],
+            "sent": [Sent(*sent)._asdict() for sent in record.sent],
             "received": [
                 {"message_id": message_id, "receive_count": count, "extra": extra}
                 for message_id, count, extra in record.received
@@ -174,17 +160,3 @@ class CallLog:
 
 def _temporary() -> BinaryIO:
     return cast("BinaryIO", TemporaryFile("w+b", buffering=_BUFFER))
-
-
-def _show_sent(sent: Sent) -> dict[str, object]:
-    return {
-        "message_id": sent.message_id,
-        "group": sent.group,
-        "deduplication_id": sent.deduplication_id,
-        "sequence_number": sent.sequence_number,
-        "md5": sent.md5,
-        "attributes": sent.attributes,
-        "accepted": sent.accepted,
-        "duplicate": sent.duplicate,
-        "code": sent.code,
-    }

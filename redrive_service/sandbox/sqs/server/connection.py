@@ -3,6 +3,7 @@
 import asyncio
 import select
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final, cast
 
 from redrive_service.sandbox.sqs.server.http_head import (
@@ -16,18 +17,7 @@ from redrive_service.sandbox.sqs.server.http_head import (
 
 LARGEST_HEAD: Final = 64 * 1024
 _HEAD_END: Final = b"\r\n\r\n"
-_REASONS: Final = {
-    200: b"OK",
-    400: b"Bad Request",
-    403: b"Forbidden",
-    404: b"Not Found",
-    405: b"Method Not Allowed",
-    413: b"Content Too Large",
-    431: b"Request Header Fields Too Large",
-    500: b"Internal Server Error",
-    501: b"Not Implemented",
-    503: b"Service Unavailable",
-}
+_REASONS: Final = {status.value: status.phrase.encode() for status in HTTPStatus}
 # Where a connection reads into; asyncio would allocate 256 KiB anew for every read.
 _INBOX: Final = 64 * 1024
 # A connection that is closed while its client still sends is reset, and the answer lost with it: so what comes after

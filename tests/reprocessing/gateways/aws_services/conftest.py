@@ -1,13 +1,29 @@
-"""A local SQS of these tests' own."""
+"""AWS's other services, by moto's server."""
 
-from tests.reprocessing.gateways.aws_endpoint import (  # noqa: F401  fixtures
-    address,
-    afresh,
-    endpoint,
-    fifo,
-    fifo_address,
-    make_queue,
-    own_sqs,
-    queue,
-    sandbox,
-)
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+
+from reprocessing.gateways.aws import forget
+from tests.contract.endpoints import moto_endpoint
+from tests.reprocessing.gateways.aws_stand_in import Aws, amazon
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Aws]:
+    with amazon() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cloudwatch() -> Iterator[Any]:
+    """A client of the CloudWatch in eu-west-1 that the package speaks to."""
+    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
+        forget()
+        yield boto3.client("cloudwatch", region_name="eu-west-1")
+    forget()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -14,23 +12,12 @@ from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy,
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.aws_services import cloudwatch_alarms
-from tests.contract.endpoints import moto_endpoint
 from tests.nobody import nobody
 
 REGION = "eu-west-1"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NO_ALARM = Unknown(f"CloudWatch has no alarm of this name in {REGION}")
 NO_AGE = Unknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
-
-
-@pytest.fixture(scope="module")
-def cloudwatch() -> Iterator[Any]:
-    """A client of the CloudWatch that the package speaks to."""
-    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        aws.forget()
-        yield boto3.client("cloudwatch", region_name=REGION)
-    aws.forget()
 
 
 def put_alarm(cloudwatch: Any, name: str, state: str | None, reason: str = "it said so") -> None:  # noqa: ANN401

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
 
 from reprocessing.domain.aws.consumer_health import Behind, Failing, Series, vitals
@@ -14,20 +12,10 @@ from reprocessing.domain.errors import CloudWatchIsOutOfReach
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws_services.cloudwatch_get import series
 from reprocessing.gateways.sqs import QueueAddress
-from tests.contract.endpoints import moto_endpoint
 
 REGION = "eu-west-1"
 NOW = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
 ORDERS = QueueAddress("http://127.0.0.1:9/000000000000/orders", REGION)
-
-
-@pytest.fixture(scope="module")
-def cloudwatch() -> Iterator[Any]:
-    with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
-        aws.forget()
-        yield boto3.client("cloudwatch", region_name=REGION)
-    aws.forget()
 
 
 def put(cloudwatch: Any, queue: str, metric: str, *values: float) -> None:  # noqa: ANN401

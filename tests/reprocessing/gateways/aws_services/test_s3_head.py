@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -13,13 +12,7 @@ from reprocessing.domain.message.s3_pointer import Pointer
 from reprocessing.gateways.aws import forget
 from reprocessing.gateways.aws_services.s3_head import are_gone
 from tests.nobody import nobody
-from tests.reprocessing.gateways.aws_stand_in import REGION, Aws, amazon
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[Aws]:
-    with amazon() as running:
-        yield running
+from tests.reprocessing.gateways.aws_stand_in import REGION, Aws
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,18 +15,12 @@ from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 from reprocessing.domain.sources.eventbridge_event import Event
 from reprocessing.domain.sources.sns_notification import Publication
 from reprocessing.gateways.aws_services import sns_eventbridge_publish
-from tests.reprocessing.gateways.aws_stand_in import Aws, amazon
+from tests.reprocessing.gateways.aws_stand_in import Aws
 from tests.reprocessing.gateways.letters import kinds
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:t"
 BUS = "arn:aws:events:us-east-1:123456789012:event-bus/shop"
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[Aws]:
-    with amazon() as running:
-        yield running
 
 
 def yes() -> bool:

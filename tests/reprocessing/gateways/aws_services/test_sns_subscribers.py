@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from reprocessing.domain.errors import QueueIsOutOfReach
@@ -14,15 +12,9 @@ from reprocessing.gateways import sqs
 from reprocessing.gateways.aws_services import sns_subscribers
 from reprocessing.gateways.aws_services.sns_subscribers import RuleTarget, Subscription
 from tests.reprocessing.domain.dead import NOTIFICATION, SUBSCRIPTION
-from tests.reprocessing.gateways.aws_stand_in import Aws, amazon
+from tests.reprocessing.gateways.aws_stand_in import Aws
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:ship"
-
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[Aws]:
-    with amazon() as running:
-        yield running
 
 
 def dead(subscription: str) -> bytes:

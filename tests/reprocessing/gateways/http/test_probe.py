@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from reprocessing.domain.safety.health_check import Finding, Healthy, Unhealthy, Unknown
-from reprocessing.domain.safety.url_policy import AllowList, allow_list
 from reprocessing.gateways import http
 from reprocessing.gateways.http import Net
 from tests.nobody import nobody
+from tests.reprocessing.gateways.http.posting import listed
 from tests.reprocessing.web_servers import (
     BLANK,
     Script,
@@ -32,12 +32,6 @@ from tests.reprocessing.web_servers import (
 PATIENCE = 1.0  #: seconds that a check may take whose server never comes to an end
 AMPLE = 30.0  #: seconds that it may take where the server's answer decides, on the slowest machine
 NAME = "status.test"
-
-
-def listed(*entries: str) -> AllowList:
-    made = allow_list(entries)
-    assert isinstance(made, AllowList)
-    return made
 
 
 def ask(server: Server, path: str = "/health", **options: object) -> Finding:

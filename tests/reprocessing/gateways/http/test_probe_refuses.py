@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from reprocessing.domain.safety.health_check import Unknown
-from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.domain.safety.url_policy import AllowList
 from reprocessing.gateways import http
 from reprocessing.gateways.http import Net
 from tests.reprocessing.domain.corpora.network import ADDRESSES, URLS
+from tests.reprocessing.gateways.http.posting import listed
 
 PUBLIC = "93.184.216.34"
 
@@ -29,12 +30,6 @@ def no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def resolving(*found: str) -> Net:
     return Net(resolve=lambda _host, _port: found)
-
-
-def listed(*entries: str) -> AllowList:
-    made = allow_list(entries)
-    assert isinstance(made, AllowList)
-    return made
 
 
 def refused(url: str, net: Net) -> str:

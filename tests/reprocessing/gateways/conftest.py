@@ -1,4 +1,4 @@
-"""A local SQS of these tests' own."""
+"""A local SQS for this folder's tests alone."""
 
 from tests.reprocessing.gateways.aws_endpoint import (  # noqa: F401  fixtures
     address,
