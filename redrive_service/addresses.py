@@ -20,7 +20,7 @@ _WAITS: Final = ("socket_timeout", "socket_connect_timeout")
 
 
 def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
-    """The parts of a URL that can be used, else nothing."""
+    """Return the parts of a URL that can be used, else nothing."""
     try:
         found = urlsplit(value)
         port = found.port  # reading it is what checks it
@@ -31,7 +31,7 @@ def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
 
 
 def is_visible(value: str) -> bool:
-    """Whether it can be seen whole. What cannot, urlsplit drops unsaid and others send on."""
+    """Return whether it can be seen whole. What cannot, urlsplit drops unsaid and others send on."""
     return value.isprintable() and " " not in value and "%00" not in value
 
 
@@ -46,7 +46,7 @@ def is_host(value: str) -> bool:
 
 
 def misfit_of_libpq(url: str) -> str:
-    """What libpq does not take of what is after the question mark; nothing of its value."""
+    """Return what libpq does not take of what is after the question mark; nothing of its value."""
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
         return "an option that is none of libpq's, such as sslmode or connect_timeout"
@@ -55,7 +55,7 @@ def misfit_of_libpq(url: str) -> str:
 
 
 def misfit_of_redis(url: str) -> str:
-    """What redis-py, or a Redis, does not take of it; nothing is connected."""
+    """Return what redis-py, or a Redis, does not take of it; nothing is connected."""
     try:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
         connection.encoder.encode("")  # looks its encoding up

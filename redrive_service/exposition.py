@@ -37,7 +37,7 @@ class _Samples(Collector):
         self._samples = samples
 
     def collect(self) -> Iterator[Family]:
-        for metric, found in groupby(self._samples, key=lambda one: one.metric):
+        for metric, found in groupby(self._samples, key=lambda sample: sample.metric):
             yield _family(metric, list(found))
 
 
@@ -75,15 +75,15 @@ def _family(metric: Metric, samples: list[Sample]) -> Family:
 
 
 def _plain(family: CounterMetricFamily | GaugeMetricFamily, samples: Iterable[Sample]) -> Family:
-    for one in samples:
-        family.add_metric(one.labels, one.value)
+    for sample in samples:
+        family.add_metric(sample.labels, sample.value)
     return family
 
 
 def _histogram(metric: Metric, samples: list[Sample]) -> HistogramMetricFamily:
     family = HistogramMetricFamily(metric.name, metric.means, labels=metric.labels)
-    for labels, found in groupby(samples, key=lambda one: one.labels):
-        parts = {one.part: one.value for one in found}
+    for labels, found in groupby(samples, key=lambda sample: sample.labels):
+        parts = {sample.part: sample.value for sample in found}
         total = parts.pop("sum", 0.0)
-        family.add_metric(labels, sorted(parts.items(), key=lambda one: float(one[0])), sum_value=total)
+        family.add_metric(labels, sorted(parts.items(), key=lambda item: float(item[0])), sum_value=total)
     return family

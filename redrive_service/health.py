@@ -53,7 +53,7 @@ class HealthMiddleware:
 
 @require_safe
 def live(_request: HttpRequest) -> JsonResponse:
-    """The process answers; nothing else is asked. Restart the process when it does not."""
+    """Return 200: the process answers. Nothing else is asked. Restart the process when it does not."""
     return JsonResponse({"live": True})
 
 
@@ -79,7 +79,7 @@ def work(_request: HttpRequest) -> JsonResponse:
 
 
 def postgres_answers() -> bool:
-    """Whether an answer comes back in time."""
+    """Return whether an answer comes back in time."""
     try:
         return _ask_postgres("SELECT 1") == (1,)
     except psycopg.Error:
@@ -87,7 +87,7 @@ def postgres_answers() -> bool:
 
 
 def redis_answers() -> bool:
-    """Whether a ping comes back in time: half of it to connect, half for the reply."""
+    """Return whether a ping comes back in time: half of it to connect, half for the reply."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         # Not above: what the URL itself says of time would win.
         client.connection_pool.connection_kwargs.update(

@@ -30,7 +30,7 @@ _SERVER_SIDE = " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _
 
 
 def dedicated_connection(parameters: dict[str, Any]) -> psycopg.Connection[Any]:
-    """A connection for the lock alone, made of Django's connection parameters, that notices a dead peer in 10 s.
+    """Return a connection for the lock alone, made of Django's connection parameters, that notices a dead peer in 10 s.
 
     It must reach PostgreSQL itself: behind a pooler that gives every transaction another session, a session's lock
     belongs to nobody.
@@ -65,7 +65,7 @@ class Leadership:
         self._stands_by = False
 
     def is_held(self) -> bool:
-        """Whether this process leads, as the server says now. Where it does not, the lead is asked for."""
+        """Return whether this process leads, as the server says now. Where it does not, the lead is asked for."""
         led = self._leads
         try:
             self._leads = self._ask()

@@ -55,11 +55,11 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # as above
     parser_class = _Parser
 
     def is_busy(self) -> bool:
-        """Whether a request of this connection is being answered, or an answer is still being sent."""
+        """Return whether a request of this connection is being answered, or an answer is still being sent."""
         return bool(self.requests or self.total_outbufs_len)
 
     def is_expected(self) -> bool:
-        """Whether a part of a request has arrived, or nothing yet since the connection was made."""
+        """Return whether a part of a request has arrived, or nothing yet since the connection was made."""
         return self.request is not None or self.last_activity == self.creation_time
 
 

@@ -27,4 +27,6 @@ class Lines(logging.Formatter):
 
 
 def _visible(text: str) -> str:
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )

@@ -36,7 +36,7 @@ class ClientsChannel(SQS.Channel):
         return Patience.of(self.transport_options.get("patience", {}))
 
     def asynsqs(self, queue: str | None = None) -> ContainedSqsConnection:
-        """The event loop's connection of a queue."""
+        """Return the event loop's connection of a queue."""
         name = queue or ""
         connections: dict[str, ContainedSqsConnection] = self._predefined_queue_async_clients
         if name not in connections:

@@ -27,7 +27,7 @@ def celery_settings(
     long_poll_seconds: int = LONGEST_POLL,
     patience: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """The `CELERY_*` settings for SQS.
+    """Return the `CELERY_*` settings for SQS.
 
     The queues' own settings must fit: a visibility timeout of 900 s (three times the hard time limit: kombu never
     extends it), a dead-letter queue after five receives, retention of days.

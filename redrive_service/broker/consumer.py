@@ -60,6 +60,6 @@ class Consumer(CeleryConsumer):
 
 
 def _safe_words(exc: Exception) -> str:
-    """What may be told of an error: ours names a part of the envelope, others quote what they choked on."""
+    """Return what may be told of an error: ours names a part of the envelope, others quote what they choked on."""
     part = f" ({exc})" if isinstance(exc, envelope.EnvelopeIsUnusable) else ""
     return type(exc).__name__ + part

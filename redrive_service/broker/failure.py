@@ -22,7 +22,7 @@ class Answer(Protocol):
         """The HTTP status, or 599."""
 
     def read(self) -> bytes | None:
-        """The body, or None where none came."""
+        """Return the body, or None where none came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class ReceiveFailure:
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """The failure that an exception speaks of, by its class alone: its text can quote what it choked on."""
+        """Return the failure that an exception speaks of, by its class alone: its text can quote what it choked on."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))

@@ -36,7 +36,7 @@ class Patience:
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """The patience that the transport option `patience` asks for.
+        """Return the patience that the transport option `patience` asks for.
 
         Raises:
             PatienceIsMistaken: a wait is unknown, or is not above zero.

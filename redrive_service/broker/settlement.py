@@ -53,7 +53,7 @@ class SettlingChannel(ClientsChannel):
             _note_unsettled("show again", error)
 
     def _address(self, message: Kombus) -> tuple[Kombus, dict[str, str]]:
-        """The client, and the arguments by which SQS knows the message."""
+        """Return the client, and the arguments by which SQS knows the message."""
         info = message.delivery_info
         client = self.sqs(queue=self.canonical_queue_name(info["routing_key"]))
         return client, {"QueueUrl": info["sqs_queue"], "ReceiptHandle": info["sqs_message"]["ReceiptHandle"]}

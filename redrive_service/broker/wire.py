@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """The request, with our options on its curl handle. Handles are reused; every use sets them all."""
+        """Return the request, with our options on its curl handle. Handles are reused; every use sets them all."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request
@@ -57,7 +57,7 @@ class ContainedSqsConnection(AsyncSQSConnection):
         self._long_poll = long_poll
 
     def get_http_connection(self) -> BoundedHttpConnection:
-        """A connection for one request. All are given a receive's deadline, the longest any of them needs."""
+        """Return a connection for one request. All are given a receive's deadline, the longest any of them needs."""
         return BoundedHttpConnection(
             http_client=self._httpclient,
             connect=self._patience.connect,

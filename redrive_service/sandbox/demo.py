@@ -104,7 +104,7 @@ class Demo:
         return f"Listening at: {self.address}" in web.log_since_start() and self._ask("ready") is not None
 
     def _a_tick_was_consumed(self, *, since: float) -> bool:
-        """Whether a worker consumed a tick of this demo: one older than the demo is an earlier start's."""
+        """Return whether a worker consumed a tick of this demo: one older than the demo is an earlier start's."""
         answer = self._ask("work")
         return answer is not None and float(str(answer["age_seconds"])) < time.monotonic() - since
 
@@ -123,14 +123,14 @@ class Demo:
             raise SandboxError(f"The admin's user could not be made: {done.stderr.decode(errors='replace').strip()}")
 
     def _manage(self, *arguments: str) -> str:
-        """What a command of manage.py wrote to standard output."""
+        """Return what a command of manage.py wrote to standard output."""
         done = self._run(*arguments)
         if done.returncode != 0:
             raise SandboxError(f"manage.py {arguments[0]} failed:\n{done.stderr.decode(errors='replace').strip()}")
         return done.stdout.decode()
 
     def _watch(self, *arguments: str) -> RunningServer:
-        """A command of manage.py that goes on until it is stopped; what it writes is in its log."""
+        """Start a command of manage.py that goes on until it is stopped; what it writes is in its log."""
         command, log = [sys.executable, str(PROJECT / "manage.py"), *arguments], self.stack.folder / "watch.log"
         return RunningServer(
             Server(name=f"manage.py {arguments[0]}", command=command, log=log, environment=self._environment)

@@ -64,7 +64,7 @@ class Kept:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """What `load` wrote.
+        """Return what `load` wrote.
 
         Raises:
             ValueError, KeyError, TypeError, RecursionError: it is something else.
@@ -79,7 +79,7 @@ class Kept:
 
     @classmethod
     def load(cls, folder: Path, chosen: Ports) -> Self:
-        """What the folder remembers, with the chosen ports; it is remembered from now on.
+        """Return what the folder remembers, with the chosen ports; it is remembered from now on.
 
         Raises:
             SandboxError: the file was written by somebody else.

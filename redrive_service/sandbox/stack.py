@@ -82,7 +82,7 @@ class Stack:
         self._exit.close()
 
     def environment(self) -> dict[str, str]:
-        """The variables under which the service uses this stack."""
+        """Return the variables under which the service uses this stack."""
         urls = {f"{name.upper().replace('-', '_')}_QUEUE_URL": url for name, url in self.queue_urls.items()}
         queues = {**self.queues.environment(), **urls}
         if self._queues_only:
@@ -101,7 +101,7 @@ class Stack:
         return next((server for server in self.servers.values() if server.has_ended()), None)
 
     def _furnish(self) -> dict[str, Part]:
-        """The parts, in the order of their start."""
+        """Return the parts, in the order of their start."""
         kept = Kept.load(self.folder, self._ports)
         ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web
         self.queues = LocalQueues(folder=self.folder, port=ports.sqs, host=self._sqs_host)

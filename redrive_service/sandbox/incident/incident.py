@@ -69,10 +69,10 @@ class Watching(Protocol):
     """A command that goes on, and what it has written."""
 
     def log_since_start(self) -> str:
-        """All of it."""
+        """Return all of it."""
 
     def has_ended(self) -> bool:
-        """Whether it writes no more."""
+        """Return whether it writes no more."""
 
     def stop(self) -> None:
         """End it."""
@@ -114,7 +114,7 @@ class Summary:
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()
 
     def figures(self) -> dict[str, int | float | list[int | None]]:
-        """The figures, for --json."""
+        """Return the figures, for --json."""
         return {
             **self.judgement.counts(),
             "opened": len(self.brakes.shut),
@@ -124,7 +124,7 @@ class Summary:
         }
 
     def sentences(self) -> list[str]:
-        """The figures in words, and the first broken promises."""
+        """Return the figures in words, and the first broken promises."""
         counts = self.judgement.counts()
         ended = (
             f"{counts['delivered']} delivered, {counts['parked']} parked, {counts['closed_as_duplicate']} duplicates"
@@ -153,7 +153,7 @@ class Incident:
         self.name = f"shop-{seed:08x}"
 
     def run(self, letters: int) -> Summary:
-        """The incident from the first event to the last letter.
+        """Run the incident, from the first event to the last letter.
 
         Raises:
             SandboxError: it did not come to its end; the message says where it stopped.
@@ -208,7 +208,7 @@ class Incident:
                 raise TheyAreNotBack(f"After {WITHIN:g} s not every letter of {self.name} is finished: {now}.")
 
     def _looks(self) -> Iterator[dict[str, Any]]:
-        """What the service says of the shop's dlq, again and again, each once."""
+        """Return what the service says of the shop's dlq, again and again, each once."""
         watching = self._service.watch("redrive_status", self.name, "--json", "--watch", "--every", _LOOKS_EVERY)
         try:
             seen = 0
@@ -225,7 +225,7 @@ class Incident:
             watching.stop()
 
     def _states(self) -> dict[str, str]:
-        """The state of every letter, by the message id under which it died, as the service tells it."""
+        """Return the state of every letter, by the message id under which it died, as the service tells it."""
         told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--letters"))
         return dict(told["dlqs"][0]["states"])
 

@@ -51,12 +51,12 @@ class Brakes:
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),
             "a rule that quarantines": self.quarantined > 0,
-            "a breaker that opens, and closes by itself": any(one.closed is not None for one in self._shut),
+            "a breaker that opens, and closes by itself": any(opening.closed is not None for opening in self._shut),
         }
         return [name for name, was_seen in seen.items() if not was_seen]
 
     def _are_waves_in_order(self) -> bool:
-        """Whether the last two waves were seen, and before them none out of order.
+        """Return whether the last two waves were seen, and before them none out of order.
 
         The first ones may begin and end between two looks; that one letter went first is the judge's to say.
         """
@@ -64,7 +64,7 @@ class Brakes:
         return seen == tuple(size for size in WAVES if size in seen) and seen[-2:] == WAVES[-2:]
 
     def look(self, dlq: Told) -> Iterator[str]:
-        """What is new."""
+        """Return the sentences that are new."""
         for run in dlq["runs"]:
             yield from self._look_at_waves(run)
         for target in dlq["targets"]:

@@ -13,7 +13,7 @@ UNDER_WAY = 2.0
 
 
 def canaries(evidence: Evidence, books: Books) -> int:
-    """How many letters went while a breaker was open."""
+    """Return how many letters went while a breaker was open."""
     return sum(len(_sent_while(shut, evidence)) for shut in books.shut)
 
 
@@ -43,7 +43,7 @@ def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterato
         if event.name in wave or len(wave) < experiment.first_wave:
             wave[event.name] = event
             continue
-        still = next((one for one in wave.values() if _is_on_its_way(one, send)), None)
+        still = next((member for member in wave.values() if _is_on_its_way(member, send)), None)
         if still is not None:
             sentence = (
                 f"Call {send.call} sent event {event.name} though event {still.name}, of the first wave of "
@@ -61,13 +61,13 @@ def _sent_while(shut: Shut, evidence: Evidence) -> list[Send]:
 
 
 def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
-    """The redrive's sends, as they came."""
+    """Return the redrive's sends, as they came."""
     sends = [(event, send) for event in evidence.events.values() for send in event.sends]
-    return sorted(sends, key=lambda one: one[1].moment)
+    return sorted(sends, key=lambda pair: pair[1].moment)
 
 
 def _is_on_its_way(event: Event, before: Send) -> bool:
-    """Whether what was sent of it first is; a retry belongs to no wave."""
+    """Return whether what was sent of it first is; a retry belongs to no wave."""
     return any(
         send.moment < before.moment and send.message is not None and send.message.on_its_way_at(before.moment)
         for send in event.arrivals[:1]

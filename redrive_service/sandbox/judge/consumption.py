@@ -72,11 +72,11 @@ def _may_be_late(event: Event, books: Books) -> bool:
 
 
 def _processings(events: list[Event], evidence: Evidence) -> list[tuple[Event, Processing]]:
-    """The processings of a lane's redriven messages, in the order of their beginnings."""
+    """Return the processings of a lane's redriven messages, in the order of their beginnings."""
     found = [
         (event, line)
         for event in events
         for message_id in {send.message.message_id for send in event.arrivals if send.message}
         for line in (evidence.processings or {}).get(message_id, ())
     ]
-    return sorted(found, key=lambda one: one[1].started)
+    return sorted(found, key=lambda pair: pair[1].started)

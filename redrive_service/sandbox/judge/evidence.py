@@ -32,11 +32,11 @@ class Message:
     deleted: int | None = None
 
     def seen_dead_by(self, moment: int) -> bool:
-        """Whether somebody had received it from the dlq."""
+        """Return whether somebody had received it from the dlq."""
         return bool(self.seen_dead) and self.seen_dead[0] < moment
 
     def on_its_way_at(self, moment: int) -> bool:
-        """Whether it was neither consumed nor back."""
+        """Return whether it was neither consumed nor back."""
         return not self.seen_dead_by(moment) and (self.deleted is None or self.deleted > moment)
 
 
@@ -104,7 +104,7 @@ class Evidence:
     processings: dict[str, list[Processing]] | None
 
     def lanes(self) -> dict[Lane, list[Event]]:
-        """The events of each lane, in their order."""
+        """Return the events of each lane, in their order."""
         lanes: dict[Lane, list[Event]] = defaultdict(list)
         for event in self.events.values():
             if event.lane is not None:
@@ -112,7 +112,7 @@ class Evidence:
         return {lane: sorted(events, key=lambda event: event.sequence) for lane, events in lanes.items()}
 
     def processed(self, message: Message | None) -> bool:
-        """Whether the consumer says that it processed a message."""
+        """Return whether the consumer says that it processed a message."""
         if message is None or self.processings is None:
             return False
         return any(line.ok for line in self.processings.get(message.message_id, ()))

@@ -11,7 +11,7 @@ from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 
 
 def fates(evidence: Evidence, books: Books) -> dict[str, Fate]:
-    """The fate of each letter, by the message id under which it died."""
+    """Return the fate of each letter, by the message id under which it died."""
     return {name: fate for event in evidence.events.values() for name, fate in _of(event, evidence, books).items()}
 
 
@@ -26,7 +26,7 @@ def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
 
 
 def _of(event: Event, evidence: Evidence, books: Books) -> dict[str, Fate]:
-    """The fates of one event's letters.
+    """Return the fates of one event's letters.
 
     A redrive id speaks for one letter, whichever of an event's letters that is: as many letters of the event are
     delivered, or on their way, as there are redrive ids that were.
@@ -53,7 +53,7 @@ def _next(letter: Message, supply: Counter[Fate], books: Books) -> Fate:
 
 
 def _booked(letter: Message, books: Books, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one word, read at once
-    """What the service's books say of it, as far as that can be believed."""
+    """Return what the service's books say of it, as far as that can be believed."""
     if letter.message_id in books.parked:
         return Fate.PARKED
     if letter.message_id in books.discarded:

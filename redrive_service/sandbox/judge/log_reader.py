@@ -27,7 +27,7 @@ class SequenceIsNoNumber(Exception):
 def read(
     experiment: Experiment, calls: Iterable[Mapping[str, Any]], consumed: Iterable[Mapping[str, Any]] | None
 ) -> Evidence:
-    """The evidence in both logs.
+    """Return the evidence in both logs.
 
     Raises:
         LogIsIncomplete: the calls' numbers have gaps.
@@ -47,10 +47,10 @@ def read(
 def _processings(consumed: Iterable[Mapping[str, Any]]) -> dict[str, list[Processing]]:
     lines: dict[str, list[Processing]] = defaultdict(list)
     for line in consumed:
-        one = Processing(
+        processing = Processing(
             message_id=line["message_id"], started=line["started"], ended=line["ended"], ok=line["outcome"] == "ok"
         )
-        lines[one.message_id].append(one)
+        lines[processing.message_id].append(processing)
     return dict(lines)
 
 
@@ -106,7 +106,7 @@ class _Reading:
         self._sends.append(send)
 
     def _message(self, message_id: str, queue: str, sent: Mapping[str, Any] | None = None) -> Message:
-        """The message of this id; one that was there before the log began is known by nothing else."""
+        """Return the message of this id; one that was there before the log began is known by nothing else."""
         if message_id not in self._messages:
             told = sent or {"md5": None, "attributes": {}, "group": None, "sequence_number": None}
             self._messages[message_id] = message = Message(

@@ -19,7 +19,7 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
-            earlier = next((one for one in arrivals[:position] if _is_out(one, send.moment)), None)
+            earlier = next((arrival for arrival in arrivals[:position] if _is_out(arrival, send.moment)), None)
             if earlier is not None:
                 sentence = (
                     f"Event {event.name} was sent in call {send.call} (attempt {send.attempt} of {send.letter}) though "
@@ -38,7 +38,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
         ahead: list[Event] = events
         gone: list[Event] = []
         for event, send in _in_time(events):
-            ahead = [one for one in ahead if not _is_over(one, send.moment, experiment, books)]
+            ahead = [waiting for waiting in ahead if not _is_over(waiting, send.moment, experiment, books)]
             passed = _first_open(ahead, event, send, experiment, books)
             if passed is None and _is_late(event, send, books):
                 passed = _last_gone(gone, event, send)
@@ -48,7 +48,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
                     f"out of order with event {passed.name} (number {passed.sequence})."
                 )
                 yield Finding(Offence.REORDERED, event.name, sentence, send.call, passed.name)
-            insort(gone, event, key=lambda one: one.sequence)
+            insort(gone, event, key=lambda placed: placed.sequence)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
@@ -58,8 +58,8 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
     for lane, events in evidence.lanes().items():
         under_way: list[Event] = []
         for event, send in _in_time(events):
-            under_way = [one for one in under_way if _is_travelling(one, send.moment)]
-            other = next((one for one in under_way if one is not event), None)
+            under_way = [travelling for travelling in under_way if _is_travelling(travelling, send.moment)]
+            other = next((travelling for travelling in under_way if travelling is not event), None)
             if other is not None:
                 sentence = (
                     f"Lane {lane[1]}: call {send.call} sent event {event.name} while event {other.name} was on its way."
@@ -75,7 +75,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
     allowed = experiment.rate * WINDOW + experiment.burst
     windows: dict[str, deque[float]] = defaultdict(deque)
     sends = (send for event in evidence.events.values() for send in event.sends if send.message is not None)
-    for send in sorted(sends, key=lambda one: one.moment):
+    for send in sorted(sends, key=lambda sent: sent.moment):
         window = windows[send.queue]
         window.append(send.at)
         while window[0] <= send.at - WINDOW:
@@ -108,7 +108,7 @@ def too_often(evidence: Evidence, experiment: Experiment, books: Books) -> Itera
 
 
 def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send: Send) -> bool:
-    """Whether the consumer got the message, and failed it in an outage each time."""
+    """Return whether the consumer got the message, and failed it in an outage each time."""
     if send.message is None or evidence.processings is None:
         return False
     lines = evidence.processings.get(send.message.message_id, ())
@@ -118,7 +118,7 @@ def _failed_in(outages: Sequence[tuple[float, float]], evidence: Evidence, send:
 
 
 def _failed_as_a_canary(books: Books, evidence: Evidence, send: Send) -> bool:
-    """Whether the breaker was not closed when the message was sent, and the consumer did not process it."""
+    """Return whether the breaker was not closed when the message was sent, and the consumer did not process it."""
     on_trial = any(shut.opened <= send.at and (shut.closed is None or send.at <= shut.closed) for shut in books.shut)
     return on_trial and not evidence.processed(send.message)
 
@@ -147,7 +147,7 @@ def astray(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _carries(send: Send, letter: Message, mark: str) -> bool:
-    """Whether a send has all the attributes of a letter; an earlier redrive's mark may have given way."""
+    """Return whether a send has all the attributes of a letter; an earlier redrive's mark may have given way."""
     return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
 
 
@@ -163,34 +163,36 @@ def _is_travelling(event: Event, moment: int) -> bool:
 
 
 def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
-    """The arrivals of a lane, as they came."""
-    return sorted(((event, send) for event in events for send in event.arrivals), key=lambda one: one[1].moment)
+    """Return the arrivals of a lane, as they came."""
+    return sorted(((event, send) for event in events for send in event.arrivals), key=lambda pair: pair[1].moment)
 
 
 def _first_open(ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: Books) -> Event | None:
     """The first event with a smaller number that was to go before this send."""
-    before = takewhile(lambda one: one.sequence < event.sequence, ahead)
-    return next((one for one in before if _is_open(one, send.moment, experiment, books)), None)
+    before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
+    return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
     """Of the events that went, in their order, the last one behind this event that had not come back by this send."""
-    behind = takewhile(lambda one: one.sequence > event.sequence, reversed(gone))
-    return next((one for one in behind if any(_is_out(its, send.moment) for its in _before(one, send))), None)
+    behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
+    return next(
+        (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None
+    )
 
 
 def _before(event: Event, send: Send) -> Iterator[Send]:
-    return (one for one in event.arrivals if one.moment < send.moment)
+    return (arrival for arrival in event.arrivals if arrival.moment < send.moment)
 
 
 def _is_late(event: Event, send: Send, books: Books) -> bool:
-    """Whether this is the event's first send, and no person's release."""
+    """Return whether this is the event's first send, and no person's release."""
     released = any(letter.message_id in books.released for letter in event.letters)
     return send is event.arrivals[0] and not released
 
 
 def _is_over(event: Event, moment: int, experiment: Experiment, books: Books) -> bool:
-    """Whether nothing will ever have to wait for this event again: its last message stayed away from the dlq."""
+    """Return whether nothing will ever have to wait for this event again: its last message stayed away from the dlq."""
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
     message = event.arrivals[-1].message
@@ -199,7 +201,7 @@ def _is_over(event: Event, moment: int, experiment: Experiment, books: Books) ->
 
 
 def _is_open(event: Event, moment: int, experiment: Experiment, books: Books) -> bool:
-    """Whether a later letter of the lane had to wait for this event at this moment."""
+    """Return whether a later letter of the lane had to wait for this event at this moment."""
     if not any(letter.seen_dead_by(moment) for letter in event.letters):
         return False  # nobody had seen it
     if any(letter.message_id in books.released for letter in event.letters):

@@ -43,7 +43,7 @@ class Judgement:
         return not self.findings
 
     def found(self, offence: Offence) -> tuple[Finding, ...]:
-        """The findings of one kind."""
+        """Return the findings of one kind."""
         return tuple(finding for finding in self.findings if finding.offence is offence)
 
     def counts(self) -> dict[str, int]:
@@ -98,7 +98,7 @@ def judge(
 
 
 def _offences(evidence: Evidence, experiment: Experiment, books: Books) -> Iterator[Finding]:
-    """The broken promises. What both logs show is found once, in the call log."""
+    """Return the broken promises. What both logs show is found once, in the call log."""
     for seen, heard in (
         (sends.too_many(evidence), consumption.processed_twice(evidence)),
         (sends.reordered(evidence, experiment, books), consumption.reordered(evidence, experiment, books)),

@@ -13,7 +13,7 @@ CURE = "Install requirements-dev.txt on a platform it has wheels for (Linux with
 
 
 def postgres_programs() -> Path:
-    """The folder with `postgres` and `initdb`.
+    """Return the folder with `postgres` and `initdb`.
 
     Raises:
         ServerNotFound: there is none.
@@ -25,7 +25,7 @@ def postgres_programs() -> Path:
 
 
 def valkey_program() -> Path:
-    """The program `valkey-server`, or `redis-server` in its place.
+    """Return the program `valkey-server`, or `redis-server` in its place.
 
     Raises:
         ServerNotFound: there is none.

@@ -59,7 +59,7 @@ def start(command: list[str], user: str) -> subprocess.Popen[bytes]:
 
 
 def group_of(user: str) -> int:
-    """The user's own group: "nobody" is in "nogroup" on some systems and in "nobody" on others."""
+    """Return the user's own group: "nobody" is in "nogroup" on some systems and in "nobody" on others."""
     import pwd  # noqa: PLC0415  # needed only as root
 
     return pwd.getpwnam(user).pw_gid
@@ -93,7 +93,7 @@ def end_stragglers(server: subprocess.Popen[bytes]) -> None:
 
 
 def children() -> list[int]:
-    """The ids of the guard's children, as Linux tells them."""
+    """Return the ids of the guard's children, as Linux tells them."""
     if sys.platform != "linux":
         return []
     with os.scandir("/proc") as entries:

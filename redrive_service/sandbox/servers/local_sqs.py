@@ -50,11 +50,11 @@ class LocalQueues:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def environment(self) -> dict[str, str]:
-        """The standard variables under which boto3 uses this endpoint."""
+        """Return the standard variables under which boto3 uses this endpoint."""
         return {"AWS_ENDPOINT_URL_SQS": self.endpoint, **CREDENTIALS}
 
     def command(self) -> list[str]:
-        """The command that runs the server."""
+        """Return the command that runs the server."""
         options = ["--host", self.host, "--port", str(self.port), "--data", str(self.folder / "sqs")]
         return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
 
@@ -101,7 +101,7 @@ class LocalQueues:
 
 def _with_dlq(client: SQSClient, name: str) -> str:
     """The URL of a queue, made with its dlq where it is missing: as one of the service's own queues is wanted."""
-    return [_queue(client, one) for one in own(name)][-1]
+    return [_queue(client, wanted) for wanted in own(name)][-1]
 
 
 def _queue(client: SQSClient, wanted: Wanted) -> str:

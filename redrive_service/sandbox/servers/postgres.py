@@ -111,7 +111,7 @@ class Postgres:
             (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
-        """The folder of the programs; for another user a copy, since a virtual environment may be private."""
+        """Return the folder of the programs; for another user a copy, since a virtual environment may be private."""
         programs = binaries.postgres_programs()
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs

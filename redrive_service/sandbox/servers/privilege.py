@@ -41,7 +41,7 @@ def unprivileged_identity(*trials: Sequence[str]) -> Identity:
 
 
 def namespaces_work(*trials: Sequence[str]) -> bool:
-    """Whether a user namespace can be made here, and the commands succeed in it."""
+    """Return whether a user namespace can be made here, and the commands succeed in it."""
     if shutil.which(NAMESPACE[0]) is None:
         return False
     return all(_succeeds([*NAMESPACE, *trial]) for trial in (("true",), *trials))

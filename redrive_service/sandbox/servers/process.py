@@ -107,7 +107,7 @@ class RunningServer:
             raise ServerDidNotStart(f"{self.server.name} failed. {self._last_words()}")
 
     def has_ended(self) -> bool:
-        """Whether the server is gone."""
+        """Return whether the server is gone."""
         return self._guard.poll() is not None
 
     def stop(self) -> None:
@@ -120,7 +120,7 @@ class RunningServer:
         self._guard.terminate()
 
     def log_since_start(self) -> str:
-        """What the server has written since this start."""
+        """Return what the server has written since this start."""
         with self.server.log.open("rb") as log:
             log.seek(self._logged_before)
             return log.read().decode(errors="replace")
@@ -138,7 +138,7 @@ def guarded(command: Sequence[str], stop_signals: Sequence[str] = ("TERM",), use
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody listens on at this moment."""
+    """Return a port of the loopback address that nobody listens on at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -146,7 +146,7 @@ def free_port() -> int:
 
 
 def accepts_connections(port: int) -> bool:
-    """Whether somebody listens on this port of the loopback address."""
+    """Return whether somebody listens on this port of the loopback address."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

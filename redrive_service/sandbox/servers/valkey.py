@@ -60,6 +60,6 @@ class Valkey:
 
 
 def quoted(path: Path) -> str:
-    """A path in the language of valkey.conf, whatever bytes it has."""
+    """Return a path in the language of valkey.conf, whatever bytes it has."""
     plain = re.sub(rb"[^\w/.+-]", lambda found: b"\\x%02x" % ord(found[0]), os.fsencode(path))
     return f'"{plain.decode()}"'

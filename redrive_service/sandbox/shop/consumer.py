@@ -68,11 +68,11 @@ class Journal:
                 self._handled.add(message["MessageId"])
 
     def has(self, message: MessageTypeDef) -> bool:
-        """Whether the message was handled before."""
+        """Return whether the message was handled before."""
         return message["MessageId"] in self._handled
 
     def mode(self, path: Path) -> str:
-        """What the file says, once it is known whether enough messages were handled."""
+        """Return what the file says, once it is known whether enough messages were handled."""
         mode, _, most = path.read_text().strip().partition(" ")
         if not most or len(self._handled) < int(most):
             return mode
@@ -128,14 +128,14 @@ def take_batch(client: SQSClient, url: str, mode: Path, journal: Journal) -> Non
     if done:
         client.delete_message_batch(
             QueueUrl=url,
-            Entries=[{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(done)],
+            Entries=[{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(done)],
         )
     if failed:
         client.change_message_visibility_batch(
             QueueUrl=url,
             Entries=[
-                {"Id": str(n), "ReceiptHandle": one["ReceiptHandle"], "VisibilityTimeout": 0}
-                for n, one in enumerate(failed)
+                {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": 0}
+                for n, message in enumerate(failed)
             ],
         )
 

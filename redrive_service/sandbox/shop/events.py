@@ -39,12 +39,12 @@ class ShopEvent:
     amount: str
 
     def body(self) -> str:
-        """The JSON on the wire."""
+        """Return the JSON on the wire."""
         told = {"id": self.event_id, "type": self.event_type, "account": self.account, "sequence": self.sequence}
         return json.dumps({**told, "data": {"amount": self.amount, "currency": "EUR"}})
 
     def attributes(self) -> dict[str, str]:
-        """The message attributes, all of them texts."""
+        """Return the message attributes, all of them texts."""
         return {
             "account": self.account,
             "sequence": str(self.sequence),

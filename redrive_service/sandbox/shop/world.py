@@ -109,7 +109,7 @@ class Shop:
         self._mode.write_text(MENDED if handles is None else f"{MENDED} {handles}")
 
     def is_broken(self) -> bool:
-        """Whether the consumer fails whatever it receives."""
+        """Return whether the consumer fails whatever it receives."""
         return self._mode.read_text() == BROKEN
 
     def deliver_twice(self) -> None:
@@ -117,7 +117,7 @@ class Shop:
         plan_faults(self._endpoint, {"kind": "duplicate", "queue": self.dlq, "times": 1})
 
     def dead(self) -> int:
-        """How many messages are in the dlq, visible or in somebody's hands."""
+        """Return how many messages are in the dlq, visible or in somebody's hands."""
         return self._count(self.dlq_url)
 
     def await_dead(self, *, within: float = _DEAD_WITHIN) -> None:
@@ -138,7 +138,7 @@ class Shop:
             time.sleep(_BREATH)
 
     def consumed(self) -> Iterator[dict[str, Any]]:
-        """The consumer's log, line by line; a last one that is half written is left out."""
+        """Return the consumer's log, line by line; a last one that is half written is left out."""
         if self.log.exists():
             with self.log.open("rb") as lines:
                 yield from (json.loads(line) for line in lines if line.endswith(b"\n"))
@@ -148,7 +148,7 @@ class Shop:
         return calls_since(self._endpoint, self._since)
 
     def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
-        """What the judge is to know of this incident, in which one letter goes first."""
+        """Return what the judge is to know of this incident, in which one letter goes first."""
         return Experiment(
             origins=frozenset({self.origin}),
             dlqs=frozenset({self.dlq}),
@@ -169,7 +169,7 @@ class Shop:
         return ((failed[0]["started"], failed[-1]["ended"]),) if failed else ()
 
     def judged(self, experiment: Experiment, books: Books) -> Judgement:
-        """What the judge says of everything since the queues were opened."""
+        """Return what the judge says of everything since the queues were opened."""
         return judge(experiment, self.calls(), self.consumed(), books)
 
     def _open_queues(self) -> None:
@@ -188,7 +188,7 @@ class Shop:
         return url
 
     def _is_purged(self, url: str) -> bool:
-        """Whether SQS has forgotten what was in the queue: it does so once a minute."""
+        """Return whether SQS has forgotten what was in the queue: it does so once a minute."""
         try:
             self._client.purge_queue(QueueUrl=url)
         except self._client.exceptions.PurgeQueueInProgress:

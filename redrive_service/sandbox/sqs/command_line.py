@@ -1,4 +1,4 @@
-"""The door: command line, clock, dice, sockets and signals."""
+"""The command line of the local SQS: its clock, random numbers, sockets and signals."""
 
 import argparse
 import asyncio
@@ -32,7 +32,7 @@ class _CannotStart(Exception):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the server until SIGTERM or SIGINT; the exit code."""
+    """Run the server until SIGTERM or SIGINT; return the exit code."""
     options = _parser().parse_args(arguments)
     try:
         with contextlib.ExitStack() as stack:

@@ -33,7 +33,7 @@ class LocalSqs:
         return self._account.record
 
     def handle(self, action: str, request: Request, *, now: float, address: str = "http://sqs.local") -> Answer:
-        """The answer to one call, or SqsError. `now` in seconds; going back is taken as standing still.
+        """Return the answer to one call, or SqsError. `now` in seconds; going back is taken as standing still.
 
         ReceiveMessage does not wait: where it finds nothing, `record.wait` says how long the caller may ask again.
         `address` is what queue URLs in answers begin with. What the request holds is kept, not copied; leave it as it
@@ -49,7 +49,7 @@ class LocalSqs:
         return act(account, request)
 
     def advance(self, now: float) -> None:
-        """Lets happen what is due by `now`."""
+        """Let happen what is due by `now`."""
         account = self._account
         timers = account.timers
         while (due := timers.due_by(now)) is not None:
@@ -76,7 +76,7 @@ class LocalSqs:
         return LocalSqs(account.dice, region=account.region, in_flight_limit=account.in_flight_limit)
 
     def could_hand_out(self, queue: str, *, now: float) -> bool:
-        """Whether a receive from the queue of this name would be given something."""
+        """Return whether a receive from the queue of this name would be given something."""
         self.advance(now)
         found = self._account.queues.get(queue)
         return found is not None and found.has_something()

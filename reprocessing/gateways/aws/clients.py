@@ -32,16 +32,16 @@ class CloudWatch(Protocol):
     """What is asked of CloudWatch, as boto3 names it; its own stubs would be as large as those of SQS."""
 
     def describe_alarms(self, **asked: object) -> dict[str, Any]:
-        """The alarms of some names."""
+        """Return the alarms of some names."""
 
     def get_metric_data(self, **asked: object) -> dict[str, Any]:
-        """What some metrics were."""
+        """Return what some metrics were."""
 
     def put_metric_data(self, **told: object) -> dict[str, Any]:
         """Values of metrics."""
 
     def put_metric_alarm(self, **wanted: object) -> dict[str, Any]:
-        """An alarm, made or changed."""
+        """Create or change an alarm."""
 
 
 class Functions(Protocol):
@@ -58,10 +58,10 @@ class Topics(Protocol):
         """Publish at most ten messages."""
 
     def list_subscriptions_by_topic(self, **asked: object) -> dict[str, Any]:
-        """A page of a topic's subscriptions."""
+        """Return a page of a topic's subscriptions."""
 
     def get_subscription_attributes(self, **asked: object) -> dict[str, Any]:
-        """How one subscription is set."""
+        """Return how one subscription is set."""
 
 
 class Buses(Protocol):
@@ -71,17 +71,17 @@ class Buses(Protocol):
         """Put at most ten events."""
 
     def list_rules(self, **asked: object) -> dict[str, Any]:
-        """A page of a bus's rules."""
+        """Return a page of a bus's rules."""
 
     def list_targets_by_rule(self, **asked: object) -> dict[str, Any]:
-        """A page of a rule's targets."""
+        """Return a page of a rule's targets."""
 
 
 class Objects(Protocol):
     """What is asked of S3."""
 
     def head_object(self, **asked: object) -> dict[str, Any]:
-        """Whether an object is there."""
+        """Return whether an object is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
 
 
 def cloudwatch(region: str, role: str = "") -> CloudWatch:
-    """The client of a region's CloudWatch. Raises what `client` does."""
+    """Return the client of a region's CloudWatch. Raises what `client` does."""
     return cast("CloudWatch", _clients.get("cloudwatch", region, role, ALARM_SECONDS))
 
 
@@ -173,22 +173,22 @@ def functions(region: str, role: str, *, seconds: float, connections: int) -> Fu
 
 
 def topics(region: str, role: str = "") -> Topics:
-    """The client of a region's SNS. Raises what `client` does."""
+    """Return the client of a region's SNS. Raises what `client` does."""
     return cast("Topics", _clients.get("sns", region, role, READ_SECONDS))
 
 
 def buses(region: str, role: str = "") -> Buses:
-    """The client of a region's EventBridge. Raises what `client` does."""
+    """Return the client of a region's EventBridge. Raises what `client` does."""
     return cast("Buses", _clients.get("events", region, role, READ_SECONDS))
 
 
 def objects(region: str, role: str = "") -> Objects:
-    """The client of a region's S3. Raises what `client` does."""
+    """Return the client of a region's S3. Raises what `client` does."""
     return cast("Objects", _clients.get("s3", region, role, READ_SECONDS))
 
 
 def configured_region() -> str | None:
-    """The region that the environment or the AWS configuration names, if any. Raises what `client` does."""
+    """Return the region that the environment or the AWS configuration names, if any. Raises what `client` does."""
     return _clients.region()
 
 

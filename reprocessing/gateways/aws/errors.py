@@ -109,7 +109,7 @@ def is_of_an_entry(error: Exception) -> bool:
 
 
 def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
-    """What a failed request to a service means for every letter in it.
+    """Return what a failed request to a service means for every letter in it.
 
     Refused: the service has nothing of it. NotSent: nothing was written. Unknown: everything else, so that a letter is
     never called refused while it may have been taken.
@@ -143,7 +143,7 @@ def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
 
 
 def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
-    """What a service says of one failed entry of a batch it otherwise took.
+    """Return what a service says of one failed entry of a batch it otherwise took.
 
     The code decides: SenderFault is true of throttling too. A failure of its own is Unknown, since the same
     letter sent again under its old deduplication id is the cheaper mistake.
@@ -155,7 +155,7 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
 
 
 def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueIsOutOfReach:
-    """The exception for a call that could not be done: to which queue or ARN, what for, and how to cure it."""
+    """Return the exception for a call that could not be done: to which queue or ARN, what for, and how to cure it."""
     name = queue if isinstance(queue, str) else queue.url
     renew(error)
     kind = QueueRefuses if is_refusal(error) else QueueIsOutOfReach
@@ -170,7 +170,7 @@ def is_refusal(error: Exception) -> bool:
 
 
 def in_words(error: Exception) -> str:
-    """The error in a few words that hold nothing of a letter."""
+    """Return the error in a few words that hold nothing of a letter."""
     if isinstance(error, ClientError):
         return f"{code_of(error)} ({_message(error)})" if _message(error) else code_of(error)
     if isinstance(error, ParamValidationError) or not isinstance(error, BotoCoreError):
@@ -200,12 +200,12 @@ def _message(error: ClientError) -> str:
 
 
 def status_of(error: ClientError) -> int:
-    """The HTTP status of a refusal; 0 where it has none."""
+    """Return the HTTP status of a refusal; 0 where it has none."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def _is_bad_certificate(error: Exception) -> bool:
-    """Whether the handshake failed; another TLS error may come after something was written."""
+    """Return whether the handshake failed; another TLS error may come after something was written."""
     inner: object = error.kwargs.get("error") if isinstance(error, SSLError) else None
     while isinstance(inner, BaseException):
         if isinstance(inner, ssl.SSLCertVerificationError):

@@ -1,4 +1,4 @@
-"""AWS's CloudWatch knows nothing of queues elsewhere, and is not asked about them."""
+"""Queues outside AWS have no metrics in AWS's CloudWatch."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def refuse_strangers(client: CloudWatch, queues: Sequence[QueueAddress]) -> None
         CloudWatchIsOutOfReach: they are at another endpoint, and CloudWatch is AWS's own.
     """
     host = urlsplit(str(getattr(client, "meta").endpoint_url)).hostname or ""  # noqa: B009  # no part of the protocol
-    if host.endswith(_AWS) and not all(is_of_sqs(one.url) for one in queues):
+    if host.endswith(_AWS) and not all(is_of_sqs(queue.url) for queue in queues):
         raise CloudWatchIsOutOfReach("the queues are at another endpoint than AWS's, which CloudWatch has nothing of.")

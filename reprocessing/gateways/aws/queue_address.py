@@ -38,7 +38,7 @@ class QueueAddress:
 
     @classmethod
     def of(cls, url: str, role: str = "") -> QueueAddress:
-        """The address of the queue at `url`, used under `role`.
+        """Return the address of the queue at `url`, used under `role`.
 
         The region is read from AWS's own hosts; for any other host it is the one that the environment or the AWS
         configuration names.
@@ -83,7 +83,7 @@ class QueueAddress:
 
 
 def region_of(arn: str) -> str:
-    """The region that an ARN names.
+    """Return the region that an ARN names.
 
     Raises:
         QueueIsOutOfReach: it is no ARN, or names none.
@@ -109,7 +109,7 @@ def arn_of_queue(text: str) -> Arn:
 
 
 def is_of_sqs(url: str) -> bool:
-    """Whether the host of a URL is one of SQS's own."""
+    """Return whether the host of a URL is one of SQS's own."""
     try:
         return _region_of(urlsplit(url).hostname or "") is not None
     except ValueError:

@@ -36,5 +36,5 @@ def as_they_end(act: Callable[[Work], Done], works: Sequence[Work], threads: int
         return [act(work)] if time.monotonic() < end else []
 
     with ThreadPoolExecutor(threads, thread_name_prefix="sqs") as pool:
-        for one in as_completed([pool.submit(begin, work) for work in works]):
-            yield from one.result()
+        for finished in as_completed([pool.submit(begin, work) for work in works]):
+            yield from finished.result()

@@ -41,7 +41,7 @@ def alarms(region: str, names: Sequence[str], *, role: str = "") -> dict[str, Fi
         answer = cloudwatch(region, role).describe_alarms(
             AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=_MOST_ALARMS
         )
-        return {one["AlarmName"]: _state(one) for one in [*answer["MetricAlarms"], *answer["CompositeAlarms"]]}
+        return {alarm["AlarmName"]: _state(alarm) for alarm in [*answer["MetricAlarms"], *answer["CompositeAlarms"]]}
 
     missing = Unknown(f"CloudWatch has no alarm of this name in {region}")
     return _in_batches(names, _MOST_ALARMS, ask, "DescribeAlarms", missing)
@@ -62,7 +62,11 @@ def ages(region: str, queues: Sequence[str], *, now: datetime, role: str = "") -
             MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
             StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
         )  # fmt: skip
-        return {some[int(one["Id"][1:])]: one["Values"][0] for one in answer["MetricDataResults"] if one["Values"]}
+        return {
+            some[int(result["Id"][1:])]: result["Values"][0]
+            for result in answer["MetricDataResults"]
+            if result["Values"]
+        }
 
     return _in_batches(queues, _MOST_METRICS, ask, "GetMetricData", NOBODY_USES_IT)
 

@@ -46,22 +46,22 @@ def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datet
             client = cloudwatch(region, role)
             refuse_strangers(client, some)
             values = _values(client, some, now)
-        for place, one in enumerate(some):
-            found[one.url] = Series(**{name: values.get(f"q{place}_{name}", ()) for name in _METRICS})
+        for place, queue in enumerate(some):
+            found[queue.url] = Series(**{name: values.get(f"q{place}_{name}", ()) for name in _METRICS})
     return found
 
 
 def _values(client: CloudWatch, queues: Sequence[QueueAddress], now: datetime) -> dict[str, list[float]]:
     until = now - _LATE
     asked: dict[str, Any] = {
-        "MetricDataQueries": [_query(place, one, name) for place, one in enumerate(queues) for name in _METRICS],
+        "MetricDataQueries": [_query(place, queue, name) for place, queue in enumerate(queues) for name in _METRICS],
         "StartTime": until - _SPAN, "EndTime": until, "ScanBy": "TimestampAscending",
     }  # fmt: skip
     found: dict[str, list[float]] = {}
     while True:
         answer = client.get_metric_data(**asked)
-        for one in answer["MetricDataResults"]:
-            found.setdefault(one["Id"], []).extend(one["Values"])
+        for result in answer["MetricDataResults"]:
+            found.setdefault(result["Id"], []).extend(result["Values"])
         if not answer.get("NextToken"):
             return found
         asked["NextToken"] = answer["NextToken"]

@@ -1,4 +1,4 @@
-"""What CloudWatch is told: values of metrics, and alarms."""
+"""Put metric values and alarms into CloudWatch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Value:
 
 
 def tell(region: str, namespace: str, values: Sequence[Value], *, now: datetime) -> int:
-    """Tell CloudWatch values of this moment; how many it has taken, in their order, before a call failed.
+    """Put values of this moment; return how many were accepted, in their order, before a call failed.
 
     Raises:
         CloudWatchIsOutOfReach: it has taken none.
@@ -38,7 +38,9 @@ def tell(region: str, namespace: str, values: Sequence[Value], *, now: datetime)
         some = values[first : first + _MOST_VALUES]
         try:
             with reaching_cloudwatch(namespace, "PutMetricData"):
-                cloudwatch(region).put_metric_data(Namespace=namespace, MetricData=[_datum(one, now) for one in some])
+                cloudwatch(region).put_metric_data(
+                    Namespace=namespace, MetricData=[_datum(value, now) for value in some]
+                )
         except CloudWatchIsOutOfReach:
             if first:
                 return first
@@ -60,7 +62,7 @@ def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()
             answer = cloudwatch(region).describe_alarms(
                 AlarmNames=some, AlarmTypes=["MetricAlarm"], MaxRecords=_MOST_ALARMS
             )
-        found |= {one["AlarmName"]: one for one in answer["MetricAlarms"]}
+        found |= {alarm["AlarmName"]: alarm for alarm in answer["MetricAlarms"]}
     return found
 
 
@@ -74,11 +76,11 @@ def put_alarm(region: str, request: Mapping[str, Any]) -> None:
         cloudwatch(region).put_metric_alarm(**request)
 
 
-def _datum(one: Value, now: datetime) -> dict[str, Any]:
+def _datum(metric: Value, now: datetime) -> dict[str, Any]:
     return {
-        "MetricName": one.name,
-        "Dimensions": [{"Name": name, "Value": value} for name, value in one.dimensions],
+        "MetricName": metric.name,
+        "Dimensions": [{"Name": name, "Value": value} for name, value in metric.dimensions],
         "Timestamp": now,
-        "Unit": one.unit,
-        "Value": one.value,
+        "Unit": metric.unit,
+        "Value": metric.value,
     }

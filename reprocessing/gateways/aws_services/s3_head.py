@@ -32,4 +32,4 @@ def are_gone(pointers: Collection[Pointer], region: str, role: str = "") -> set[
         return False
 
     some = list(dict.fromkeys(pointers))
-    return {one for one, gone in zip(some, side_by_side(is_gone, some, _THREADS), strict=True) if gone}
+    return {pointer for pointer, gone in zip(some, side_by_side(is_gone, some, _THREADS), strict=True) if gone}

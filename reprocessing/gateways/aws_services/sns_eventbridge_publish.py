@@ -75,17 +75,17 @@ def publish(
     outcomes: Outcomes = {}
     ready: list[Parcel] = []
     subjects: dict[int, str] = {}
-    for one in publications:
-        made = parcel(_departure(one), fifo=fifo)
+    for publication in publications:
+        made = parcel(_departure(publication), fifo=fifo)
         if isinstance(made, Refused):
-            outcomes[one.attempt] = made
+            outcomes[publication.attempt] = made
             continue
         ready.append(made)
-        if one.subject:
-            subjects[one.attempt] = one.subject
+        if publication.subject:
+            subjects[publication.attempt] = publication.subject
 
     def ask(load: list[Parcel]) -> list[Outcome]:
-        entries = [_entry(one, number, subjects, fifo=fifo) for number, one in enumerate(load)]
+        entries = [_entry(letter, number, subjects, fifo=fifo) for number, letter in enumerate(load)]
         answer = topics(region, role).publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
         return _published(answer, len(load))
 
@@ -104,25 +104,33 @@ def put(
         QueueIsOutOfReach: it is no ARN. No failure of EventBridge or of the network is raised.
     """
     region = region_of(bus)
-    ready = [_Put(one, one.detail.decode(), one.size) for one in events]
+    ready = [_Put(event, event.detail.decode(), event.size) for event in events]
 
     def ask(load: list[_Put]) -> list[Outcome]:
-        return _taken(buses(region, role).put_events(Entries=[one.entry(bus) for one in load]), len(load))
+        return _taken(
+            buses(region, role).put_events(Entries=[ready_event.entry(bus) for ready_event in load]), len(load)
+        )
 
     packed = chains(ready, fifo=False, space=LARGEST - 1)  # it has to be less
     return travel(packed, Way(ask, "EventBridge", fifo=False), may_start=may_start, threads=threads)
 
 
-def _departure(one: Publication) -> Departure:
-    return Departure(one.attempt, one.message, one.attributes, one.group_id, one.deduplication_id)
+def _departure(publication: Publication) -> Departure:
+    return Departure(
+        publication.attempt,
+        publication.message,
+        publication.attributes,
+        publication.group_id,
+        publication.deduplication_id,
+    )
 
 
-def _entry(one: Parcel, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:
-    departure = one.departure
-    entry: dict[str, Any] = {"Id": str(number), "Message": one.text}
+def _entry(letter: Parcel, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:
+    departure = letter.departure
+    entry: dict[str, Any] = {"Id": str(number), "Message": letter.text}
     if departure.attributes:
         entry["MessageAttributes"] = as_aws_has_them(departure.attributes)
-    if subject := subjects.get(one.attempt):
+    if subject := subjects.get(letter.attempt):
         entry["Subject"] = subject
     if fifo:
         entry["MessageGroupId"] = departure.group_id
@@ -132,10 +140,10 @@ def _entry(one: Parcel, number: int, subjects: Mapping[int, str], *, fifo: bool)
 
 
 def _published(answer: Mapping[str, Any], many: int) -> list[Outcome]:
-    outcomes: dict[str, Outcome] = {one["Id"]: Taken(one["MessageId"]) for one in answer.get("Successful", [])}
-    for one in answer.get("Failed", []):
-        said = outcome_of_entry(one.get("Code", ""), one.get("Message", ""), "SNS")
-        outcomes[one["Id"]] = Unknown("SNS names it as taken and as failed") if one["Id"] in outcomes else said
+    outcomes: dict[str, Outcome] = {entry["Id"]: Taken(entry["MessageId"]) for entry in answer.get("Successful", [])}
+    for entry in answer.get("Failed", []):
+        said = outcome_of_entry(entry.get("Code", ""), entry.get("Message", ""), "SNS")
+        outcomes[entry["Id"]] = Unknown("SNS names it as taken and as failed") if entry["Id"] in outcomes else said
     return [outcomes.get(str(number), Unknown("the answer of SNS does not name it")) for number in range(many)]
 
 
@@ -145,8 +153,8 @@ def _taken(answer: Mapping[str, Any], many: int) -> list[Outcome]:
     if len(entries) != many:
         return [Unknown("the answer of EventBridge does not name it")] * many
     return [
-        Taken(one["EventId"])
-        if one.get("EventId")
-        else outcome_of_entry(one.get("ErrorCode", ""), one.get("ErrorMessage", ""), "EventBridge")
-        for one in entries
+        Taken(entry["EventId"])
+        if entry.get("EventId")
+        else outcome_of_entry(entry.get("ErrorCode", ""), entry.get("ErrorMessage", ""), "EventBridge")
+        for entry in entries
     ]

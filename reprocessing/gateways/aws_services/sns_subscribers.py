@@ -48,7 +48,7 @@ class RuleTarget:
 
 
 def subscription(arn: str, role: str = "") -> Subscription:
-    """The subscription with this ARN.
+    """Return the subscription with this ARN.
 
     Raises:
         QueueIsOutOfReach: there is none, or SNS refused or did not answer.
@@ -70,9 +70,9 @@ def subscribers(topic: str, role: str = "") -> list[Subscription]:
         found = list(_all(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=topic))
     # The others have PendingConfirmation or Deleted there.
     return [
-        Subscription(one["SubscriptionArn"], one["TopicArn"], one["Protocol"], one["Endpoint"])
-        for one in found
-        if one["SubscriptionArn"].startswith("arn:")
+        Subscription(said["SubscriptionArn"], said["TopicArn"], said["Protocol"], said["Endpoint"])
+        for said in found
+        if said["SubscriptionArn"].startswith("arn:")
     ]
 
 
@@ -85,20 +85,20 @@ def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
     client = buses(region_of(bus), role)
     with reaching(bus, "ListRules", "events"):
         rules = [
-            one
-            for one in _all(client.list_rules, "Rules", EventBusName=bus)
-            if one.get("EventPattern") and one.get("State", "ENABLED") != "DISABLED"
+            rule
+            for rule in _all(client.list_rules, "Rules", EventBusName=bus)
+            if rule.get("EventPattern") and rule.get("State", "ENABLED") != "DISABLED"
         ]
     found: list[RuleTarget] = []
     for rule in rules:
         with reaching(rule["Arn"], "ListTargetsByRule", "events"):
             targets = list(_all(client.list_targets_by_rule, "Targets", Rule=rule["Name"], EventBusName=bus))
-        found += [_target(rule["Arn"], one) for one in targets]
+        found += [_target(rule["Arn"], target) for target in targets]
     return found
 
 
 def refired(topic_or_bus: str, failed: str = "", role: str = "") -> int:
-    """How many get a letter again when it is published again, who are not the one that failed.
+    """Return how many get a letter again when it is published again, who are not the one that failed.
 
     At most: filters of subscriptions and patterns of rules may keep a letter from some of them.
 
@@ -111,9 +111,9 @@ def refired(topic_or_bus: str, failed: str = "", role: str = "") -> int:
         QueueIsOutOfReach: it could not be asked.
     """
     if topic_or_bus.split(":")[2:3] == ["sns"]:
-        reached = [one.arn for one in subscribers(topic_or_bus, role)]
+        reached = [receiver.arn for receiver in subscribers(topic_or_bus, role)]
     else:
-        reached = [one.arn for one in rule_targets(topic_or_bus, role)]
+        reached = [receiver.arn for receiver in rule_targets(topic_or_bus, role)]
     return len(reached) - (1 if failed in reached else 0)
 
 

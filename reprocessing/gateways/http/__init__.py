@@ -1,4 +1,4 @@
-"""Floor 2, reaches: the only package that speaks HTTP to the world; it trusts neither a URL nor a server."""
+"""HTTP requests to targets, and health checks. Neither a URL nor a server is trusted."""
 
 from reprocessing.gateways.http.network import Net
 from reprocessing.gateways.http.post import Posts

@@ -36,7 +36,7 @@ WORLD: Final = Net()
 
 
 def judged(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequence[Address] | Denied:
-    """The addresses that a host's name stands for, each of them good; one bad one spoils them all.
+    """Return the addresses that a host's name stands for, each of them good; one bad one spoils them all.
 
     Args:
         asked: where the name stands.
@@ -44,7 +44,7 @@ def judged(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequenc
         allowed: says what is good.
     """
     found = [url_policy.address(text) for text in texts]
-    good = [one for one in found if one is not None and allowed.bears(one, asked.port)]
+    good = [address for address in found if address is not None and allowed.bears(address, asked.port)]
     if len(good) < len(found):
         return Denied(
             f"{asked.authority} stands for an address that is not public. "

@@ -69,7 +69,7 @@ def check(
 
 
 def _addresses(asked: Endpoint, allowed: AllowList, net: Net, until: float) -> Sequence[Address] | Unknown:
-    """The addresses of the host, each of them good."""
+    """Return the addresses of the host, each of them good."""
     if not isinstance(asked.host, str):
         texts: Sequence[str] = [str(asked.host)]
     elif not (texts := _in_time(net, asked.host, asked.port, until)):
@@ -79,7 +79,7 @@ def _addresses(asked: Endpoint, allowed: AllowList, net: Net, until: float) -> S
 
 
 def _in_time(net: Net, host: str, port: int, until: float) -> Sequence[str]:
-    """What the host resolves to; nothing, where that takes too long. The system's resolver knows no deadline."""
+    """Return what the host resolves to; nothing, where that takes too long. The system's resolver knows no deadline."""
     answers: list[Sequence[str]] = []
 
     def ask() -> None:
@@ -95,13 +95,13 @@ def _in_time(net: Net, host: str, port: int, until: float) -> Sequence[str]:
 
 
 def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.socket:
-    """A connection to the first of these addresses that takes one; each has its share of the time."""
+    """Return a connection to the first of these addresses that takes one; each has its share of the time."""
     failed: OSError = _TooLate()
-    for number, one in enumerate(addresses):
-        made = socket.socket(socket.AF_INET if one.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)  # noqa: PLR2004
+    for number, address in enumerate(addresses):
+        made = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)  # noqa: PLR2004
         try:
             made.settimeout(_left(until) / (len(addresses) - number))
-            made.connect((str(one), port))
+            made.connect((str(address), port))
         except OSError as error:
             made.close()
             failed = error
@@ -149,7 +149,7 @@ def _judge(status: int, expected: int | None) -> Finding:
 
 
 def _in_words(error: Exception, timeout: float) -> str:
-    """What went wrong, without a word of what was answered."""
+    """Return what went wrong, without a word of what was answered."""
     match error:
         case _TooLate() | TimeoutError():
             return f"it had not answered within {timeout:g} s"
@@ -181,7 +181,7 @@ class _Counted(io.RawIOBase):
         self._read = 0
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """What http.client asks a socket for."""
+        """Return what http.client asks a socket for."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:

@@ -109,7 +109,7 @@ class Request:
         self.turn, self._good = _NOBODY, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
-        """What became of it; an answer is one when it is whole, or so long that its end does not matter.
+        """Return what became of it; an answer is one when it is whole, or so long that its end does not matter.
 
         Args:
             error: libcurl's; None where there was none.
@@ -134,12 +134,12 @@ class Request:
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 
     def _asked_to_wait(self) -> timedelta | None:
-        """What the answer asks for; a date is compared with the answer's own, whose clock it was written by."""
+        """Return what the answer asks for; a date is compared with the answer's own, whose clock it was written by."""
         sent = date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
     def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
-        """Whether the request may be sent now, over a connection to this address."""
+        """Return whether the request may be sent now, over a connection to this address."""
         if self._let_go or url_policy.address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
         if self._is_stale(own, own_port) and not self.turn.anew:
@@ -200,7 +200,7 @@ def _bar(handle: pycurl.Curl) -> None:
 def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
     """The certificates that the context trusts, else the same as the health check's."""
     if tls is not None:
-        shown = (ssl.DER_cert_to_PEM_cert(one) for one in tls.get_ca_certs(binary_form=True))
+        shown = (ssl.DER_cert_to_PEM_cert(certificate) for certificate in tls.get_ca_certs(binary_form=True))
         handle.setopt(pycurl.CAINFO_BLOB, "".join(shown))
         return
     paths = ssl.get_default_verify_paths()
@@ -211,8 +211,8 @@ def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
 
 
 def _resolved(asked: Endpoint, current: Sequence[Address]) -> str:
-    """The only addresses that libcurl learns of for this host: it resolves nothing itself."""
-    texts = ",".join(f"[{one}]" if one.version == 6 else str(one) for one in current)  # noqa: PLR2004 - of IP
+    """Return the only addresses that libcurl learns of for this host: it resolves nothing itself."""
+    texts = ",".join(f"[{address}]" if address.version == 6 else str(address) for address in current)  # noqa: PLR2004 - of IP
     return f"{asked.host}:{asked.port}:{texts}"
 
 
@@ -223,7 +223,7 @@ def _line(header: tuple[str, str]) -> bytes:
 
 
 def _in_words(error: int, too_late: str) -> str:
-    """What went wrong; libcurl's own messages name more than may be shown."""
+    """Return what went wrong; libcurl's own messages name more than may be shown."""
     if error == pycurl.E_OPERATION_TIMEDOUT:
         return too_late
     return _IN_WORDS.get(error, f"what it answered is not HTTP, or the connection failed (libcurl's error {error})")

@@ -69,7 +69,7 @@ class Places:
         found = judged(asked, texts, self.allowed)
         if isinstance(found, Denied) or asked.scheme == "https":
             return found
-        if all(self.allowed.lists(one, asked.port) for one in found):
+        if all(self.allowed.lists(address, asked.port) for address in found):
             return found
         return Denied(f"{asked.authority} is no address of a listed network, and plain http can be read; use https")
 

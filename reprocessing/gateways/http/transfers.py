@@ -81,7 +81,7 @@ class Wires:
             self._rope.send(b"!")
 
     def is_stale(self, address: str, port: int) -> bool:
-        """Whether a connection that was used before has something to read: its end, or what nobody asked for.
+        """Return whether a connection that was used before has something to read: its end, or what nobody asked for.
 
         libcurl looks for that once a second at most, and sends a request again when it finds out too late.
 

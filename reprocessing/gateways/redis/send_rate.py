@@ -66,7 +66,7 @@ class Rates:
 
     @classmethod
     def at(cls, url: str) -> Rates:
-        """The rates kept by the Redis at a URL; connects when first asked."""
+        """Return the rates kept by the Redis at a URL; connects when first asked."""
         return cls(connect(url))
 
     def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
@@ -90,7 +90,7 @@ class Rates:
         return Granted(count, bucket.wait(wanted - count) if count < wanted else 0.0, began)
 
     def may_wait(self, key: int | str, who: str, seconds: float) -> bool:
-        """Whether this one is to wait for the tokens of a target, for so many seconds: one at a time is.
+        """Return whether this one is to wait for the tokens of a target, for so many seconds: one at a time is.
 
         It guards no promise: without Redis nobody waits, and where it has forgotten, two may.
         """

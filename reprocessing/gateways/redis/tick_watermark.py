@@ -30,7 +30,7 @@ class HighWater:
 
     @classmethod
     def at(cls, url: str) -> HighWater:
-        """The marks kept by the Redis at a URL; connects when first asked."""
+        """Return the marks kept by the Redis at a URL; connects when first asked."""
         return cls(connect(url))
 
     def raised(self, database: str, ticks: int) -> int | None:
@@ -43,7 +43,7 @@ class HighWater:
         return None if was is None else int(was)
 
     def known(self, database: str) -> int | None:
-        """How far a database is known to have come; None as above."""
+        """Return how far a database is known to have come; None as above."""
         try:
             was = self._client.get(_name(database))
         except redis.RedisError:

@@ -33,7 +33,7 @@ class Way(Generic[Packed]):
 def travel(
     chains: Sequence[Sequence[list[Packed]]], way: Way[Packed], *, may_start: Callable[[], bool], threads: int
 ) -> Outcomes:
-    """Every letter's outcome by its attempt.
+    """Return every letter's outcome by its attempt.
 
     Args:
         chains: as `loads.chains` makes them.
@@ -43,10 +43,10 @@ def travel(
     """
     outcomes: Outcomes = {}
 
-    def one(chain: Iterable[list[Packed]]) -> Outcomes:
+    def run_chain(chain: Iterable[list[Packed]]) -> Outcomes:
         return _Trip(way, may_start).make(chain)
 
-    for some in side_by_side(one, chains, threads):
+    for some in side_by_side(run_chain, chains, threads):
         outcomes |= some
     return outcomes
 
@@ -87,15 +87,15 @@ class _Trip(Generic[Packed]):
         if not self._stopped:
             return load
         kept = []
-        for one in load:
-            if one.group in self._stopped:
-                self._outcomes[one.attempt] = NotSent("an earlier letter of its group was not taken")
+        for letter in load:
+            if letter.group in self._stopped:
+                self._outcomes[letter.attempt] = NotSent("an earlier letter of its group was not taken")
             else:
-                kept.append(one)
+                kept.append(letter)
         return kept
 
     def _record(self, load: list[Packed], outcomes: Sequence[Outcome]) -> None:
-        for one, outcome in zip(load, outcomes, strict=True):
-            self._outcomes[one.attempt] = outcome
+        for letter, outcome in zip(load, outcomes, strict=True):
+            self._outcomes[letter.attempt] = outcome
             if self._way.fifo and not isinstance(outcome, Taken):
-                self._stopped.add(one.group)
+                self._stopped.add(letter.group)

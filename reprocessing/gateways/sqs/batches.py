@@ -80,7 +80,7 @@ Load = list[Parcel]
 
 
 def parcel(departure: Departure, *, fifo: bool) -> Parcel | Refused:
-    """The letter made ready, or why no queue of this kind would ever take it."""
+    """Return the letter made ready, or why no queue of this kind would ever take it."""
     try:
         text = departure.body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -98,7 +98,8 @@ def parcel(departure: Departure, *, fifo: bool) -> Parcel | Refused:
 def size_of(body: bytes, attributes: Attributes) -> int:
     """The bytes that SQS counts: the body, and names, types and values of the attributes."""
     return len(body) + sum(
-        len(_encoded(name)) + len(_encoded(one.type)) + len(_encoded(one.value)) for name, one in attributes.items()
+        len(_encoded(name)) + len(_encoded(attribute.type)) + len(_encoded(attribute.value))
+        for name, attribute in attributes.items()
     )
 
 
@@ -113,7 +114,7 @@ def chains(
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
     for unit in _units(items, fifo=fifo):
-        weight = sum(_weight(one, largest, space) for one in unit)
+        weight = sum(_weight(item, largest, space) for item in unit)
         if len(unit) > _MOST_ENTRIES or weight > space:
             made.append(_cut(unit, largest, space))
             room = 0  # nothing joins a chain's last load
@@ -128,10 +129,10 @@ def chains(
 
 def _units(items: Iterable[Packed], *, fifo: bool) -> Iterable[Sequence[Packed]]:
     if not fifo:
-        return [[one] for one in items]
+        return [[item] for item in items]
     groups: dict[str | None, list[Packed]] = {}
-    for one in items:
-        groups.setdefault(one.group, []).append(one)
+    for item in items:
+        groups.setdefault(item.group, []).append(item)
     return groups.values()
 
 
@@ -139,18 +140,18 @@ def _cut(unit: Sequence[Packed], largest: int, space: int) -> list[list[Packed]]
     """One group's letters as loads, in order."""
     loads: list[list[Packed]] = [[]]
     left = space
-    for one in unit:
-        weight = _weight(one, largest, space)
+    for item in unit:
+        weight = _weight(item, largest, space)
         if loads[-1] and (len(loads[-1]) == _MOST_ENTRIES or weight > left):
             loads.append([])
             left = space
-        loads[-1].append(one)
+        loads[-1].append(item)
         left -= weight
     return loads
 
 
-def _weight(one: Packed, largest: int, space: int) -> int:
-    return space if one.size > min(largest, space) else one.size
+def _weight(item: Packed, largest: int, space: int) -> int:
+    return space if item.size > min(largest, space) else item.size
 
 
 def _encoded(part: str | bytes) -> bytes:
@@ -160,8 +161,8 @@ def _encoded(part: str | bytes) -> bytes:
 def as_aws_has_them(attributes: Attributes) -> dict[str, MessageAttributeValueTypeDef]:
     """Attributes as the APIs of SQS and SNS take them."""
     return {
-        name: {"DataType": one.type, "BinaryValue": one.value}
-        if isinstance(one.value, bytes)
-        else {"DataType": one.type, "StringValue": one.value}
-        for name, one in attributes.items()
+        name: {"DataType": attribute.type, "BinaryValue": attribute.value}
+        if isinstance(attribute.value, bytes)
+        else {"DataType": attribute.type, "StringValue": attribute.value}
+        for name, attribute in attributes.items()
     }

@@ -66,12 +66,12 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
     with reaching(arn, "ListMessageMoveTasks"):
         sqs = client(arn_of_queue(arn).region, role=role)
         answer = sqs.list_message_move_tasks(SourceArn=arn, MaxResults=_MOST_LISTED)
-    return sorted(map(_move, answer.get("Results", [])), key=lambda one: one.started_at, reverse=True)
+    return sorted(map(_move, answer.get("Results", [])), key=lambda task: task.started_at, reverse=True)
 
 
 def moves(arn: str, role: str = "") -> list[Move]:
     """Those of them that are under way. Raises what `move_tasks` does."""
-    return [one for one in move_tasks(arn, role) if one.is_active]
+    return [task for task in move_tasks(arn, role) if task.is_active]
 
 
 def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> Begun | Refused | NotSent | Unknown:

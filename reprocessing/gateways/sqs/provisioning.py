@@ -44,7 +44,7 @@ class Place:
 
 
 def find(place: Place, name: str) -> tuple[QueueAddress, Found] | None:
-    """The queue of this name, and who dies into it; None where there is none.
+    """Return the queue of this name, and who dies into it; None where there is none.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.

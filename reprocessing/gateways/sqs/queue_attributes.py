@@ -47,7 +47,7 @@ class RedriveAllowPolicy:
     source_arns: tuple[str, ...] = ()
 
     def allows(self, arn: str) -> bool:
-        """Whether the queue with this ARN may."""
+        """Return whether the queue with this ARN may."""
         return self.permission == "allowAll" or (self.permission == "byQueue" and arn in self.source_arns)
 
 
@@ -97,7 +97,7 @@ class Depth:
 
 
 def describe(address: QueueAddress) -> QueueFacts:
-    """The settings of a queue.
+    """Return the settings of a queue.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
@@ -124,7 +124,7 @@ def describe(address: QueueAddress) -> QueueFacts:
 
 
 def depth(address: QueueAddress) -> Depth:
-    """How many messages a queue is said to hold. Evidence of nothing: counts lag.
+    """Return how many messages a queue is said to hold. Evidence of nothing: counts lag.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
@@ -146,7 +146,7 @@ def depth(address: QueueAddress) -> Depth:
 
 
 def origins_of(address: QueueAddress) -> list[str]:
-    """The URLs of all queues whose redrive policy names this one.
+    """Return the URLs of all queues whose redrive policy names this one.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
@@ -159,7 +159,7 @@ def origins_of(address: QueueAddress) -> list[str]:
 
 
 def locate(arn: str, role: str = "") -> QueueAddress:
-    """The address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
+    """Return the address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
 
     Raises:
         QueueIsOutOfReach: it is no queue's ARN, or SQS refused or did not answer.
@@ -173,7 +173,7 @@ def locate(arn: str, role: str = "") -> QueueAddress:
 
 
 def is_missing(arn: str, role: str = "") -> bool:
-    """Whether SQS says that there is no queue with this ARN; where it says nothing, it may be there."""
+    """Return whether SQS says that there is no queue with this ARN; where it says nothing, it may be there."""
     try:
         locate(arn, role)
     except QueueIsOutOfReach as error:

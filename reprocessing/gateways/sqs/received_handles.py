@@ -78,7 +78,7 @@ def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, t
 
 
 def release(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Extended:
-    """Give copies back: others may receive them at once."""
+    """Make copies visible at once, so that others can receive them."""
     return extend(address, handles, 0, threads=threads)
 
 
@@ -115,7 +115,9 @@ def _tens(handles: Mapping[str, str]) -> Iterator[list[Handle]]:
 def _read(answer: Mapping[str, Any], ids: Sequence[str]) -> tuple[set[str], dict[str, str]]:
     numbers = {str(number): message_id for number, message_id in enumerate(ids)}
     done = {numbers[entry["Id"]] for entry in answer.get("Successful", []) if entry["Id"] in numbers}
-    failed = dict.fromkeys((one for one in ids if one not in done), "the answer of SQS does not name it")
+    failed = dict.fromkeys(
+        (message_id for message_id in ids if message_id not in done), "the answer of SQS does not name it"
+    )
     for entry in answer.get("Failed", []):
         if entry["Id"] in numbers:
             failed[numbers[entry["Id"]]] = code_in_words(entry.get("Code", ""))

@@ -1,4 +1,4 @@
-"""Receiving: what a queue hands over, byte for byte."""
+"""Receive messages, byte for byte."""
 
 from __future__ import annotations
 

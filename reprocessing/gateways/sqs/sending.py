@@ -1,4 +1,4 @@
-"""Sending: each letter's fate is told as it is known, and never as more than that."""
+"""Send messages. Each outcome says what is known, and no more."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def send(
 
     def ask(load: Load) -> list[Outcome]:
         answer = client(address.region, role=address.role).send_message_batch(
-            QueueUrl=address.url, Entries=[one.entry(number, fifo=address.fifo) for number, one in enumerate(load)]
+            QueueUrl=address.url,
+            Entries=[letter.entry(number, fifo=address.fifo) for number, letter in enumerate(load)],
         )
         return _read(answer, load)
 
@@ -63,20 +64,20 @@ def send(
 def _read(answer: Mapping[str, Any], load: Load) -> list[Outcome]:
     taken = {entry["Id"]: entry for entry in answer.get("Successful", [])}
     failed = {entry["Id"]: entry for entry in answer.get("Failed", [])}
-    return [_fate(taken.get(str(number)), failed.get(str(number)), one) for number, one in enumerate(load)]
+    return [_fate(taken.get(str(number)), failed.get(str(number)), letter) for number, letter in enumerate(load)]
 
 
-def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, one: Parcel) -> Outcome:
+def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, letter: Parcel) -> Outcome:
     if taken is not None and failed is not None:
         return Unknown("the answer of SQS names it as taken and as failed")
     if taken is not None:
-        return _taken(taken, one)
+        return _taken(taken, letter)
     if failed is not None:
         return outcome_of_entry(failed.get("Code", ""), failed.get("Message", ""))
     return Unknown("the answer of SQS does not name it")
 
 
-def _taken(entry: Mapping[str, Any], one: Parcel) -> Outcome:
-    if entry.get("MD5OfMessageBody") != md5(one.departure.body, usedforsecurity=False).hexdigest():
+def _taken(entry: Mapping[str, Any], letter: Parcel) -> Outcome:
+    if entry.get("MD5OfMessageBody") != md5(letter.departure.body, usedforsecurity=False).hexdigest():
         return Unknown(f"SQS took another body than was sent, as {entry.get('MessageId')}")
     return Taken(entry["MessageId"])

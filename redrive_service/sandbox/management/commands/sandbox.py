@@ -165,21 +165,21 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
 
 
 def port(text: str) -> int:
-    """A port number, 0 for any."""
+    """Return a port number, 0 for any."""
     if not text.isdecimal() or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is no port: it takes a whole number up to {LAST_PORT}, 0 for any free port")
     return int(text)
 
 
 def letters(text: str) -> int:
-    """How many letters an incident has."""
+    """Return how many letters an incident has."""
     if not text.isdecimal() or not 0 < int(text) <= MOST_LETTERS:
         raise ArgumentTypeError(f"{text!r} is no number of letters: it takes a whole number from 1 to {MOST_LETTERS}")
     return int(text)
 
 
 def folder(text: str) -> Path:
-    """A folder's absolute path."""
+    """Return a folder's absolute path."""
     return Path(os.path.realpath(text))  # Path.resolve cannot bear a link to itself
 
 

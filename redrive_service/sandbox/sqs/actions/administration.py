@@ -61,7 +61,7 @@ def delete_queue(account: Account, request: Request) -> Answer:
 
 
 def get_queue_url(account: Account, request: Request) -> Answer:
-    """The URL of the queue with this name."""
+    """Return the URL of the queue with this name."""
     name = required_text(request, "QueueName")
     account.record.queue = name
     queue = account.queues.get(name)
@@ -71,14 +71,14 @@ def get_queue_url(account: Account, request: Request) -> Answer:
 
 
 def list_queues(account: Account, request: Request) -> Answer:
-    """The URLs of the queues whose names begin with the prefix, by name, in pages."""
+    """Return the URLs of the queues whose names begin with the prefix, by name, in pages."""
     prefix = text(request, "QueueNamePrefix") or ""
     names = sorted(name for name in account.queues if name.startswith(prefix))
     return _page(account, request, names, "QueueUrls")
 
 
 def list_dead_letter_source_queues(account: Account, request: Request) -> Answer:
-    """The URLs of the queues that name this one as their dead-letter queue, by name, in pages."""
+    """Return the URLs of the queues that name this one as their dead-letter queue, by name, in pages."""
     target = account.queue_at(required_text(request, "QueueUrl"))
     policies = ((name, queue.settings.redrive) for name, queue in account.queues.items())
     names = sorted(name for name, policy in policies if policy and policy.target_arn == target.arn)
@@ -86,7 +86,7 @@ def list_dead_letter_source_queues(account: Account, request: Request) -> Answer
 
 
 def get_queue_attributes(account: Account, request: Request) -> Answer:
-    """The attributes asked for; counts are exact."""
+    """Return the attributes asked for; counts are exact."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     names = texts(request, "AttributeNames")
     for name in names:
@@ -101,7 +101,7 @@ def get_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def set_queue_attributes(account: Account, request: Request) -> Answer:
-    """Changes attributes, all or none; they count at once."""
+    """Change attributes, all or none; they count at once."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     settings = queue.settings
     changes = normalise(text_map(request, "Attributes"), fifo=queue.fifo, before=settings.shown)
@@ -118,7 +118,7 @@ def set_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def purge_queue(account: Account, request: Request) -> Answer:
-    """Deletes every message at once; once in sixty seconds."""
+    """Delete every message at once; once in sixty seconds."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if queue.purged_at is not None and account.now < queue.purged_at + _PURGE_REST:
         sentence = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."
@@ -130,7 +130,7 @@ def purge_queue(account: Account, request: Request) -> Answer:
 
 
 def _check_name(name: str, *, fifo: bool) -> None:
-    """Refuses names that SQS does not take: 1 to 80 letters, digits, - and _; FIFO names end in .fifo."""
+    """Refuse names that SQS does not take: 1 to 80 letters, digits, - and _; FIFO names end in .fifo."""
     stem = name.removesuffix(_FIFO_SUFFIX)
     if fifo and stem == name:
         raise invalid_parameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or "

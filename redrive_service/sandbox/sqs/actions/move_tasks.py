@@ -15,7 +15,7 @@ MOST_LISTED: Final = 10
 
 
 def start_move_task(account: Account, request: Request) -> Answer:
-    """Starts moving messages out of a queue that is some queue's dead-letter queue."""
+    """Start moving messages out of a queue that is some queue's dead-letter queue."""
     source = _source(account, required_text(request, "SourceArn"))
     destination_arn = text(request, "DestinationArn")
     rate = whole(request, "MaxNumberOfMessagesPerSecond")
@@ -39,14 +39,14 @@ def start_move_task(account: Account, request: Request) -> Answer:
 
 
 def list_move_tasks(account: Account, request: Request) -> Answer:
-    """The newest tasks of a source queue, newest first."""
+    """Return the newest tasks of a source queue, newest first."""
     source = _source(account, required_text(request, "SourceArn"))
     most = whole_between(request, "MaxResults", 1, MOST_LISTED) or 1
     return {"Results": [task.shown() for task in account.moves.get(source.arn, [])[:most]]}
 
 
 def cancel_move_task(account: Account, request: Request) -> Answer:
-    """Cancels a running task."""
+    """Cancel a running task."""
     task_id, source_arn = _read_handle(required_text(request, "TaskHandle"))
     source = _source(account, source_arn)
     for task in account.moves.get(source.arn, []):

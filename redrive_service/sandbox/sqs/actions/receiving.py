@@ -82,10 +82,10 @@ def _hand_out(account: Account, queue: Queue, most: int, visibility: int, attemp
             return repeated
     if most <= 0:
         return []
-    taken, spent = queue.take(most, account.receives_before_burial(queue))
+    taken, spent = queue.take(most, account.max_receive_count(queue))
     queue.hand_out(taken, visibility, now)
     for message in spent:
-        account.bury(queue, message)
+        account.dead_letter(queue, message)
         account.record.changed = True
     if taken and isinstance(queue, FifoQueue) and attempt_id is not None:
         queue.attempts.remember(attempt_id, taken, now)
@@ -119,7 +119,7 @@ def _read_attempt(queue: Queue, request: Request) -> str | None:
 
 
 def _read_system_names(request: Request) -> tuple[str, ...]:
-    """The asked-for system attributes, from the parameter's new and its old name together."""
+    """Return the asked-for system attributes, from the parameter's new and its old name together."""
     names = {*texts(request, "MessageSystemAttributeNames"), *texts(request, "AttributeNames")}
     if not names:
         return ()
@@ -190,7 +190,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _choose(content: Content, names: Sequence[str]) -> Answer:
-    """The attributes asked for by name or by prefix (prefix.*), and their digest."""
+    """Return the attributes asked for by name or by prefix (prefix.*), and their digest."""
     prefixes = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
     chosen = {
         name: value

@@ -76,7 +76,7 @@ def _check_optional(queue: Queue, entry: Request) -> None:
 
 
 def _check_parameters(queue: Queue, entry: Request) -> str:
-    """Refuses what lacks a required parameter; gives the body."""
+    """Refuse what lacks a required parameter; return the body."""
     body = entry.get("MessageBody")
     if not body or not isinstance(body, str):
         raise no_body(body)

@@ -15,18 +15,18 @@ from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 
 
 def delete_message(account: Account, request: Request) -> Answer:
-    """Deletes by receipt handle; deleting what is gone is fine."""
+    """Delete by receipt handle; deleting what is gone is fine."""
     return _delete(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
 
 def delete_message_batch(account: Account, request: Request) -> Answer:
-    """Up to ten deletes, each by itself."""
+    """Delete up to ten, each by itself."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return run_batch(read_entries(request, "Delete"), lambda entry: _delete(account, queue, entry))
 
 
 def change_message_visibility(account: Account, request: Request) -> Answer:
-    """Starts the visibility timeout of a message in flight anew.
+    """Start the visibility timeout of a message in flight anew.
 
     On a standard queue an older handle does so too, also while another consumer has the message: recorded from AWS,
     whose pages are silent.
@@ -35,7 +35,7 @@ def change_message_visibility(account: Account, request: Request) -> Answer:
 
 
 def change_message_visibility_batch(account: Account, request: Request) -> Answer:
-    """Up to ten changes, each by itself."""
+    """Change up to ten, each by itself."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "ChangeVisibility")
     return run_batch(entries, lambda entry: _change_visibility(account, queue, entry))

@@ -13,7 +13,7 @@ _LONGEST_VALUE: Final = 256
 
 
 def tag_queue(account: Account, request: Request) -> Answer:
-    """Adds tags; an equal key is overwritten."""
+    """Add tags; an equal key is overwritten."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if request.get("Tags") is None:
         raise missing_parameter("Tags")
@@ -23,7 +23,7 @@ def tag_queue(account: Account, request: Request) -> Answer:
 
 
 def untag_queue(account: Account, request: Request) -> Answer:
-    """Removes tags; unknown keys are fine."""
+    """Remove tags; unknown keys are fine."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if request.get("TagKeys") is None:
         raise missing_parameter("TagKeys")
@@ -34,7 +34,7 @@ def untag_queue(account: Account, request: Request) -> Answer:
 
 
 def list_queue_tags(account: Account, request: Request) -> Answer:
-    """All tags; no `Tags` at all when there are none."""
+    """Return all tags; no `Tags` at all when there are none."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return {"Tags": dict(queue.tags)} if queue.tags else {}
 

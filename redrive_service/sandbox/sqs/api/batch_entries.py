@@ -12,7 +12,7 @@ _is_id: Final = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 
 
 def read_entries(request: Request, verb: str) -> list[dict[str, object]]:
-    """The entries of a batch call, with valid and distinct ids; `verb` is Send, Delete or ChangeVisibility."""
+    """Return the entries of a batch call, with valid and distinct ids; `verb` is Send, Delete or ChangeVisibility."""
     entries = request.get("Entries")
     if entries is None:
         raise missing_parameter("Entries")
@@ -45,7 +45,7 @@ def _unusable(entry_id: object) -> SqsError:
 
 
 def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> Answer:
-    """Does `act` for every entry in order; the answer lists what worked and what did not, and omits empty lists."""
+    """Do `act` for every entry in order; the answer lists what worked and what did not, and omits empty lists."""
     successful: list[Answer] = []
     failed: list[Answer] = []
     for entry in entries:

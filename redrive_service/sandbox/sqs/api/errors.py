@@ -63,7 +63,7 @@ class SqsError(Exception):
 
 
 def printable(text: str) -> str:
-    """What a request said comes back in its error, and may hold lone surrogates, which no answer can."""
+    """Return the text without lone surrogates: a request may hold them, no answer can."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -58,7 +58,7 @@ class Content:
 
 
 def read_content(entry: Request, body: str) -> Content:
-    """The content of one send, or the SqsError that SQS answers. `body` was checked to be there."""
+    """Return the content of one send, or the SqsError that SQS answers. `body` was checked to be there."""
     encoded = check_characters(body, "body")
     size = len(encoded)
     attributes: Attributes = {}
@@ -75,7 +75,7 @@ def read_content(entry: Request, body: str) -> Content:
 
 
 def check_characters(value: str, what: str, name: str = "") -> bytes:
-    """The text in UTF-8; refuses characters that SQS does not carry. `what` it is and, of many, its `name`."""
+    """Return the text in UTF-8; refuse characters that SQS does not carry. `what` it is and, of many, its `name`."""
     if value.isascii():
         encoded = value.encode()
         if not encoded.translate(None, _ALLOWED_ASCII):
@@ -88,7 +88,7 @@ def check_characters(value: str, what: str, name: str = "") -> bytes:
 
 
 def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[str, bytes]]:
-    """The checked message attributes, each with its DataType and either StringValue or BinaryValue (base64).
+    """Return the checked message attributes, each with its DataType and either StringValue or BinaryValue (base64).
 
     Beside them what each of them adds to the digest. An attribute that has nothing more is kept as it came.
     """
@@ -112,7 +112,7 @@ def texts_in(attributes: Attributes) -> dict[str, str]:
 
 
 def digest_of(attributes: Attributes) -> str:
-    """The MD5 of checked attributes."""
+    """Return the MD5 of checked attributes."""
     return _digest({name: _frame(name, value) for name, value in attributes.items()})[0]
 
 
@@ -123,7 +123,7 @@ def _digest(frames: dict[str, bytes]) -> tuple[str, int]:
 
 
 def _frame(name: str, value: object) -> bytes:
-    """Checks an attribute; what it adds to the digest."""
+    """Check an attribute; return what it adds to the digest."""
     if not isinstance(value, dict):
         raise wrong_type(f"MessageAttributes.{name}", "an attribute")
     kind = value.get("DataType")
@@ -237,7 +237,7 @@ def _read_trace(entry: Request) -> tuple[str, str]:
 
 
 def too_large(most: int, *, in_batch: bool) -> SqsError:
-    """The refusal of content of more than `most` bytes."""
+    """Return the refusal of content of more than `most` bytes."""
     verb = "cannot be validated" if in_batch else "are invalid"
     return invalid_parameter(f"One or more parameters {verb}. Reason: Message must be shorter than {most} bytes.")
 

@@ -20,7 +20,7 @@ _LONGEST_ID: Final = 128
 
 
 def read_parameters(body: bytes) -> dict[str, object]:
-    """The JSON object in a request's body, or a SerializationException."""
+    """Return the JSON object in a request's body, or a SerializationException."""
     try:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -39,7 +39,7 @@ def _read_leniently(body: bytes) -> object:
 
 
 def text(request: Request, name: str) -> str | None:
-    """The string parameter `name`, or None."""
+    """Return the string parameter `name`, or None."""
     value = request.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -47,7 +47,7 @@ def text(request: Request, name: str) -> str | None:
 
 
 def required_text(request: Request, name: str) -> str:
-    """The string parameter `name`; absent or empty is a MissingParameter."""
+    """Return the string parameter `name`; absent or empty is a MissingParameter."""
     value = request.get(name)
     if value and isinstance(value, str):
         return value
@@ -55,7 +55,7 @@ def required_text(request: Request, name: str) -> str:
 
 
 def whole(request: Request, name: str) -> int | None:
-    """The whole-number parameter `name`, or None."""
+    """Return the whole-number parameter `name`, or None."""
     value = request.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
@@ -63,7 +63,7 @@ def whole(request: Request, name: str) -> int | None:
 
 
 def whole_between(request: Request, name: str, low: int, high: int) -> int | None:
-    """The whole-number parameter `name` if it lies between `low` and `high` (both included), or None."""
+    """Return the whole-number parameter `name` if it lies between `low` and `high` (both included), or None."""
     value = whole(request, name)
     if value is not None and not low <= value <= high:
         raise invalid_value(value, name, f"Must be between {low} and {high}, if provided.")
@@ -71,7 +71,7 @@ def whole_between(request: Request, name: str, low: int, high: int) -> int | Non
 
 
 def texts(request: Request, name: str) -> list[str]:
-    """The list of strings `name`, empty when absent."""
+    """Return the list of strings `name`, empty when absent."""
     value = request.get(name)
     if value is None:
         return []
@@ -81,7 +81,7 @@ def texts(request: Request, name: str) -> list[str]:
 
 
 def text_map(request: Request, name: str) -> dict[str, str]:
-    """The map of strings `name`, empty when absent."""
+    """Return the map of strings `name`, empty when absent."""
     value = request.get(name)
     if value is None:
         return {}
@@ -95,7 +95,7 @@ def text_map(request: Request, name: str) -> dict[str, str]:
 
 
 def identifier(request: Request, name: str) -> str | None:
-    """The id parameter `name` (1 to 128 alphanumeric or punctuation characters), or None."""
+    """Return the id parameter `name` (1 to 128 alphanumeric or punctuation characters), or None."""
     value = text(request, name)
     if value is None:
         return None

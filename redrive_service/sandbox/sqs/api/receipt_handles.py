@@ -25,7 +25,7 @@ _CHECK_FORM: Final = f"%0{_CHECK_WIDTH}x"
 
 
 def handle_for(tag: str, key: str, receive: int, message_id: str) -> str:
-    """The handle of the `receive`th receive of this queue, which handed out the message `key`."""
+    """Return the handle of the `receive`th receive of this queue, which handed out the message `key`."""
     head = _HEAD_FORM % (tag, key, receive, message_id)
     return head + _CHECK_FORM % zlib.crc32(head.encode())
 
@@ -36,7 +36,7 @@ def message_id_in(handle: str) -> str | None:
 
 
 def is_of(tag: str, handle: str) -> bool:
-    """Whether this handle was ever handed out by the queue with this tag."""
+    """Return whether this handle was ever handed out by the queue with this tag."""
     if len(handle) != _LENGTH or not handle.isascii() or not handle.startswith(_PREFIX + tag):
         return False
     head, check = handle[:-_CHECK_WIDTH], handle[-_CHECK_WIDTH:]

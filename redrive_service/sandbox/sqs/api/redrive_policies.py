@@ -21,7 +21,7 @@ class RedrivePolicy:
     most_receives: int
 
     def stored(self) -> str:
-        """The policy as GetQueueAttributes shows it."""
+        """Return the policy as GetQueueAttributes shows it."""
         policy = {"deadLetterTargetArn": self.target_arn, "maxReceiveCount": self.most_receives}
         return orjson.dumps(policy).decode()
 
@@ -34,11 +34,11 @@ class RedriveAllowPolicy:
     source_arns: tuple[str, ...] = ()
 
     def allows(self, source_arn: str) -> bool:
-        """Whether the queue `source_arn` may send its dead letters here."""
+        """Return whether the queue `source_arn` may send its dead letters here."""
         return self.permission == "allowAll" or source_arn in self.source_arns
 
     def stored(self) -> str:
-        """The policy as GetQueueAttributes shows it."""
+        """Return the policy as GetQueueAttributes shows it."""
         policy: dict[str, object] = {"redrivePermission": self.permission}
         if self.source_arns:
             policy["sourceQueueArns"] = list(self.source_arns)
@@ -46,7 +46,7 @@ class RedriveAllowPolicy:
 
 
 def read_redrive_policy(text: str) -> RedrivePolicy:
-    """The policy in a RedrivePolicy attribute; `maxReceiveCount` may be a number or a numeric string."""
+    """Return the policy in a RedrivePolicy attribute; `maxReceiveCount` may be a number or a numeric string."""
     policy = _read_object("RedrivePolicy", text, {"deadLetterTargetArn", "maxReceiveCount"})
     for name in ("deadLetterTargetArn", "maxReceiveCount"):
         if policy.get(name) is None:
@@ -65,7 +65,7 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
 
 
 def read_allow_policy(text: str) -> RedriveAllowPolicy:
-    """The policy in a RedriveAllowPolicy attribute."""
+    """Return the policy in a RedriveAllowPolicy attribute."""
     policy = _read_object("RedriveAllowPolicy", text, {"redrivePermission", "sourceQueueArns"})
     permission = policy.get("redrivePermission")
     sources = policy.get("sourceQueueArns")

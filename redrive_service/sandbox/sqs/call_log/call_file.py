@@ -29,7 +29,7 @@ class Stretch:
         return self._end - self.size_before
 
     def append(self, line: bytes) -> None:
-        """Writes the next call; the line ends in a newline and has no other."""
+        """Write the next call; the line ends in a newline and has no other."""
         if self.count % _EVERY == 0:
             self._places.append(self._end)
         try:
@@ -42,7 +42,7 @@ class Stretch:
         self.count += 1
 
     def lines(self, since: int) -> Iterator[bytes]:
-        """The calls numbered `since` or later, without their newlines; what is before them is not read."""
+        """Return the calls numbered `since` or later, without their newlines; what is before them is not read."""
         try:
             self._file.flush()
         except OSError as error:
@@ -54,5 +54,5 @@ class Stretch:
             skipped = 0
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()

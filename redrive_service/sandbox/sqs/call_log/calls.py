@@ -94,7 +94,7 @@ class CallLog:
         self._first = self._next = 0
 
     def add(self, call: Call) -> None:
-        """Numbers the call and keeps it."""
+        """Number the call and keep it."""
         call.n = self._next
         latest = self._stretches[-1]
         if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
@@ -103,14 +103,14 @@ class CallLog:
         self._next += 1
 
     def clear(self) -> None:
-        """Forgets the calls; numbers go on, and a given file keeps what it has."""
+        """Forget the calls; numbers go on, and a given file keeps what it has."""
         self._first = self._next
         if not self._given:
             self._turn_over()
             self._stretches.pop(0).close()
 
     def close(self) -> None:
-        """Closes its files."""
+        """Close its files."""
         for stretch in self._stretches:
             stretch.close()
 
@@ -135,7 +135,7 @@ class CallLog:
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 
     def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
-        """The documented line of a call that matches."""
+        """Return the documented line of a call that matches."""
         if not self._given:
             call = Call.read(kept)
             return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
@@ -150,7 +150,7 @@ class CallLog:
                 yield from stretch.lines(since)
 
     def _turn_over(self) -> Stretch:
-        """Begins another temporary file; of the full ones the latest is kept."""
+        """Begin another temporary file; of the full ones the latest is kept."""
         while len(self._stretches) > 1:
             self._stretches.pop(0).close()
         self._first = max(self._first, self._stretches[0].first)

@@ -59,7 +59,7 @@ def _text(entry: Request, name: str) -> str | None:
 
 
 def _attributes(entry: Request) -> dict[str, str]:
-    """The attributes with a text, as far as they can be read."""
+    """Return the attributes with a text, as far as they can be read."""
     told = entry.get("MessageAttributes")
     attributes = told.items() if isinstance(told, dict) else ()
     values = ((name, _text(value, "StringValue")) for name, value in attributes if isinstance(value, dict))

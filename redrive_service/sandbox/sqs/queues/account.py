@@ -20,7 +20,7 @@ class Account(Directory):
         self.record = Record()
 
     def queue_at(self, url: str) -> Queue:
-        """The queue with this URL; a bare name is taken too, as AWS does."""
+        """Return the queue with this URL; a bare name is taken too, as AWS does."""
         head, _, name = url.rpartition("/")
         queue = self.queues.get(name)
         self.record.queue = name
@@ -28,12 +28,12 @@ class Account(Directory):
             raise no_such_queue()
         return queue
 
-    def receives_before_burial(self, queue: Queue) -> float:
+    def max_receive_count(self, queue: Queue) -> float:
         """How often a message of `queue` is handed out before it is buried: for ever without a dead-letter queue."""
         policy = queue.settings.redrive
         return inf if policy is None or self.queue_by_arn(policy.target_arn) is None else policy.most_receives
 
-    def bury(self, source: Queue, message: Message) -> None:
+    def dead_letter(self, source: Queue, message: Message) -> None:
         """Move a message that was received too often from `source` to its dead-letter queue, if there is one.
 
         It keeps id, content and receive count. A standard queue keeps its SentTimestamp; a FIFO one enqueues it anew,

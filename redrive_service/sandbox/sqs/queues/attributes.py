@@ -86,7 +86,7 @@ class Settings:
         self.apply(_FIFO_DEFAULTS if self.fifo else _STANDARD_DEFAULTS)
 
     def apply(self, changes: Mapping[str, str]) -> None:
-        """Takes over changes that `normalise` has checked; an empty value removes the attribute."""
+        """Take over changes that `normalise` has checked; an empty value removes the attribute."""
         shown = {name: value for name, value in {**self.shown, **changes}.items() if value}
         self.shown = shown
         self.delay = int(shown["DelaySeconds"])

@@ -29,6 +29,6 @@ class Deduplication:
         return None if found is None else found[1:]
 
     def remember(self, key: Key, message_id: str, sequence_number: str, now: float) -> None:
-        """Keeps an unknown `key` for the next five minutes; later duplicates do not prolong them."""
+        """Keep an unknown `key` for the next five minutes; later duplicates do not prolong them."""
         self._entries[key] = (now + WINDOW, message_id, sequence_number)
         self._order.append((now + WINDOW, key))

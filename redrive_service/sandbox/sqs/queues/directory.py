@@ -38,7 +38,7 @@ class Directory:
         self._sequence_number = _FIRST_SEQUENCE_NUMBER
 
     def new_id(self) -> str:
-        """A random UUID (version 4) from the dice."""
+        """Return a random UUID (version 4) from the dice."""
         text = (self.dice.getrandbits(128) & _FREE_BITS | _UUID_4).to_bytes(16, "big").hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -57,11 +57,11 @@ class Directory:
         return f"arn:aws:sqs:{self.region}:{ACCOUNT_ID}:{name}"
 
     def url_of(self, queue: Queue) -> str:
-        """The queue's URL, under the address the caller used."""
+        """Return the queue's URL, under the address the caller used."""
         return f"{self.address}/{ACCOUNT_ID}/{queue.name}"
 
     def open_queue(self, name: str, settings: Settings) -> Queue:
-        """A new queue. The name must be free."""
+        """Return a new queue. The name must be free."""
         deleted_at = self.deleted_at.pop(name, None)
         if deleted_at is not None and self.now < deleted_at + _NAME_REST:
             self.deleted_at[name] = deleted_at
@@ -85,7 +85,7 @@ class Directory:
         self.woken.add(queue.name)
 
     def copy_to(self, queue: Queue, message: Message, message_id: str, now: float) -> Message:
-        """A message of the same content in `queue`: not yet put there, never received, sent `now`."""
+        """Return a message of the same content in `queue`: not yet put there, never received, sent `now`."""
         return Message(
             queue=queue,
             key=queue.next_key(),

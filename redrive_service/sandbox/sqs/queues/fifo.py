@@ -44,7 +44,7 @@ class Group:
             elif message.state != GONE:
                 break
 
-    def lost_one(self) -> None:
+    def note_removal(self) -> None:
         """One of its messages is GONE; lists that are mostly holes are rewritten, so that walking them stays cheap."""
         self.gone += 1
         if 2 * self.gone > len(self.messages):
@@ -65,7 +65,7 @@ class FifoQueue(Queue):
         self.attempts = ReceiveAttempts()
 
     def deduplication_key(self, deduplication_id: str, group: str) -> Key:
-        """What tells duplicates: the id, within its group where the queue's DeduplicationScope says so."""
+        """Return what tells duplicates: the id, within its group where the queue's DeduplicationScope says so."""
         return (group, deduplication_id) if self.settings.scoped_by_group else deduplication_id
 
     def put(self, message: Message, visible_at: float, now: float) -> None:  # noqa: D102 - see Queue
@@ -76,7 +76,7 @@ class FifoQueue(Queue):
         super().remove(message)
         group = self._groups.get(message.group or "")
         if group is not None:
-            group.lost_one()
+            group.note_removal()
             self._offer(group)
 
     def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:  # noqa: D102 - see Queue

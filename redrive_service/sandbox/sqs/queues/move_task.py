@@ -51,7 +51,7 @@ class MoveTask:
         return urlsafe_b64encode(orjson.dumps({"taskId": self.task_id, "sourceArn": self.source_arn})).decode()
 
     def fire(self, due: float) -> None:
-        """Moves what the rate allows by `due`."""
+        """Move what the rate allows by `due`."""
         if self.status == "CANCELLING":
             self.status = "CANCELLED"
             return
@@ -68,7 +68,7 @@ class MoveTask:
             self._set_next()
 
     def cancel(self) -> None:
-        """Stops before the next portion; what was moved stays moved."""
+        """Stop before the next portion; what was moved stays moved."""
         self.status = "CANCELLING"
 
     def shown(self) -> Answer:

@@ -62,7 +62,7 @@ class Queue(ABC):
 
     @abstractmethod
     def has_something(self) -> bool:
-        """Whether a receive would be given something now."""
+        """Return whether a receive would be given something now."""
 
     @abstractmethod
     def _line_up(self, message: Message) -> None:
@@ -75,7 +75,7 @@ class Queue(ABC):
     # -- arrivals and departures
 
     def next_key(self) -> str:
-        """A new message key; keys rise."""
+        """Return a new message key; keys rise."""
         self._keys = key = self._keys + 1
         return KEY_FORM % key
 
@@ -112,7 +112,7 @@ class Queue(ABC):
     # -- visibility
 
     def hand_out(self, messages: list[Message], visibility: int, now: float) -> None:
-        """Puts READY messages in flight for `visibility` seconds, each under a new receipt handle."""
+        """Put READY messages in flight for `visibility` seconds, each under a new receipt handle."""
         until = now + visibility
         receive = self._receives
         for message in messages:
@@ -129,7 +129,7 @@ class Queue(ABC):
         self.counts[IN_FLIGHT] += len(messages)
 
     def hide_again(self, message: Message, visibility: int, now: float) -> None:
-        """Starts the visibility timeout of a message in flight anew; 0 makes it visible at once."""
+        """Start the visibility timeout of a message in flight anew; 0 makes it visible at once."""
         message.promised_until = 0.0
         if visibility:
             self._hide(message, now + visibility)
@@ -152,7 +152,7 @@ class Queue(ABC):
         self._line_up(message)
 
     def check_time_left(self, message: Message, visibility: int, now: float) -> None:
-        """Refuses a timeout that would reach beyond twelve hours from the receive."""
+        """Refuse a timeout that would reach beyond twelve hours from the receive."""
         if int(now - message.received_at) + visibility > LONGEST_VISIBILITY:
             reason = f"Total VisibilityTimeout for the message is beyond the limit [{LONGEST_VISIBILITY} seconds]."
             raise invalid_value(visibility, "VisibilityTimeout", reason)

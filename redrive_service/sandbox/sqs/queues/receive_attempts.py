@@ -22,7 +22,7 @@ class ReceiveAttempts:
         self._order: deque[tuple[float, str]] = deque()
 
     def repeat(self, attempt_id: str, now: float) -> list[Message]:
-        """The messages of the earlier receive, or none if it cannot be repeated."""
+        """Return the messages of the earlier receive, or none if it cannot be repeated."""
         order = self._order
         while order and order[0][0] <= now:
             expires, old = order.popleft()
@@ -36,7 +36,7 @@ class ReceiveAttempts:
         return [message for message, _, _ in handed_out]
 
     def remember(self, attempt_id: str, messages: list[Message], now: float) -> None:
-        """Keeps what was handed out just now under `attempt_id`, for five minutes after its first receive."""
+        """Keep what was handed out just now under `attempt_id`, for five minutes after its first receive."""
         expires, known = self._entries.get(attempt_id, (now + WINDOW, []))
         if [message.handle for message in messages] != [handle for _, handle, _ in known]:
             expires = now + WINDOW

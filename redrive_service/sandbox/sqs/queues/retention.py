@@ -54,7 +54,7 @@ class Retention:
             self._set(self._ages[0][0] + self._queue.settings.retention)
 
     def fire(self, due: float) -> None:
-        """Ends what is too old by `due` and sets the timer for the next."""
+        """End what is too old by `due`, and set the timer for the next."""
         ages, messages, period = self._ages, self._queue.messages, self._queue.settings.retention
         while ages and (ages[0][0] + period <= due or ages[0][1] not in messages):
             message = messages.get(heappop(ages)[1])

@@ -49,7 +49,7 @@ class Timers:
             self._live -= 1
 
     def fire_next(self) -> None:
-        """Fires the timer that `due_by` has just told of."""
+        """Fire the timer that `due_by` has just told of."""
         due, _, timed = heappop(self._heap)
         timed.timer = 0
         self._live -= 1

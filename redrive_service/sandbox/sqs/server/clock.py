@@ -17,7 +17,7 @@ class Clock:
         return self._latest
 
     def advance(self, seconds: float) -> float:
-        """Moves on by `seconds` and says what time it is then."""
+        """Move on by `seconds`; return the time."""
         self._offset += seconds
         return self.now()
 

@@ -91,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- the server's side
 
     def answer(self, status: int, body: bytes, headers: bytes = b"") -> None:
-        """Answers the request that is being served; `headers` are whole lines."""
+        """Answer the request that is being served; `headers` are whole lines."""
         transport = self._transport
         if self.gone or transport is None or not self._busy:
             return
@@ -119,12 +119,12 @@ class Connection(asyncio.BufferedProtocol):
             self._work()
 
     def drop(self) -> None:
-        """Closes the connection without an answer."""
+        """Close the connection without an answer."""
         if self._transport is not None:
             self._transport.abort()
 
     def peer_has_left(self) -> bool:
-        """Whether the client has closed its side, also when asyncio has not noticed yet."""
+        """Return whether the client has closed its side, also when asyncio has not noticed yet."""
         if self.gone or self._transport is None or self._transport.is_closing():
             return True
         poll = select.poll()
@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- parsing
 
     def _serve_whole(self, data: bytes | bytearray) -> bool:
-        """Serves the request that `data` is, if it is just one and whole, as it nearly always is."""
+        """Serve the request that `data` is, if it is just one and whole, as it nearly always is."""
         end = data.find(_HEAD_END)
         if self._full or self.gone or not 0 <= end <= LARGEST_HEAD:
             return False
@@ -170,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
             self._looping = False
 
     def _next_request(self) -> HttpRequest | None:
-        """The next whole request in the buffer."""
+        """Return the next whole request in the buffer."""
         head = self._head
         if head is None:
             head = self._head = self._next_head()
@@ -199,7 +199,7 @@ class Connection(asyncio.BufferedProtocol):
         return head
 
     def _skip_body(self, head: Head) -> HttpRequest | None:
-        """Reads past a body that is too large, so that the refusal arrives and the connection stays usable."""
+        """Read past a body that is too large, so that the refusal arrives and the connection stays usable."""
         skipped = min(len(self._buffer), self._missing)
         self._missing -= skipped
         del self._buffer[:skipped]

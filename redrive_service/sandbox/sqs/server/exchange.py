@@ -38,13 +38,13 @@ class Exchange:
     refused: Sequence[Answer] = ()
 
     def rewrite(self, changes: dict[str, object]) -> None:
-        """Changes the request before it is done, as a fault tells."""
+        """Change the request before it is done, as a fault tells."""
         self.parameters = {**self.parameters, **changes}
         self.body = json.dumps(self.parameters).encode()  # not orjson's: a request may hold lone surrogates
 
 
 def read_exchange(connection: Connection, request: HttpRequest) -> Exchange:
-    """The exchange that a request opens; its parameters are not read yet."""
+    """Return the exchange that a request opens; its parameters are not read yet."""
     headers = request.head.headers
     action = _action_in(headers.get(b"x-amz-target", b""))
     return Exchange(connection, action, _address_in(headers.get(b"host", b"")), request.body)
@@ -75,12 +75,12 @@ def _last_part(text: str, separator: str) -> str:
 
 
 def error_body(error: SqsError) -> bytes:
-    """The body of an error answer."""
+    """Return the body of an error answer."""
     return orjson.dumps({"__type": f"{_NAMESPACE}{error.shape}", "message": error.message})
 
 
 def error_headers(error: SqsError) -> bytes:
-    """The header that tells query-compatible clients the error's code."""
+    """Return the header that tells query-compatible clients the error's code."""
     blame = "Sender" if error.sender_fault else "Receiver"
     code = "".join(character for character in error.code if character.isascii() and character.isprintable())
     return f"x-amzn-query-error: {code};{blame}\r\n".encode()

@@ -47,7 +47,7 @@ class Fault:
     told: Mapping[str, object] = field(default_factory=dict)
 
     def matches(self, action: str, queue: str | None) -> bool:
-        """Whether this fault is about such a call at all."""
+        """Return whether this fault is about such a call at all."""
         if self.action not in (ANY, action) or self.queue not in (None, queue):
             return False
         if self.kind == "partial":
@@ -55,7 +55,7 @@ class Fault:
         return self.kind in ON_ARRIVAL or action == RECEIVE
 
     def strikes(self) -> bool:
-        """Counts one matching call and says whether it fails."""
+        """Count one matching call; return whether it fails."""
         if self.times is not None and self.fired >= self.times:
             return False
         self.seen += 1
@@ -75,7 +75,7 @@ class FaultPlan:
         return bool(self._faults)
 
     def replace(self, plan: object) -> None:
-        """Takes a new plan, counting from zero; the old one stays when the new one is unusable."""
+        """Take a new plan, counting from zero; the old one stays when the new one is unusable."""
         if not isinstance(plan, list):
             raise FaultIsUnusable("A fault plan is a list of faults.")
         self._faults = [read_fault(position, fault) for position, fault in enumerate(plan)]
@@ -89,7 +89,7 @@ class FaultPlan:
         return [{**fault.told, "fired": fault.fired} for fault in self._faults]
 
     def on_arrival(self, action: str, queue: str | None) -> Fault | None:
-        """The fault that strikes a call that just arrived."""
+        """Return the fault that strikes a call that just arrived."""
         return self._decide(ON_ARRIVAL, action, queue)
 
     def on_hand_out(self, queue: str | None) -> Fault | None:
@@ -104,7 +104,7 @@ class FaultPlan:
 
 
 def read_fault(position: int, told: object) -> Fault:
-    """The fault that a plan tells at `position`, or FaultIsUnusable."""
+    """Return the fault that a plan tells at `position`, or FaultIsUnusable."""
     where = f"Fault {position}"
     if not isinstance(told, dict):
         raise FaultIsUnusable(f"{where} must be an object with a kind.")

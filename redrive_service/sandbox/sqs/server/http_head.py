@@ -26,7 +26,7 @@ class Head:
     status: int = 400
 
     def header(self, name: bytes) -> str:
-        """The value of a header, empty when absent."""
+        """Return the value of a header, empty when absent."""
         return self.headers.get(name, b"").decode("latin-1")
 
 
@@ -40,7 +40,7 @@ class HttpRequest:
 
 @lru_cache(maxsize=1024)
 def read_head(head: bytes) -> Head:
-    """The head in these bytes. Clients repeat themselves, so the latest ones are remembered."""
+    """Return the head in these bytes. Clients repeat themselves, so the latest ones are remembered."""
     lines = head.lstrip(b"\r\n").split(b"\r\n")
     parts = lines[0].split(b" ")
     if len(parts) != _REQUEST_LINE_PARTS or parts[2] not in _OUR_VERSIONS:
@@ -70,5 +70,5 @@ def read_head(head: bytes) -> Head:
 
 
 def unreadable(trouble: str, status: int = 400) -> Head:
-    """A head after which the stream cannot be followed any further: it is answered and the connection closed."""
+    """Return a head after which the stream cannot be followed any further: it is answered and the connection closed."""
     return Head(trouble=trouble, status=status, keep_alive=False)

@@ -34,7 +34,7 @@ class LongPolling:
         self._alarm: asyncio.TimerHandle | None = None
 
     def wait(self, exchange: Exchange, deadline: float) -> None:
-        """Lets a receive wait until `deadline`."""
+        """Let a receive wait until `deadline`."""
         self._room.enter(exchange, exchange.queue or "", deadline)
 
     def settle(self) -> None:
@@ -49,7 +49,7 @@ class LongPolling:
         self._set_alarm()
 
     def ask_again(self) -> None:
-        """Asks for everybody who waits, whatever has happened."""
+        """Ask for everybody who waits, whatever has happened."""
         for waiter in self._room.everybody():
             self._try(waiter)
 
@@ -59,7 +59,7 @@ class LongPolling:
             waiter = self._room.first(queue)
 
     def _try(self, waiter: Waiter) -> bool:
-        """Whether the waiter need not wait any longer."""
+        """Return whether the waiter need not wait any longer."""
         connection = waiter.exchange.connection
         if connection.peer_has_left() or self._server.perform(waiter.exchange):
             self._room.leave(waiter)

@@ -32,13 +32,13 @@ class Memory(Protocol):
     """Where changes are kept before they are answered; see journal.py."""
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Keeps one call that changed something; without an action only the time has passed."""
+        """Keep one call that changed something; without an action only the time has passed."""
 
     def start_over(self, core: LocalSqs) -> None:
-        """Keeps this state instead of everything before."""
+        """Keep this state instead of everything before."""
 
     def has_grown(self) -> bool:
-        """Whether it is time to `start_over` with the present state."""
+        """Return whether it is time to `start_over` with the present state."""
 
 
 class SqsServer:
@@ -70,7 +70,7 @@ class SqsServer:
     # -- for the control routes
 
     def plan_faults(self, plan: object) -> None:
-        """Replaces the fault plan; an empty one releases whoever hangs."""
+        """Replace the fault plan; an empty one releases whoever hangs."""
         self.faults.replace(plan)
         if self.faults:
             return
@@ -83,7 +83,7 @@ class SqsServer:
                 self._go_on(exchange)
 
     def advance_clock(self, seconds: float) -> float:
-        """Moves the clock on and lets happen what is due by then."""
+        """Move the clock on and let happen what is due by then."""
         now = self.clock.advance(seconds)
         self.core.advance(now)
         if self._memory is not None:
@@ -91,7 +91,7 @@ class SqsServer:
         return now
 
     def reset(self) -> None:
-        """Forgets everything; receives that wait learn that their queue is gone."""
+        """Forget everything; receives that wait learn that their queue is gone."""
         self.plan_faults([])
         self.calls.clear()
         self.clock.forget()
@@ -126,7 +126,7 @@ class SqsServer:
         return False
 
     def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
-        """Takes the entries that a partial fault is about out of a batch."""
+        """Take the entries that a partial fault is about out of a batch."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}
@@ -138,7 +138,7 @@ class SqsServer:
         return False
 
     def perform(self, exchange: Exchange) -> bool:
-        """Does a call and answers it. False: it is a receive that found nothing and may wait."""
+        """Do a call and answer it. False: it is a receive that found nothing and may wait."""
         now = self.clock.now()
         if self.faults and exchange.action == RECEIVE and self._comes_back_empty(exchange, now):
             return True
@@ -214,7 +214,7 @@ class SqsServer:
                 self._memory.start_over(self.core)
 
     def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> bytes:
-        """Logs the call; the header line with its request id, which ends in the call's number in the log."""
+        """Log the call; return the header line with its request id, which ends in the call's number in the log."""
         answered = status is not None and not exchange.silent
         call = Call(
             self.clock.now(), exchange.action, exchange.queue, status, code, exchange.fault, answered, record

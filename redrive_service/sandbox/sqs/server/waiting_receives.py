@@ -71,5 +71,5 @@ class WaitingRoom:
         return leaving
 
     def everybody(self) -> list[Waiter]:
-        """All who wait, in the order in which they came."""
+        """Return all who wait, in the order in which they came."""
         return [waiter for _, _, waiter in sorted(self._deadlines, key=lambda entry: entry[1]) if not waiter.done]

@@ -63,7 +63,7 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Writes one call, with one write; without an action only the time has passed."""
+        """Write one call, with one write; without an action only the time has passed."""
         record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
@@ -74,11 +74,11 @@ class Journal:
         self._size += written
 
     def has_grown(self) -> bool:
-        """Whether doing everything again would take too long by now."""
+        """Return whether doing everything again would take too long by now."""
         return self._size > self._bound
 
     def start_over(self, core: LocalSqs) -> None:
-        """Writes the state as a snapshot and begins an empty journal."""
+        """Write the state as a snapshot and begin an empty journal."""
         number = self._number + 1
         path = self._path("snapshot", number)
         unfinished = path.with_suffix(".unfinished")
@@ -98,7 +98,7 @@ class Journal:
                     self._path(kind, old).unlink()
 
     def close(self) -> None:
-        """Lets another server use the folder."""
+        """Let another server use the folder."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -22,7 +22,7 @@ class SnapshotIsUnusable(Exception):
 
 
 def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
-    """Writes headline, checksum and state into an empty file; its size in bytes."""
+    """Write headline, checksum and state into an empty file; return its size in bytes."""
     file.write(HEADLINE + _CHECKSUM_FORM % 0)
     content = _Summing(file)
     pickle.dump(core, content, protocol=pickle.HIGHEST_PROTOCOL)

@@ -68,8 +68,8 @@ BUGS: Final = (
         name="another-digest-is-taken",
         breaks="Bytes are sacred: SQS says that it took another body, and the letter counts as delivered.",
         file=_SENDING,
-        old="md5(one.departure.body, usedforsecurity=False).hexdigest():\n",
-        new="md5(one.departure.body, usedforsecurity=False).hexdigest() and not entry:\n",
+        old="md5(letter.departure.body, usedforsecurity=False).hexdigest():\n",
+        new="md5(letter.departure.body, usedforsecurity=False).hexdigest() and not entry:\n",
         caught_by=f"{_OF_SENDING}::test_a_letter_that_the_answer_does_not_name_has_an_unknown_fate",
     ),
     Bug(
