@@ -115,9 +115,7 @@ def _tens(handles: Mapping[str, str]) -> Iterator[list[Handle]]:
 def _read(answer: Mapping[str, Any], ids: Sequence[str]) -> tuple[set[str], dict[str, str]]:
     numbers = {str(number): message_id for number, message_id in enumerate(ids)}
     done = {numbers[entry["Id"]] for entry in answer.get("Successful", []) if entry["Id"] in numbers}
-    failed = dict.fromkeys(
-        (message_id for message_id in ids if message_id not in done), "the answer of SQS does not name it"
-    )
+    failed = dict.fromkeys((each for each in ids if each not in done), "the answer of SQS does not name it")
     for entry in answer.get("Failed", []):
         if entry["Id"] in numbers:
             failed[numbers[entry["Id"]]] = code_in_words(entry.get("Code", ""))

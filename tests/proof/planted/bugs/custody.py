@@ -182,10 +182,10 @@ BUGS: Final = (
         name="an-id-left-out-is-gone",
         breaks="What an answer does not name is not known: a copy is called deleted without a word of SQS.",
         file="reprocessing/gateways/sqs/received_handles.py",
-        old="    failed = dict.fromkeys((message_id for message_id in ids if message_id not in done), ",
+        old="    failed = dict.fromkeys((each for each in ids if each not in done), ",
         new=(
             '    done |= set(ids) - {numbers[entry["Id"]] for entry in answer.get("Failed", [])}\n'
-            "    failed = dict.fromkeys((message_id for message_id in ids if message_id not in done), "
+            "    failed = dict.fromkeys((each for each in ids if each not in done), "
         ),
         caught_by="tests/reprocessing/gateways/sqs/test_received_handles.py::test_an_id_that_the_answer_leaves_out_is_not_gone",
     ),
