@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -28,60 +29,11 @@ ALARM_SECONDS: Final = 5.0  #: how long CloudWatch's may: who asks it has letter
 _POOL: Final = 50
 
 
-class CloudWatch(Protocol):
-    """What is asked of CloudWatch, as boto3 names it; its own stubs would be as large as those of SQS."""
+class AwsClient(Protocol):
+    """A client of boto3's for a service whose stubs are not installed."""
 
-    def describe_alarms(self, **asked: object) -> dict[str, Any]:
-        """Return the alarms of some names."""
-
-    def get_metric_data(self, **asked: object) -> dict[str, Any]:
-        """Return what some metrics were."""
-
-    def put_metric_data(self, **told: object) -> dict[str, Any]:
-        """Values of metrics."""
-
-    def put_metric_alarm(self, **wanted: object) -> dict[str, Any]:
-        """Create or change an alarm."""
-
-
-class Functions(Protocol):
-    """What is asked of Lambda."""
-
-    def invoke(self, **asked: object) -> dict[str, Any]:
-        """Have a function run, and wait for its answer."""
-
-
-class Topics(Protocol):
-    """What is asked of SNS."""
-
-    def publish_batch(self, **asked: object) -> dict[str, Any]:
-        """Publish at most ten messages."""
-
-    def list_subscriptions_by_topic(self, **asked: object) -> dict[str, Any]:
-        """Return a page of a topic's subscriptions."""
-
-    def get_subscription_attributes(self, **asked: object) -> dict[str, Any]:
-        """Return how one subscription is set."""
-
-
-class Buses(Protocol):
-    """What is asked of EventBridge."""
-
-    def put_events(self, **asked: object) -> dict[str, Any]:
-        """Put at most ten events."""
-
-    def list_rules(self, **asked: object) -> dict[str, Any]:
-        """Return a page of a bus's rules."""
-
-    def list_targets_by_rule(self, **asked: object) -> dict[str, Any]:
-        """Return a page of a rule's targets."""
-
-
-class Objects(Protocol):
-    """What is asked of S3."""
-
-    def head_object(self, **asked: object) -> dict[str, Any]:
-        """Return whether an object is there."""
+    def __getattr__(self, action: str) -> Callable[..., dict[str, Any]]:
+        """Return the method for an action, as boto3 names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,29 +114,29 @@ def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
     return cast("SQSClient", _clients.get("sqs", region, role, READ_SECONDS + wait))
 
 
-def cloudwatch(region: str, role: str = "") -> CloudWatch:
+def cloudwatch(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's CloudWatch. Raises what `client` does."""
-    return cast("CloudWatch", _clients.get("cloudwatch", region, role, ALARM_SECONDS))
+    return cast("AwsClient", _clients.get("cloudwatch", region, role, ALARM_SECONDS))
 
 
-def functions(region: str, role: str, *, seconds: float, connections: int) -> Functions:
+def functions(region: str, role: str, *, seconds: float, connections: int) -> AwsClient:
     """The client of a region's Lambda, for `connections` at a time that may each take so many seconds to answer."""
-    return cast("Functions", _clients.get("lambda", region, role, seconds, connections))
+    return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
 
-def topics(region: str, role: str = "") -> Topics:
+def topics(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's SNS. Raises what `client` does."""
-    return cast("Topics", _clients.get("sns", region, role, READ_SECONDS))
+    return cast("AwsClient", _clients.get("sns", region, role, READ_SECONDS))
 
 
-def buses(region: str, role: str = "") -> Buses:
+def buses(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's EventBridge. Raises what `client` does."""
-    return cast("Buses", _clients.get("events", region, role, READ_SECONDS))
+    return cast("AwsClient", _clients.get("events", region, role, READ_SECONDS))
 
 
-def objects(region: str, role: str = "") -> Objects:
+def objects(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's S3. Raises what `client` does."""
-    return cast("Objects", _clients.get("s3", region, role, READ_SECONDS))
+    return cast("AwsClient", _clients.get("s3", region, role, READ_SECONDS))
 
 
 def configured_region() -> str | None:

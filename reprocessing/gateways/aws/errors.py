@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from botocore.exceptions import (
@@ -20,7 +22,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from reprocessing.domain.errors import QueueIsOutOfReach, QueueRefuses
+from reprocessing.domain.errors import CloudWatchIsOutOfReach, QueueIsOutOfReach, QueueRefuses
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Unknown
 from reprocessing.gateways.aws.clients import forget
 from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear
@@ -212,3 +214,21 @@ def _is_bad_certificate(error: Exception) -> bool:
             return True
         inner = inner.args[0] if inner.args else None
     return False
+
+
+@contextmanager
+def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> Iterator[None]:
+    """Raise an error of AWS in this block as QueueIsOutOfReach, with its cure."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise out_of_reach(target, action, error, service) from error
+
+
+@contextmanager
+def reaching_cloudwatch(target: str, action: str) -> Iterator[None]:
+    """Raise an error of AWS in this block as CloudWatchIsOutOfReach, with its cure."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise CloudWatchIsOutOfReach(str(out_of_reach(target, action, error, "cloudwatch"))) from error

@@ -7,13 +7,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from reprocessing.domain.errors import CloudWatchIsOutOfReach
-from reprocessing.gateways.aws.clients import CloudWatch
+from reprocessing.gateways.aws.clients import AwsClient
 from reprocessing.gateways.aws.queue_address import QueueAddress, is_of_sqs
 
 _AWS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 
 
-def refuse_strangers(client: CloudWatch, queues: Sequence[QueueAddress]) -> None:
+def refuse_strangers(client: AwsClient, queues: Sequence[QueueAddress]) -> None:
     """Refuse to ask AWS about queues that are not AWS's.
 
     Raises:

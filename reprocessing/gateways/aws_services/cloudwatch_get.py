@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from reprocessing.domain.aws.consumer_health import Series
-from reprocessing.gateways.aws.clients import CloudWatch, cloudwatch
+from reprocessing.gateways.aws.clients import AwsClient, cloudwatch
+from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.not_aws import refuse_strangers
 from reprocessing.gateways.aws.queue_address import QueueAddress
-from reprocessing.gateways.aws.reaching import reaching_cloudwatch
 
 _PERIOD: Final = 300  #: seconds
 _SPAN: Final = timedelta(hours=1)
@@ -51,7 +51,7 @@ def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datet
     return found
 
 
-def _values(client: CloudWatch, queues: Sequence[QueueAddress], now: datetime) -> dict[str, list[float]]:
+def _values(client: AwsClient, queues: Sequence[QueueAddress], now: datetime) -> dict[str, list[float]]:
     until = now - _LATE
     asked: dict[str, Any] = {
         "MetricDataQueries": [_query(place, queue, name) for place, queue in enumerate(queues) for name in _METRICS],

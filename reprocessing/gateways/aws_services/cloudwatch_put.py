@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from reprocessing.domain.errors import CloudWatchIsOutOfReach
 from reprocessing.gateways.aws.clients import cloudwatch
+from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.not_aws import refuse_strangers
 from reprocessing.gateways.aws.queue_address import QueueAddress
-from reprocessing.gateways.aws.reaching import reaching_cloudwatch
 
 #: Values of one PutMetricData, well below its 1,000 and its 1 MB. AWS: CloudWatch service quotas.
 _MOST_VALUES: Final = 500

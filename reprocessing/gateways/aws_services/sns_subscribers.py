@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reprocessing.gateways.aws.clients import buses, topics
+from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import region_of
-from reprocessing.gateways.aws.reaching import reaching
 
 _MOST_PAGES: Final = 200  #: of 100 each; who has more knows that it is many
 _MATCHED: Final = ("Input", "InputPath", "InputTransformer")

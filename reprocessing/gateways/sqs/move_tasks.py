@@ -10,9 +10,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from reprocessing.domain.replay.verdicts import NotSent, Refused, Unknown
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import outcome_of
+from reprocessing.gateways.aws.errors import outcome_of, reaching
 from reprocessing.gateways.aws.queue_address import arn_of_queue
-from reprocessing.gateways.aws.reaching import reaching
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import ListMessageMoveTasksResultEntryTypeDef

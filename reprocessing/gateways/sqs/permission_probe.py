@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import code_of, out_of_reach
+from reprocessing.gateways.aws.errors import code_of, out_of_reach, reaching
 from reprocessing.gateways.aws.queue_address import QueueAddress
-from reprocessing.gateways.aws.reaching import reaching
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -13,9 +13,8 @@ from botocore.exceptions import ClientError
 from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.arn import name_of
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws.errors import code_of
+from reprocessing.gateways.aws.errors import code_of, reaching
 from reprocessing.gateways.aws.queue_address import QueueAddress, arn_of_queue
-from reprocessing.gateways.aws.reaching import reaching
 
 _PAGE = 1_000
 _GONE = frozenset({"NonExistentQueue", "QueueDoesNotExist"})

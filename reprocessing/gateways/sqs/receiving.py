@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from reprocessing.domain.message.envelope import Arrival, Attribute
 from reprocessing.gateways.aws.clients import client
+from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import QueueAddress
-from reprocessing.gateways.aws.reaching import reaching
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageAttributeValueOutputTypeDef, MessageTypeDef

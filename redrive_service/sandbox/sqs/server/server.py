@@ -2,7 +2,6 @@
 
 import sys
 import traceback
-from typing import Protocol
 
 import orjson
 
@@ -26,30 +25,18 @@ from redrive_service.sandbox.sqs.server.exchange import (
 from redrive_service.sandbox.sqs.server.fault_plan import RECEIVE, Fault, FaultPlan
 from redrive_service.sandbox.sqs.server.http_head import HttpRequest
 from redrive_service.sandbox.sqs.server.long_polling import LongPolling
-
-
-class Memory(Protocol):
-    """Where changes are kept before they are answered; see journal.py."""
-
-    def keep(self, now: float, action: str, body: bytes) -> None:
-        """Keep one call that changed something; without an action only the time has passed."""
-
-    def start_over(self, core: LocalSqs) -> None:
-        """Keep this state instead of everything before."""
-
-    def has_grown(self) -> bool:
-        """Return whether it is time to `start_over` with the present state."""
+from redrive_service.sandbox.sqs.storage.journal import Journal
 
 
 class SqsServer:
     """Serves one LocalSqs to any number of connections, all in one event loop."""
 
-    def __init__(self, core: LocalSqs, clock: Clock, calls: CallLog, memory: Memory | None = None) -> None:
+    def __init__(self, core: LocalSqs, clock: Clock, calls: CallLog, journal: Journal | None = None) -> None:
         self.core = core
         self.clock = clock
         self.calls = calls
         self.faults = FaultPlan()
-        self._memory = memory
+        self._journal = journal
         self.polling = LongPolling(self)
         self._hanging: list[Exchange] = []
 
@@ -86,8 +73,8 @@ class SqsServer:
         """Move the clock on and let happen what is due by then."""
         now = self.clock.advance(seconds)
         self.core.advance(now)
-        if self._memory is not None:
-            self._memory.keep(now, "", b"")
+        if self._journal is not None:
+            self._journal.keep(now, "", b"")
         return now
 
     def reset(self) -> None:
@@ -96,8 +83,8 @@ class SqsServer:
         self.calls.clear()
         self.clock.forget()
         self.core = self.core.blank()
-        if self._memory is not None:
-            self._memory.start_over(self.core)
+        if self._journal is not None:
+            self._journal.start_over(self.core)
         self.polling.ask_again()
 
     # -- one call
@@ -208,10 +195,10 @@ class SqsServer:
         self._hanging.append(exchange)
 
     def _keep(self, exchange: Exchange, now: float) -> None:
-        if self._memory is not None and self.core.record.changed:
-            self._memory.keep(now, exchange.action, exchange.body)
-            if self._memory.has_grown():
-                self._memory.start_over(self.core)
+        if self._journal is not None and self.core.record.changed:
+            self._journal.keep(now, exchange.action, exchange.body)
+            if self._journal.has_grown():
+                self._journal.start_over(self.core)
 
     def _log(self, exchange: Exchange, status: int | None, code: str | None, record: Record) -> bytes:
         """Log the call; return the header line with its request id, which ends in the call's number in the log."""

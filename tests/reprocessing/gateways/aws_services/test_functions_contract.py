@@ -85,12 +85,12 @@ class FunctionRoad(Road):
 def stand_in() -> Iterator[StandIn]:
     usual = clients.functions
 
-    def functions(region: str, role: str, *, seconds: float, connections: int) -> clients.Functions:
+    def functions(region: str, role: str, *, seconds: float, connections: int) -> clients.AwsClient:
         if region != AWAY:
             return usual(region, role, seconds=seconds, connections=connections)
         config = Config(retries={"total_max_attempts": 1}, connect_timeout=seconds)
         nowhere = f"http://127.0.0.1:{port}"
-        made: clients.Functions = boto3.session.Session().client("lambda", AWAY, endpoint_url=nowhere, config=config)
+        made: clients.AwsClient = boto3.session.Session().client("lambda", AWAY, endpoint_url=nowhere, config=config)
         return made
 
     with nobody() as port, standing_in(lambda _: Said()) as running, pytest.MonkeyPatch.context() as patch:
