@@ -105,12 +105,6 @@ def test_a_lower_burst_takes_the_surplus_away(rates: Rates) -> None:
     assert rates.take(1, 10_000, 0.01, 5).count == 4  # 5 - 0.01/4, rounded down
 
 
-def test_targets_do_not_share(rates: Rates) -> None:
-    fill(rates)
-    assert rates.take(1, 10_000, QUICK, BURST).count == 10_000
-    assert rates.take(2, 1, 0.01).count == 0
-
-
 def test_a_grant_lives_for_a_quarter_of_a_second_from_before_it_was_asked_for(rates: Rates) -> None:
     before = time.monotonic()
     granted = rates.take(1, 1, 1)
