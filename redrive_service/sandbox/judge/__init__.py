@@ -13,16 +13,6 @@ from redrive_service.sandbox.judge.log_reader import LogIsIncomplete, MarkIsUnre
 from redrive_service.sandbox.judge.verdict import Judgement, judge
 
 __all__ = [
-    "Advance",
-    "Books",
-    "Experiment",
-    "Fate",
-    "Finding",
-    "Judgement",
-    "LogIsIncomplete",
-    "MarkIsUnreadable",
-    "Offence",
-    "SequenceIsNoNumber",
-    "Shut",
-    "judge",
-]
+    "Advance", "Books", "Experiment", "Fate", "Finding", "Judgement", "LogIsIncomplete", "MarkIsUnreadable", "Offence",
+    "SequenceIsNoNumber", "Shut", "judge",
+]  # fmt: skip

@@ -31,54 +31,26 @@ from reprocessing.gateways.aws.roles import RoleIsNotAssumed
 from reprocessing.gateways.aws.throttling import THROTTLED, bare
 
 #: Refusals that speak of what one entry carries, of SQS, SNS and EventBridge. They may stand for a batch as a whole.
-_OF_AN_ENTRY: Final = frozenset(
-    {
-        "BatchRequestTooLong",
-        "InvalidArgument",
-        "InvalidAttributeName",
-        "InvalidAttributeValue",
-        "InvalidMessageContents",
-        "InvalidParameter",
-        "InvalidParameterCombination",
-        "InvalidParameterValue",
-        "MalformedDetail",
-        "MissingParameter",
-        "NotAuthorizedForDetailTypeException",
-        "NotAuthorizedForSourceException",
-        "RequestEntityTooLarge",
-        "SerializationException",
-        "ValidationException",
-    }
-)
+_OF_AN_ENTRY: Final = frozenset({
+    "BatchRequestTooLong", "InvalidArgument", "InvalidAttributeName", "InvalidAttributeValue",
+    "InvalidMessageContents", "InvalidParameter", "InvalidParameterCombination", "InvalidParameterValue",
+    "MalformedDetail", "MissingParameter", "NotAuthorizedForDetailTypeException", "NotAuthorizedForSourceException",
+    "RequestEntityTooLarge", "SerializationException", "ValidationException",
+})  # fmt: skip
 #: A service says of itself that it failed. What it did before that it does not say.
-_OF_ITSELF: Final = frozenset(
-    {
-        "InternalError",
-        "InternalException",
-        "InternalFailure",
-        "InternalServerError",
-        "InternalServerErrorException",
-        "RequestTimeout",
-        "ServiceException",
-        "ServiceUnavailable",
-    }
-)
+_OF_ITSELF: Final = frozenset({
+    "InternalError", "InternalException", "InternalFailure", "InternalServerError", "InternalServerErrorException",
+    "RequestTimeout", "ServiceException", "ServiceUnavailable",
+})  # fmt: skip
 _STALE_CREDENTIALS: Final = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
 )
 #: The connection never came to be, or nothing was ready to be written to it.
 _BEFORE_ANYTHING_WENT_OUT: Final = (
-    AwsConfigurationIsUnclear,
-    ConnectTimeoutError,
-    CredentialRetrievalError,
-    EndpointConnectionError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-    ProxyConnectionError,
-    RoleIsNotAssumed,
+    AwsConfigurationIsUnclear, ConnectTimeoutError, CredentialRetrievalError, EndpointConnectionError,
+    NoCredentialsError, NoRegionError, PartialCredentialsError, ProxyConnectionError, RoleIsNotAssumed,
     TokenRetrievalError,
-)
+)  # fmt: skip
 #: SNS says with the same code that a message and that its topic is wrong; no letter is poison for the latter.
 _OF_THE_TOPIC: Final = "TopicArn"
 #: Whose message quotes the value that it speaks of.

@@ -8,19 +8,10 @@ from collections import Counter
 from typing import Any, Final
 
 #: It turned a request away before it looked at it, whatever the status.
-THROTTLED: Final = frozenset(
-    {
-        "KMS.ThrottlingException",
-        "KmsThrottled",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "Throttling",
-        "Throttled",
-        "ThrottledException",
-        "ThrottlingException",
-        "TooManyRequestsException",
-    }
-)
+THROTTLED: Final = frozenset({
+    "KMS.ThrottlingException", "KmsThrottled", "RequestLimitExceeded", "RequestThrottled", "Throttling", "Throttled",
+    "ThrottledException", "ThrottlingException", "TooManyRequestsException",
+})  # fmt: skip
 
 
 class _Count:

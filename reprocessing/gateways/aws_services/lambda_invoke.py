@@ -44,31 +44,14 @@ _POISON: Final = {
     ),
 }
 #: With a status of 500 or more Lambda says of these that the function did not begin (API reference, as above).
-_DID_NOT_BEGIN: Final = frozenset(
-    {
-        "EC2AccessDeniedException",
-        "EC2ThrottledException",
-        "EC2UnexpectedException",
-        "EFSIOException",
-        "EFSMountConnectivityException",
-        "EFSMountFailureException",
-        "EFSMountTimeoutException",
-        "ENILimitReachedException",
-        "InvalidRuntimeException",
-        "InvalidSecurityGroupIDException",
-        "InvalidSubnetIDException",
-        "InvalidZipFileException",
-        "KMSAccessDeniedException",
-        "KMSDisabledException",
-        "KMSInvalidStateException",
-        "KMSNotFoundException",
-        "ResourceNotReadyException",
-        "SnapStartException",
-        "SnapStartNotReadyException",
-        "SnapStartTimeoutException",
-        "SubnetIPAddressLimitReachedException",
-    }
-)
+_DID_NOT_BEGIN: Final = frozenset({
+    "EC2AccessDeniedException", "EC2ThrottledException", "EC2UnexpectedException", "EFSIOException",
+    "EFSMountConnectivityException", "EFSMountFailureException", "EFSMountTimeoutException",
+    "ENILimitReachedException", "InvalidRuntimeException", "InvalidSecurityGroupIDException",
+    "InvalidSubnetIDException", "InvalidZipFileException", "KMSAccessDeniedException", "KMSDisabledException",
+    "KMSInvalidStateException", "KMSNotFoundException", "ResourceNotReadyException", "SnapStartException",
+    "SnapStartNotReadyException", "SnapStartTimeoutException", "SubnetIPAddressLimitReachedException",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,16 +29,9 @@ _SENDER_ID: Final = "AIDASANDBOXSANDBOX000"
 _ALL: Final = "All"
 _EVERYTHING: Final = (_ALL,)
 SYSTEM_ATTRIBUTES: Final = (
-    "SenderId",
-    "SentTimestamp",
-    "ApproximateReceiveCount",
-    "ApproximateFirstReceiveTimestamp",
-    "SequenceNumber",
-    "MessageDeduplicationId",
-    "MessageGroupId",
-    TRACE_HEADER,
-    "DeadLetterQueueSourceArn",
-)
+    "SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp", "SequenceNumber",
+    "MessageDeduplicationId", "MessageGroupId", TRACE_HEADER, "DeadLetterQueueSourceArn",
+)  # fmt: skip
 
 
 def receive_message(account: Account, request: Request) -> Answer:

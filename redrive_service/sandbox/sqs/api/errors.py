@@ -2,12 +2,14 @@
 
 from typing import Final
 
+_WITH_PREFIX: Final = (
+    "BatchEntryIdsNotDistinct", "BatchRequestTooLong", "EmptyBatchRequest", "InvalidBatchEntryId",
+    "MessageNotInflight", "PurgeQueueInProgress", "QueueDeletedRecently", "TooManyEntriesInBatchRequest",
+    "UnsupportedOperation",
+)  # fmt: skip
 # What a query-compatible client calls the error (header x-amzn-query-error); other shapes go by their own name.
 QUERY_CODES: Final = {
-    "BatchEntryIdsNotDistinct": "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
-    "BatchRequestTooLong": "AWS.SimpleQueueService.BatchRequestTooLong",
-    "EmptyBatchRequest": "AWS.SimpleQueueService.EmptyBatchRequest",
-    "InvalidBatchEntryId": "AWS.SimpleQueueService.InvalidBatchEntryId",
+    **{name: f"AWS.SimpleQueueService.{name}" for name in _WITH_PREFIX},
     "InvalidParameterValueException": "InvalidParameterValue",
     "KmsAccessDenied": "KMS.AccessDeniedException",
     "KmsDisabled": "KMS.DisabledException",
@@ -16,14 +18,9 @@ QUERY_CODES: Final = {
     "KmsNotFound": "KMS.NotFoundException",
     "KmsOptInRequired": "KMS.OptInRequired",
     "KmsThrottled": "KMS.ThrottlingException",
-    "MessageNotInflight": "AWS.SimpleQueueService.MessageNotInflight",
     "MissingRequiredParameterException": "MissingParameter",
-    "PurgeQueueInProgress": "AWS.SimpleQueueService.PurgeQueueInProgress",
-    "QueueDeletedRecently": "AWS.SimpleQueueService.QueueDeletedRecently",
     "QueueDoesNotExist": "AWS.SimpleQueueService.NonExistentQueue",
     "QueueNameExists": "QueueAlreadyExists",
-    "TooManyEntriesInBatchRequest": "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
-    "UnsupportedOperation": "AWS.SimpleQueueService.UnsupportedOperation",
 }
 # Everything else is a 400.
 STATUSES: Final = {

@@ -48,12 +48,8 @@ _FIFO_ONLY: Final = frozenset(_FIFO_DEFAULTS) - frozenset(_STANDARD_DEFAULTS)
 _FREE_TEXT: Final = frozenset({"KmsMasterKeyId", "Policy"})
 SETTABLE: Final = frozenset({*_RANGES, *_CHOICES, *_FREE_TEXT, "FifoQueue", "RedrivePolicy", "RedriveAllowPolicy"})
 COMPUTED: Final = frozenset({
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesDelayed",
-    "ApproximateNumberOfMessagesNotVisible",
-    "CreatedTimestamp",
-    "LastModifiedTimestamp",
-    "QueueArn",
+    "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
+    "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn",
 })  # fmt: skip
 KNOWN: Final = SETTABLE | COMPUTED | {"All"}
 
