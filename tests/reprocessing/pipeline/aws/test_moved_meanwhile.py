@@ -1,4 +1,4 @@
-"""Letters wait in their lanes while somebody else has AWS move their messages: nothing is sent once more."""
+"""Letters whose messages AWS may have moved meanwhile are not sent again."""
 
 from __future__ import annotations
 
@@ -34,11 +34,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MAYBE = ("waiting", "moved_by_aws")
 
 
-def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
-    """A run that was paused before it sent anything, whose copies have come to sight again, in SQS as here."""
+def _running(clock: Clock, *bodies: str) -> Workbench:
+    """Return a bench whose run has sent nothing yet, and whose copies are visible again."""
     bench = mine()
     captured_and_in_sight(bench, clock, *bodies)
-    run = bench.enlist()
+    bench.enlist()
+    return bench
+
+
+def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
+    """Return the same, with its run paused."""
+    bench = _running(clock, *bodies)
+    run = Run.objects.get()
     run_transitions.pause(run.pk, by="anna", reason="wait")
     return bench, run
 
@@ -53,7 +60,7 @@ def _sent(bench: Workbench) -> list[str]:
 
 
 def _goes_on(bench: Workbench, run: Run) -> list[str]:
-    """What the origin gets when the run goes on."""
+    """Resume the run; return what the source queue gets."""
     run_transitions.resume(run.pk, by="anna", reason="go on")
     return _sent(bench)
 
@@ -123,8 +130,7 @@ def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock
 
 def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
     """Whoever has judged the head finds out with the intent."""
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     native_redrive.before_lanes_are_leased(None)
     (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
     (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
@@ -134,8 +140,7 @@ def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
 
 
 def test_what_was_on_its_way_meanwhile_is_not_sent_once_more_when_it_fails(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     bench.judge_by_absence(window=1_000)
     assert _sent(bench) == ["a"]
     moved_by_aws.let_go(bench.dlq.pk)
@@ -162,8 +167,7 @@ def test_a_rule_s_delay_and_the_order_of_its_key_outlast_it(clock: Clock) -> Non
 
 
 def test_what_is_parked_for_another_reason_meanwhile_stays_so_though_its_message_is_seen(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     with bench.refusing("a", poison=True), bench.meanwhile(lambda: moved_by_aws.let_go(bench.dlq.pk)):
         bench.replay(seconds=1)
     letter = bench.letter()
@@ -171,19 +175,10 @@ def test_what_is_parked_for_another_reason_meanwhile_stays_so_though_its_message
     clock.advance(1)
     bench.capture()
     assert bench.letter().reason == "refused"
-    act_on_parked.release([letter.pk], by="ann", reason="mended")
-    assert _sent(bench) == ["a"]
-
-
-def test_a_mark_that_was_left_on_a_parked_letter_changes_neither_its_reason_nor_its_release(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
-    with bench.refusing("a", poison=True):
-        bench.replay(seconds=1)
-    DeadLetter.objects.update(objection="moved_by_aws")
-    moved_by_aws.stayed(bench.dlq.pk, [bench.letter().message_id], until=lanes.clock() + timedelta(minutes=1))
+    DeadLetter.objects.update(objection="moved_by_aws")  # a mark that is left changes nothing either
+    moved_by_aws.stayed(bench.dlq.pk, [letter.message_id], until=lanes.clock() + timedelta(minutes=1))
     assert bench.letter().reason == "refused"
-    act_on_parked.release([bench.letter().pk], by="ann", reason="mended")
+    act_on_parked.release([letter.pk], by="ann", reason="mended")
     assert _sent(bench) == ["a"]
 
 
@@ -196,8 +191,7 @@ def test_what_a_capture_saw_before_it_froze_may_be_aws_s_to_move_by_now(clock: C
 
 
 def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     with bench.meanwhile(lambda: moved_by_aws.let_go(bench.dlq.pk)):
         bench.replay(seconds=1)
     assert (_ends(bench), moved_by_aws.are_expected(bench.dlq.pk)) == ([("delivered", "")], False)

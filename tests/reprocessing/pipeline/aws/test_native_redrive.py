@@ -1,4 +1,4 @@
-"""A dlq is AWS's to empty or ours: handed over, looked after, taken back; and letters known again."""
+"""A DLQ is handed to AWS's own redrive and taken back; letters that come back are recognised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Begun
-from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Lane, Review
+from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Review
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.aws.native_redrive import Cancelling, Open, Over, Refusal
 from reprocessing.pipeline.maintenance import recover
@@ -239,21 +239,6 @@ def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> Non
     assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")
 
 
-def test_a_letter_that_a_run_parked_meanwhile_goes_on_too(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
-    (moved,) = bench.delivered()
-    clock.restore()
-    bench.enlist()
-    assert bench.letter().reason == "moved_by_aws"
-    bench.come_back({"MessageAttributes": {}, **moved})
-    DeadLetter.objects.update(captured_at=bench.letter().died_at)
-    bench.capture()
-    assert (bench.letter().state, bench.letter().objection, Lane.objects.count()) == ("captured", "", 0)
-
-
 @pytest.mark.soak
 def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> None:
     bench = mine()
@@ -317,16 +302,6 @@ def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) 
     assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
     let_it_end(bench)
     assert (is_aws_s(bench), objections(bench)) == (False, ["moved_by_aws"] * 2)
-
-
-def test_a_copy_that_was_out_of_sight_was_not_moved() -> None:
-    bench = mine()
-    bench.bury("a")
-    bench.capture()
-    bench.bury("b")
-    begin_outside(bench)
-    let_it_end(bench)
-    assert ([one["Body"] for one in bench.delivered()], objections(bench)) == (["b"], [""])
 
 
 def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: Clock) -> None:

@@ -189,8 +189,12 @@ def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_releas
     assert review.after == {"state": "parked", "reason": "attempts_spent"}
     act_on_parked.release([letter], by="ben", reason="mended")
     assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
+
+
+def test_what_a_rule_discarded_is_restored_as_quarantined() -> None:
+    bench = parked("letter")
     DeadLetter.objects.update(state="discarded", reason="")
-    act_on_parked.restore([letter], by="ben", reason="a rule discarded it, and was wrong")
+    act_on_parked.restore([bench.letter().pk], by="ben", reason="the rule was wrong")
     assert bench.letter().reason == "quarantined"
 
 

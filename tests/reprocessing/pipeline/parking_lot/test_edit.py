@@ -222,9 +222,7 @@ def test_room_is_left_for_the_attributes_that_are_added_on_replay() -> None:
 
 def test_an_edit_that_cannot_be_sent_or_has_no_author_changes_nothing() -> None:
     bench = _parked()
-    assert _edit(bench.letter(), b"") == Unsendable(
-        ("The body is empty; SQS takes no such message.", "The body was JSON and no longer is: it is empty.")
-    )
+    assert isinstance(_edit(bench.letter(), b""), Unsendable)
     with pytest.raises(ValueError, match="who made it, and why"):
         _edit(bench.letter(), by=" ")
     assert (Revision.objects.count(), bench.letter().state) == (0, "parked")
