@@ -82,13 +82,13 @@ def assign(  # noqa: PLR0913  # each by its name
     """
 
     def write(able: list[Asked]) -> None:
-        ids = [one.letter_id for one in able]
+        ids = [letter.letter_id for letter in able]
         assignment.assign(ids, to=to, by=by, reason=reason, operation=operation)
 
     def look(able: list[Asked]) -> dict[int, str]:
         if seen_at is None:
             return {}
-        ids = [one.letter_id for one in able]
+        ids = [letter.letter_id for letter in able]
         later = assignment.since(ids, since=seen_at, operation=operation)
         return {one.letter_id: f"{one.by} assigned it to {one.to or 'nobody'} since" for one in later}
 
@@ -127,12 +127,14 @@ def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operati
             _place(letters)
         was = deed.moves_out_of
         asked = decisions.lock(letters, need_lane=deed.act is Act.RELEASED, state=was, target=deed.target)
-        able = [one for one in asked if not one.refusal]
+        able = [letter for letter in asked if not letter.refusal]
         if able:
-            touched = sorted(deed.do([one.letter_id for one in able]))
+            touched = sorted(deed.do([letter.letter_id for letter in able]))
             decisions.record(able, deed.act, was=was, by=by, reason=reason, operation=operation)
             if deed.act is Act.RELEASED:
-                released_into_runs.record([one.letter_id for one in able], by=by, reason=reason, operation=operation)
+                released_into_runs.record(
+                    [letter.letter_id for letter in able], by=by, reason=reason, operation=operation
+                )
             lanes.advance(touched, [None] * len(touched))
         return _reviewed(letters, asked)
 
@@ -152,9 +154,9 @@ def _mark(letters: Collection[int], write: _Write, by: str, reason: str, look: _
 def _marked(letters: Collection[int], write: _Write, look: _Look | None) -> Reviewed:
     asked = decisions.lock(letters, need_lane=False)
     if look is not None:
-        left = look([one for one in asked if not one.refusal])
-        asked = [replace(one, refusal=left.get(one.letter_id, one.refusal)) for one in asked]
-    if able := [one for one in asked if not one.refusal]:
+        left = look([letter for letter in asked if not letter.refusal])
+        asked = [replace(letter, refusal=left.get(letter.letter_id, letter.refusal)) for letter in asked]
+    if able := [letter for letter in asked if not letter.refusal]:
         write(able)
     return _reviewed(letters, asked)
 
@@ -165,9 +167,9 @@ def _insist(by: str, reason: str) -> None:
 
 
 def _reviewed(letters: Collection[int], asked: Sequence[Asked]) -> Reviewed:
-    refused = {one.letter_id: one.refusal for one in asked if one.refusal}
-    refused |= dict.fromkeys(set(letters) - {one.letter_id for one in asked}, "there is no such letter")
-    return Reviewed(tuple(one.letter_id for one in asked if not one.refusal), refused)
+    refused = {letter.letter_id: letter.refusal for letter in asked if letter.refusal}
+    refused |= dict.fromkeys(set(letters) - {letter.letter_id for letter in asked}, "there is no such letter")
+    return Reviewed(tuple(letter.letter_id for letter in asked if not letter.refusal), refused)
 
 
 def _name(letters: Collection[int]) -> None:
@@ -190,7 +192,7 @@ def _place(letters: Collection[int]) -> None:
         policies |= {dlq.pk: place_letters.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
         placed = [place_letters.letter(policies[one.dlq_id], one) for one in some]
         # What else speaks against one, a person has overruled.
-        known = [replace(one, objection="", detail="") for one in placed if one.key_hash is not None]
+        known = [replace(place, objection="", detail="") for place in placed if place.key_hash is not None]
         enlistment.place(known, state=LetterState.PARKED)
 
 

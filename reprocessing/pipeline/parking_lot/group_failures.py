@@ -39,21 +39,21 @@ def letters(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
     return done
 
 
-def cause_of(one: Unsorted) -> Cause:
+def cause_of(letter: Unsorted) -> Cause:
     """What one letter died of, as far as it says."""
     facts = LetterFacts(
-        one.message_id, bytes(one.body or b""), unpack(bytes(one.attributes or b"{}")), one.system or {}
+        letter.message_id, bytes(letter.body or b""), unpack(bytes(letter.attributes or b"{}")), letter.system or {}
     )
-    said = one.type is not None and one.fingerprint is not None
+    said = letter.type is not None and letter.fingerprint is not None
     return cause(
         Signs(
             letter=facts,
-            size=one.size,
-            type=_selector(one.message_type),
-            report=Reported(one.type or "", one.fingerprint or "") if said else None,
-            answer=Answer(one.outcome, one.answer or "") if one.outcome else None,
-            reason=one.reason,
-            detail=one.detail,
+            size=letter.size,
+            type=_selector(letter.message_type),
+            report=Reported(letter.type or "", letter.fingerprint or "") if said else None,
+            answer=Answer(letter.outcome, letter.answer or "") if letter.outcome else None,
+            reason=letter.reason,
+            detail=letter.detail,
         )
     )
 

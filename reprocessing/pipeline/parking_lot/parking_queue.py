@@ -26,28 +26,29 @@ def parking_queue(dlq: DeadLetterQueue, owed: Sequence[Owed], *, may_start: Call
     by several threads.
     """
     address = QueueAddress.of(dlq.parking_url)
-    outcomes = send(address, [_departure(one, fifo=address.fifo) for one in owed], may_start=may_start)
+    outcomes = send(address, [_departure(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)
     return [
-        one.notice_id
-        for one in owed
-        if isinstance(outcome := outcomes[one.notice_id], Taken) or (isinstance(outcome, Refused) and outcome.poison)
+        owed_one.notice_id
+        for owed_one in owed
+        if isinstance(outcome := outcomes[owed_one.notice_id], Taken)
+        or (isinstance(outcome, Refused) and outcome.poison)
     ]
 
 
-def _departure(one: Owed, *, fifo: bool) -> Departure:
+def _departure(notice: Owed, *, fifo: bool) -> Departure:
     said = {
-        LETTER: Attribute("String", str(one.public_id)),
-        STATUS: Attribute("String", one.news if one.news == News.PARKED else one.state),
-        REASON: Attribute("String", one.reason or "none"),
+        LETTER: Attribute("String", str(notice.public_id)),
+        STATUS: Attribute("String", notice.news if notice.news == News.PARKED else notice.state),
+        REASON: Attribute("String", notice.reason or "none"),
     }
-    parked = one.news == News.PARKED
-    own = unpack(bytes(one.attributes)) if parked else {}
-    body = bytes(one.body) if parked else f'{{"letter": "{one.public_id}", "status": "{one.state}"}}'.encode()
+    parked = notice.news == News.PARKED
+    own = unpack(bytes(notice.attributes)) if parked else {}
+    body = bytes(notice.body) if parked else f'{{"letter": "{notice.public_id}", "status": "{notice.state}"}}'.encode()
     attributes, _ = addressed(own, said, _OF_NO_ATTEMPT, space=LARGEST - len(body))
     return Departure(
-        attempt=one.notice_id,
+        attempt=notice.notice_id,
         body=body,
         attributes=attributes,
-        group_id=str(one.public_id) if fifo else None,
-        deduplication_id=f"{one.public_id}-{one.notice_id}" if fifo else None,
+        group_id=str(notice.public_id) if fifo else None,
+        deduplication_id=f"{notice.public_id}-{notice.notice_id}" if fifo else None,
     )

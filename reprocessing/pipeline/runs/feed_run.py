@@ -161,8 +161,8 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
     if not perhaps:
         return False
     until = lanes.clock() + timedelta(seconds=conf.receive_visibility)  # what is noted late counts from here
-    hidden = extend(address, {one.message_id: one.handle for one in perhaps}, conf.receive_visibility).held
-    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)
+    hidden = extend(address, {copy.message_id: copy.handle for copy in perhaps}, conf.receive_visibility).held
+    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)
     return bool(hidden)
 
 
@@ -203,4 +203,4 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
 
 def _plan_waits(dlq: DeadLetterQueue) -> bool:
     """Whether somebody plans a run, and the dlq has not been looked into since."""
-    return any(dlq.drained_through is None or dlq.drained_through < one.created_at for one in plans.unselected(dlq.pk))
+    return any(dlq.drained_through is None or dlq.drained_through < run.created_at for run in plans.unselected(dlq.pk))

@@ -67,7 +67,7 @@ class Outlook:
     @property
     def seconds(self) -> float:
         """The least time that it takes, if nothing fails."""
-        return max((self.forecast(one).seconds for one in self.shares), default=0.0)
+        return max((self.forecast(share).seconds for share in self.shares), default=0.0)
 
     @property
     def waves(self) -> int:
@@ -77,7 +77,7 @@ class Outlook:
     @property
     def wave_wait(self) -> float:
         """The least seconds from one of them to the next: its letters may go to whichever target."""
-        return min((next_turn(one.tail, one.every) for one in self.shares), default=0.0)
+        return min((next_turn(share.tail, share.every) for share in self.shares), default=0.0)
 
     @property
     def waves_wait_for(self) -> str:
@@ -92,15 +92,15 @@ class Outlook:
     @property
     def _captures(self) -> list[tuple[str, float]]:
         """The dlqs whose captures show that nothing came back, and seconds from one capture of each to its next."""
-        return sorted({(one.watched_by, one.every) for one in self.shares if one.watched_by and one.every})
+        return sorted({(share.watched_by, share.every) for share in self.shares if share.watched_by and share.every})
 
-    def forecast(self, one: Share) -> Forecast:
+    def forecast(self, share: Share) -> Forecast:
         """How long the letters of one target take, at the least: the ramp may climb once with each wave."""
-        climb = Climb(share=one.ramp, every=one.ramp_every, first=max(one.ramp_every, one.tail))
+        climb = Climb(share=share.ramp, every=share.ramp_every, first=max(share.ramp_every, share.tail))
         first = min((each.tail for each in self.shares), default=0.0)
         return Forecast.of(
-            letters=one.letters, rate=one.rate, longest_lane=one.longest, round_trip=one.round_trip,
-            climb=climb.after(self.waves if self.wave_wait else 0), first=min(one.tail, one.round_trip),
+            letters=share.letters, rate=share.rate, longest_lane=share.longest, round_trip=share.round_trip,
+            climb=climb.after(self.waves if self.wave_wait else 0), first=min(share.tail, share.round_trip),
             waits=first + (self.waves - 1) * self.wave_wait if self.waves else 0.0,
         )  # fmt: skip
 
@@ -125,14 +125,14 @@ class Outlook:
         ]
         return told
 
-    def faster(self, one: Share) -> list[str]:
+    def faster(self, share: Share) -> list[str]:
         """What would be faster, where the longest lane takes far longer than the rate asks for; else nothing."""
-        forecast = self.forecast(one)
+        forecast = self.forecast(share)
         if not forecast.is_held_up:
             return []
         by_rate = in_words(forecast.by_rate)
-        acknowledged = in_words(max(forecast.by_rate, float(one.longest)))
-        pace = max(math.floor(forecast.by_rate / one.round_trip), 1)
+        acknowledged = in_words(max(forecast.by_rate, float(share.longest)))
+        pace = max(math.floor(forecast.by_rate / share.round_trip), 1)
         messages = f"{pace:,} message{'' if pace == 1 else 's'}"
         order = (
             "the next message of a key is sent when SQS took the one before, so it may be processed before a message "
@@ -141,21 +141,21 @@ class Outlook:
         return [
             f"--advance accepted: {by_rate}. It gives up this order: {order}",
             f"--outcome acknowledged (docs/outcomes.md): {acknowledged}, if consumers report within a second",
-            f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; one has {one.longest:,}",
+            f"a finer --ordering-key: {by_rate}, if no key has more than {messages}; one has {share.longest:,}",
         ]
 
-    def order(self, one: Share) -> str:
+    def order(self, share: Share) -> str:
         """Which order of a key is given up, and what keeping it takes; empty: none is."""
-        if not one.overtakes:
+        if not share.overtakes:
             return ""
-        several = "s" if one.overtakes > 1 else ""
+        several = "s" if share.overtakes > 1 else ""
         given_up = (
-            f"a message that fails again is sent anew after up to {one.overtakes:,} later message{several} of its "
+            f"a message that fails again is sent anew after up to {share.overtakes:,} later message{several} of its "
             "key, since those do not wait for its outcome"
         )
-        if one.proof == Proof.ACCEPTED:
+        if share.proof == Proof.ACCEPTED:
             return f"{given_up}; the order is kept with --outcome absence or acknowledged, and --advance settled"
-        lasts = f": the longest key then takes {in_words(one.longest * one.tail)}" if one.tail else ""
+        lasts = f": the longest key then takes {in_words(share.longest * share.tail)}" if share.tail else ""
         return f"{given_up}; the order is kept with --advance settled{lasts}"
 
     @property
@@ -164,8 +164,8 @@ class Outlook:
 
         At the most, each copy is also hidden for longer once. Looks for outcomes come on top, one a second or so.
         """
-        queues = [one for one in self.shares if one.kind in QUEUES]
-        prices = [self.prices.of(fifo=one.name.endswith(".fifo")) for one in queues]
+        queues = [share for share in self.shares if share.kind in QUEUES]
+        prices = [self.prices.of(fifo=queue.name.endswith(".fifo")) for queue in queues]
         sends = zip(queues, prices, strict=True)
         sent = sum((pricing.sends(x.letters, x.size, longest=x.longest, each=each) for x, each in sends), Cost())
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
@@ -178,7 +178,7 @@ class Outlook:
         """The targets to which letters would go too slowly: SQS expires them before it is their turn."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
             return []  # SQS has nothing left to expire
-        return [one for one in self.shares if one.late]
+        return [share for share in self.shares if share.late]
 
 
 def plan(
@@ -200,8 +200,8 @@ def plan(
         plan_figures.prospect(dlq.pk, run=run.pk),
         plan_figures.objections(dlq.pk, run=run.pk),
         _paced(plan_figures.shares(dlq.pk, run=run.pk, count_lag=count_lag), by_beat=by_beat),
-        {one.name: glance(one).under_way for one in others(dlq)},
-        sum(one.n for one in counters.kinds(dlq.pk) if one.state == LetterState.PARKED),
+        {other.name: glance(other).under_way for other in others(dlq)},
+        sum(kind.n for kind in counters.kinds(dlq.pk) if kind.state == LetterState.PARKED),
         run,
         selection.behind(dlq.pk, run.pk, wish, most=NAMED) if run.behind else [],
         check_s3_pointers.pointers(run) if asks_s3 else Verified(0, []),
@@ -213,8 +213,8 @@ def plan(
 
 def _paced(shares: list[Share], *, by_beat: bool) -> list[Share]:
     """The same, with how often it is seen whether letters came back."""
-    cadences = schedule.cadences([one.watched_by_id for one in shares if one.watched_by_id]) if by_beat else {}
-    every = [cadences.get(one.watched_by_id or 0, 0.0) for one in shares]
+    cadences = schedule.cadences([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
+    every = [cadences.get(share.watched_by_id or 0, 0.0) for share in shares]
     return [
         replace(one, every=each, round_trip=one.round_trip and next_turn(one.round_trip, each))
         for one, each in zip(shares, every, strict=True)

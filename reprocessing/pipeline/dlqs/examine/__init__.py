@@ -53,7 +53,7 @@ class Examination:
     @property
     def is_refused(self) -> bool:
         """Whether something must be cured first."""
-        return any(one.severity is Severity.REFUSE for one in self.findings)
+        return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
 
 def dlq(wanted: Wanted, conf: Conf) -> Examination:

@@ -157,7 +157,7 @@ class Ways:
             self._lead(seen.facts.arn, partial(_itself, seen))
         for arn in failed:
             self._lead(arn.text, partial(back, arn, role=self.role))
-        for origin in self.known.keys() - self.ways.keys() - {one.origin for one in self.nowhere}:
+        for origin in self.known.keys() - self.ways.keys() - {dead_end.origin for dead_end in self.nowhere}:
             self._lead(origin, partial(self._before, origin))
 
     def _lead(self, origin: str, by_itself: Callable[[], Seen | Target | Nowhere]) -> None:

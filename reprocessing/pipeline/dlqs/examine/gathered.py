@@ -104,21 +104,21 @@ def look(ask: Ask) -> Sight:
         found = origins_of(dlq.address)
     except QueueIsOutOfReach as error:
         found, silences["origins"] = [], str(error)
-    named = {one: arns.read(one) or see(QueueAddress.of(one, role)) for one in ask.origins}
-    queues = [one for one in named.values() if isinstance(one, Seen)]
+    named = {source: arns.read(source) or see(QueueAddress.of(source, role)) for source in ask.origins}
+    queues = [named_one for named_one in named.values() if isinstance(named_one, Seen)]
     queues += [see(QueueAddress.of(one, role)) for one in found if one not in named]
     try:
         under_way = moves(dlq.facts.arn, role)
     except QueueIsOutOfReach as error:
         under_way, silences["moves"] = None, str(error)
-    called = [one.facts.arn if isinstance(one, Seen) else one.text for one in named.values()]
-    known = {one.arn: one.target for one in row.origins.select_related("target")} if row else {}
+    called = [named_one.facts.arn if isinstance(named_one, Seen) else named_one.text for named_one in named.values()]
+    known = {source.arn: source.target for source in row.origins.select_related("target")} if row else {}
     ways = Ways(ask.to, ask.takes_back, called, role, known)
-    ways.trace(queues, [one for one in named.values() if not isinstance(one, Seen)])
+    ways.trace(queues, [named_one for named_one in named.values() if not isinstance(named_one, Seen)])
     return Sight(
         dlq=dlq,
         depth=depth(dlq.address),
-        origins={one.facts.arn: one for one in queues},
+        origins={queue.facts.arn: queue for queue in queues},
         named=called,
         ways=ways.ways,
         nowhere=ways.nowhere,

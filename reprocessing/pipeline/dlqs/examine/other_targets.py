@@ -16,8 +16,8 @@ _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 
 def reached(case: Case) -> Iterator[Finding]:
     """Letters of every origin go somewhere."""
-    for one in case.sight.nowhere:
-        yield refuse(one.why, one.cure)
+    for dead_end in case.sight.nowhere:
+        yield refuse(dead_end.why, dead_end.cure)
 
 
 def circles(case: Case) -> Iterator[Finding]:
@@ -57,7 +57,11 @@ def evidence(case: Case) -> Iterator[Finding]:
 
 def silent(case: Case) -> Iterator[Finding]:
     """Letters that do not name what failed go to the one that is named alone."""
-    mute = [one for one in case.sight.ways if (arn := read(one)) and arn.named in {Named.FUNCTION, Named.SUBSCRIPTION}]
+    mute = [
+        source
+        for source in case.sight.ways
+        if (arn := read(source)) and arn.named in {Named.FUNCTION, Named.SUBSCRIPTION}
+    ]
     row = case.sight.row
     default = case.proposal.default_origin or (row and row.default_origin and row.default_origin.arn)
     if mute and len(case.sight.ways) > 1 and default not in mute:
@@ -89,7 +93,7 @@ def published(case: Case) -> Iterator[Finding]:
 def moved(case: Case) -> Iterator[Finding]:
     """Which letters take a new way, and which keep the old one."""
     row = case.sight.row
-    before = {one.arn: one for one in row.origins.select_related("target")} if row else {}
+    before = {source.arn: source for source in row.origins.select_related("target")} if row else {}
     for arn, to in case.sight.ways.items():
         origin = before.get(arn)
         if origin is None or origin.target.arn == to:

@@ -61,7 +61,7 @@ class TargetCase:
     @property
     def is_refused(self) -> bool:
         """Whether something must be cured first."""
-        return any(one.severity is Severity.REFUSE for one in self.findings)
+        return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
         """What a field of the row will hold."""

@@ -34,11 +34,11 @@ def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[Remark]:
             yield unknown(names, f"How their consumers do is not known: {error}")
             continue
         for queue in queues:
-            yield from (_said(queue.name, one) for one in vitals(told[queue.url]))
+            yield from (_said(queue.name, vital) for vital in vitals(told[queue.url]))
 
 
-def _said(name: str, one: Vital) -> Remark:
-    match one:
+def _said(name: str, vital: Vital) -> Remark:
+    match vital:
         case Keeping():
             return well(name, "its consumers keep up.")
         case Untold(why):
@@ -57,4 +57,4 @@ def _said(name: str, one: Vital) -> Remark:
             cure = "Mend the consumer first; until then manage.py stop_redrive DLQ --reason WHY --confirm"
             return ill(name, what, why, cure)
         case _:
-            assert_never(one)
+            assert_never(vital)

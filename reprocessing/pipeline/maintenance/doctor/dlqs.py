@@ -86,7 +86,7 @@ def _rights(row: DeadLetterQueue) -> Iterator[Remark]:
     """What workers may do with the dlq, and with the queues that letters go to."""
     if row.mode == Mode.OBSERVE:
         return
-    for address, rights in ((_address(row), TAKING), *((one, SENDING) for one in _queues(row).values())):
+    for address, rights in ((_address(row), TAKING), *((_queue, SENDING) for _queue in _queues(row).values())):
         try:
             yield from lacking(address, rights)
         except QueueIsOutOfReach as error:
@@ -113,14 +113,14 @@ def _besides(row: DeadLetterQueue) -> Iterator[Remark]:
             yield ill(one.address.name, str(error), one.why, one.cure)
 
 
-def _sent_to(one: _Beside) -> Iterator[Remark]:
-    yield from lacking(one.address, SENDING)
+def _sent_to(queue: _Beside) -> Iterator[Remark]:
+    yield from lacking(queue.address, SENDING)
     try:
-        describe(one.address)
+        describe(queue.address)
     except QueueIsOutOfReach as error:
         if "AccessDenied" not in str(error):
             raise
-        yield unknown(one.address.name, str(error), "Whether it is there is not known.")  # it is sent to without
+        yield unknown(queue.address.name, str(error), "Whether it is there is not known.")  # it is sent to without
 
 
 def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
@@ -167,35 +167,37 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
         )
         return
     told = AWS_MOVES if row.native_at else None  # with the dlq's turns
-    yield from (_found(row.name, one) for one in found.findings if told is None or not one.what.startswith(told))
+    yield from (
+        _found(row.name, finding) for finding in found.findings if told is None or not finding.what.startswith(told)
+    )
     yield from _outdated(row, found)
 
 
-def _found(name: str, one: Finding) -> Remark:
-    cure = one.cure
-    if one.severity is not Severity.NOTE and "--" in cure and "manage.py" not in cure:
+def _found(name: str, finding: Finding) -> Remark:
+    cure = finding.cure
+    if finding.severity is not Severity.NOTE and "--" in cure and "manage.py" not in cure:
         cure += f" (options of manage.py add_dlq {name} --confirm)"
-    return Remark(_GRADES[one.severity], name, one.what, "", cure)
+    return Remark(_GRADES[finding.severity], name, finding.what, "", cure)
 
 
 def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[Remark]:
     strangers = [(arn, fields) for arn, fields in found.proposal.targets.items() if arn not in found.sight.targets]
-    of_strangers = [one for arn, fields in strangers for one in targets.differences(arn, fields, None)]
-    for one in registration.differences(found.proposal):
-        if one.field in _NOT_ASKED or replace(one, kind="") in of_strangers:  # not remembered yet
+    of_strangers = [difference for arn, fields in strangers for difference in targets.differences(arn, fields, None)]
+    for difference in registration.differences(found.proposal):
+        if difference.field in _NOT_ASKED or replace(difference, kind="") in of_strangers:  # not remembered yet
             continue
-        yield _differs(row.name, one)
+        yield _differs(row.name, difference)
 
 
-def _differs(name: str, one: Difference) -> Remark:
+def _differs(name: str, difference: Difference) -> Remark:
     cure = f"manage.py add_dlq {name} shows what it would remember now; with --confirm it does."
-    if one.field == registration.ORIGIN:
-        what = f"Messages of {one.after} die into it, and it is no origin that is known."
+    if difference.field == registration.ORIGIN:
+        what = f"Messages of {difference.after} die into it, and it is no origin that is known."
         return warn(name, what, "Where its letters go is decided only when they are captured.", cure)
-    which = f"{_NAMES.get(one.field, f'{one.field} of')} {one.of}"
-    what = f"The {which} is remembered as {_said(one.before)}, and is {_said(one.after)} by now."
-    why = _WHY.get(one.field, "What is remembered of it is old.")
-    return ill(name, what, why, cure) if one.field in _ILL else warn(name, what, why, cure)
+    which = f"{_NAMES.get(difference.field, f'{difference.field} of')} {difference.of}"
+    what = f"The {which} is remembered as {_said(difference.before)}, and is {_said(difference.after)} by now."
+    why = _WHY.get(difference.field, "What is remembered of it is old.")
+    return ill(name, what, why, cure) if difference.field in _ILL else warn(name, what, why, cure)
 
 
 def _said(value: object) -> str:

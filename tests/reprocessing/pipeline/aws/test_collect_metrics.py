@@ -107,7 +107,7 @@ def test_targets_of_one_name_are_told_apart_by_their_arns(bench: Workbench) -> N
     assert told(metric_names.ATTEMPTS) == {(queue,): 2, (function,): 3, (abroad,): 0}
     assert told(metric_names.BREAKER) == {(queue, ""): 0, (function, ""): 2, (abroad, ""): 0}
     assert told(metric_names.UNSETTLED) == {(queue,): 0, (function,): 0, (abroad,): 0}
-    series = [(one.metric.name, one.labels, one.part) for one in collect_metrics.samples(count_lag=0)]
+    series = [(sample.metric.name, sample.labels, sample.part) for sample in collect_metrics.samples(count_lag=0)]
     assert len(series) == len(set(series))
 
 
@@ -159,15 +159,15 @@ def test_what_grew_is_owed_once_and_again_when_it_could_not_be_told() -> None:
     key = (metric_names.THROTTLES.name, 0, "sqs")
     metrics.add({key: 3.0})
     owed = metrics.owed([metric_names.THROTTLES.name])
-    assert [(one.part, one.value) for one in owed] == [("sqs", 3.0)]
+    assert [(total.part, total.value) for total in owed] == [("sqs", 3.0)]
     assert metrics.owed([metric_names.THROTTLES.name]) == []
     metrics.take_back(owed)
     metrics.add({key: 1.0})
-    assert [one.value for one in metrics.owed([metric_names.THROTTLES.name])] == [4.0]
+    assert [total.value for total in metrics.owed([metric_names.THROTTLES.name])] == [4.0]
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:
-    exposed = [name for one in METRICS for name in one.exposed]
+    exposed = [name for metric in METRICS for name in metric.exposed]
     assert len(set(exposed)) == len(exposed)
-    in_cloudwatch = [one.cloudwatch for one in METRICS if one.cloudwatch]
+    in_cloudwatch = [metric.cloudwatch for metric in METRICS if metric.cloudwatch]
     assert len(set(in_cloudwatch)) == len(in_cloudwatch)

@@ -56,7 +56,7 @@ def _ends(bench: Workbench) -> list[tuple[str, str]]:
 
 def _sent(bench: Workbench) -> list[str]:
     bench.replay(seconds=1)
-    return sorted(one["Body"] for one in bench.delivered())
+    return sorted(message["Body"] for message in bench.delivered())
 
 
 def _goes_on(bench: Workbench, run: Run) -> list[str]:
@@ -89,9 +89,9 @@ def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
     moved_by_aws.let_go(bench.dlq.pk)
     (kept,) = DeadLetter.objects.filter(payload__body=b"b").values_list("message_id", flat=True)
     copies = bench.sqs.receive_message(QueueUrl=bench.dlq_url, MaxNumberOfMessages=10)["Messages"]
-    for one in copies:
-        asked = {"QueueUrl": bench.dlq_url, "ReceiptHandle": one["ReceiptHandle"]}
-        if one["MessageId"] == kept:
+    for copy in copies:
+        asked = {"QueueUrl": bench.dlq_url, "ReceiptHandle": copy["ReceiptHandle"]}
+        if copy["MessageId"] == kept:
             bench.sqs.change_message_visibility(**asked, VisibilityTimeout=0)
         else:
             bench.sqs.delete_message(**asked)
@@ -228,7 +228,7 @@ def test_what_was_out_of_sight_goes_on() -> None:
     bench.bury("b")
     begin_outside(bench)
     let_it_end(bench)
-    assert (_ends(bench), [one["Body"] for one in bench.delivered()]) == ([("waiting", "")], ["b"])
+    assert (_ends(bench), [message["Body"] for message in bench.delivered()]) == ([("waiting", "")], ["b"])
     assert _goes_on(bench, run) == ["a"]
 
 

@@ -53,7 +53,11 @@ def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again() -> None
     assert isinstance(start(bench), Begun)
     assert is_aws_s(bench)
     let_it_end(bench)
-    assert (is_aws_s(bench), bench.left(), sorted(one["Body"] for one in bench.delivered())) == (False, 0, ["a", "b"])
+    assert (is_aws_s(bench), bench.left(), sorted(message["Body"] for message in bench.delivered())) == (
+        False,
+        0,
+        ["a", "b"],
+    )
     assert acts(bench) == [
         ("started", "anna", "a bulk"), ("changed", "the service", "AWS says COMPLETED: 2 messages moved."),
     ]  # fmt: skip
@@ -233,7 +237,7 @@ def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> Non
     assert [(one.state, one.objection) for one in (came, away)] == [("captured", ""), ("captured", "moved_by_aws")]
     bench.enlist()
     assert bench.replay().taken == 1
-    assert [one["Body"] for one in bench.delivered()] == [moved[0]["Body"]]
+    assert [message["Body"] for message in bench.delivered()] == [moved[0]["Body"]]
     recover.sweep(bench.dlq, conf=bench.conf)
     away.refresh_from_db()
     assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")

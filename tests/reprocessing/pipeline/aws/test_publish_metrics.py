@@ -105,7 +105,7 @@ def test_counters_are_published_from_the_first_time_on(stand_in: StandIn, caplog
     bench = drained("good", "better")
     at(0)
     assert (stand_in.told("RedriveSuccess"), stand_in.told("UnfinishedLetters")) == ([], [0])
-    (said,) = [one.getMessage() for one in caplog.records if one.name == publish_metrics.__name__]
+    (said,) = [record.getMessage() for record in caplog.records if record.name == publish_metrics.__name__]
     assert said == (
         "CloudWatch was told nothing for 15 minutes, or never anything. What 3 counters had grown by is left out: "
         "it would seem to be of one minute. They are told from now on."

@@ -216,4 +216,4 @@ def test_asking_costs_a_turn_one_statement_however_many_letters_it_sends(clock: 
     with CaptureQueriesContext(connection) as queries:
         bench.replay()
     assert len(bench.delivered()) == 12
-    assert sum("native_asked_at" in one["sql"] for one in queries) == 1
+    assert sum("native_asked_at" in query["sql"] for query in queries) == 1

@@ -110,7 +110,7 @@ def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so()
     say(unknown="replay", unfinished="replay")
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     restore_hold.end(**WHY, early=True)
-    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["letter"])
+    assert (bench.replay().taken, [message["Body"] for message in bench.delivered()]) == (1, ["letter"])
 
 
 def test_no_other_command_lifts_the_hold() -> None:
@@ -198,7 +198,7 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     say(finished="delivered", unfinished="replay", unknown="replay")
     assert restore_hold.end(**WHY, early=False) is not None
     bench.replay()
-    sent_after = [one["Body"] for one in bench.delivered()]
+    sent_after = [message["Body"] for message in bench.delivered()]
     assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
     assert set(bench.states().values()) == {"delivered"}
     said = DeadLetter.objects.filter(presumed=True)
@@ -215,7 +215,7 @@ def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
     bench.replay()
     (after,) = bench.delivered()
     names = ("RedriveId", "IdempotencyKey")
-    assert [before["MessageAttributes"][one] for one in names] == [after["MessageAttributes"][one] for one in names]
+    assert [before["MessageAttributes"][name] for name in names] == [after["MessageAttributes"][name] for name in names]
 
 
 @pytest.mark.soak

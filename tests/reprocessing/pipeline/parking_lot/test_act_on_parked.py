@@ -119,7 +119,7 @@ def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_
     _name(bench)
     assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
     bench.replay()
-    assert (bench.states(), [one["Body"] for one in bench.delivered()]) == ({"letter": "delivered"}, ["letter"])
+    assert (bench.states(), [message["Body"] for message in bench.delivered()]) == ({"letter": "delivered"}, ["letter"])
 
 
 def test_of_several_queues_named_since_it_goes_to_the_default_and_is_never_guessed() -> None:
@@ -266,7 +266,7 @@ def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_with
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.pk)
     assert Review.objects.exclude(letter=None).get(act="released").after["target"] == other.arn
     bench.replay()
-    assert ([one["Body"] for one in bench.delivered(url)], bench.delivered()) == (["letter"], [])
+    assert ([message["Body"] for message in bench.delivered(url)], bench.delivered()) == (["letter"], [])
 
     DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
     Rule.objects.update(enabled=False)

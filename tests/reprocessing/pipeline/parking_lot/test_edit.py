@@ -79,8 +79,8 @@ def test_an_edit_without_replay_stays_parked_is_no_failure_and_the_next_edit_fol
     assert (bench.letter().state, {hour.what: hour.n for hour in counters.hours(1)}) == ("parked", before)
     assert _edit(bench.letter(), b'{"total": 3}') == Edited(2)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ['{"total": 3}']
-    assert [bytes(one.body) for one in Revision.objects.order_by("no")] == [MENDED, b'{"total": 3}']
+    assert [message["Body"] for message in bench.delivered()] == ['{"total": 3}']
+    assert [bytes(revision.body) for revision in Revision.objects.order_by("no")] == [MENDED, b'{"total": 3}']
 
 
 def test_copies_of_what_was_sent_before_and_after_the_edit_are_both_known() -> None:
@@ -151,7 +151,7 @@ def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_be
     assert bench.letter().state == "parked"
     _edit(bench.letter())
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [BODY, MENDED.decode()]
+    assert [message["Body"] for message in bench.delivered()] == [BODY, MENDED.decode()]
 
 
 def test_rules_are_asked_about_what_will_be_sent() -> None:

@@ -146,9 +146,9 @@ def test_a_parking_queue_that_is_not_there_is_owed_its_notices_and_the_log_says_
     bench.dlq.parking_url = url
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         _sweep(bench)
-    said = [one.getMessage() for one in caplog.records if one.name == recover.__name__]
+    said = [record.getMessage() for record in caplog.records if record.name == recover.__name__]
     assert said == [f"{bench.name}: its parking queue did not take 1 of 1 notices."]
-    assert [one["Body"] for one in bench.delivered(url)] == ["letter"]
+    assert [message["Body"] for message in bench.delivered(url)] == ["letter"]
 
 
 def test_what_the_parking_queue_can_never_take_holds_nothing_up() -> None:
@@ -158,7 +158,7 @@ def test_what_the_parking_queue_can_never_take_holds_nothing_up() -> None:
     bench.bury("letter")
     _park(bench, "x" * 1_025, "letter")
     _sweep(bench)
-    assert ([one["Body"] for one in bench.delivered(url)], _unsent()) == (
+    assert ([message["Body"] for message in bench.delivered(url)], _unsent()) == (
         ["letter"],
         0,
     )
@@ -217,7 +217,7 @@ def test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later(mon
 
     _freezes_when(monkeypatch, parking_queue_outbox, "owed", another)
     _sweep(bench)
-    assert sorted(_texts(one)[parking_queue.STATUS] for one in bench.delivered(url)) == ["discarded", "parked"]
+    assert sorted(_texts(message)[parking_queue.STATUS] for message in bench.delivered(url)) == ["discarded", "parked"]
 
 
 @pytest.mark.parametrize(("place", "name"), [(parking_queue_outbox, "owed"), (stops, "stopped")])

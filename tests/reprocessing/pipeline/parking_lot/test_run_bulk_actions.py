@@ -77,7 +77,7 @@ def test_each_act_is_done(act: OperationAct, arguments: dict[str, str], state: s
     operation = _done(act, None, **arguments)
     assert _told(operation) == ("done", 3, 3, 0)
     assert set(DeadLetter.objects.values_list("state", "assigned_to")) == {(state, assigned)}
-    assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
+    assert _reviewed(operation) == dict.fromkeys([letter.pk for letter in letters], 1)
 
 
 def test_letters_that_somebody_assigned_since_it_was_asked_for_are_theirs() -> None:
@@ -108,7 +108,7 @@ def test_letters_are_released_at_the_time_and_to_the_target_that_were_asked_for(
 def test_what_was_discarded_is_restored_at_once() -> None:
     origin = dlq()
     letters = [parked(origin, reason=reason) for reason in ("stale", "refused", "stale")]
-    act_on_parked.discard([one.pk for one in letters], by="ann", reason="test data")
+    act_on_parked.discard([letter.pk for letter in letters], by="ann", reason="test data")
     _done(OperationAct.RESTORE, Sieve(states=("discarded",)))
     found = DeadLetter.objects.order_by("id").values_list("state", "reason")
     assert list(found) == [("parked", "stale"), ("parked", "refused"), ("parked", "stale")]
@@ -139,7 +139,7 @@ def test_what_cannot_be_done_is_left_alone_and_says_why(monkeypatch: pytest.Monk
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
     operation = _done(OperationAct.RELEASE, target=fifo.pk)
     assert _told(operation) == ("done", 5, 0, 5)
-    assert list(operation.refusals) == [str(one.pk) for one in letters[:3]]
+    assert list(operation.refusals) == [str(letter.pk) for letter in letters[:3]]
     assert all(why.startswith("the other target is FIFO") for why in operation.refusals.values())
 
 
@@ -170,7 +170,7 @@ def test_who_is_killed_within_a_batch_leaves_nothing_half_done(
     assert post.of("operate") == [(operation.pk,)]
     post.work_off()
     assert _told(operation) == ("done", 5, 5, 0)
-    assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
+    assert _reviewed(operation) == dict.fromkeys([letter.pk for letter in letters], 1)
 
 
 def test_a_tick_sets_it_going_and_tells_one_worker_of_it(post: Post) -> None:
@@ -209,7 +209,7 @@ def test_two_workers_never_do_one_batch_twice() -> None:
     with ThreadPoolExecutor(3) as workers:
         list(workers.map(turn, range(3)))
     assert _told(operation) == ("done", 12, 12, 0)
-    assert _reviewed(operation) == dict.fromkeys([one.pk for one in letters], 1)
+    assert _reviewed(operation) == dict.fromkeys([letter.pk for letter in letters], 1)
 
 
 def test_a_worker_that_lost_a_bulk_action_does_nothing_more() -> None:

@@ -91,13 +91,13 @@ def test_it_takes_them_in_several_transactions_and_no_letter_overtakes_another(b
 
 def test_a_turn_takes_all_of_them_where_it_has_the_time(bench: Workbench) -> None:
     assert _enlist(bench) == plan.Fed(letters=7, lanes=4)
-    assert {one.run_id for one in DeadLetter.objects.all()} == {Run.objects.get().pk}
+    assert {letter.run_id for letter in DeadLetter.objects.all()} == {Run.objects.get().pk}
 
 
 def test_whatever_it_has_not_taken_is_in_no_run(bench: Workbench) -> None:
     _enlist(bench, lambda: True)
     assert _enlisted(bench) == {"b1", "b2"}
-    assert {one.run_id for one in DeadLetter.objects.filter(state="captured")} == {None}
+    assert {letter.run_id for letter in DeadLetter.objects.filter(state="captured")} == {None}
 
 
 def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> None:

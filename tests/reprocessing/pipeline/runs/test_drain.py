@@ -76,7 +76,7 @@ def test_a_drain_checks_the_health_of_the_target_that_a_person_chose() -> None:
     run, turns = bench.letter().run, list[object]()
     assert run is not None
     drain.work(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
-    assert (bench.letter().state, [one["Body"] for one in other.delivered()]) == ("delivered", ["letter"])
+    assert (bench.letter().state, [message["Body"] for message in other.delivered()]) == ("delivered", ["letter"])
 
 
 def test_a_drain_does_not_check_the_health_of_targets_of_other_dlqs() -> None:

@@ -180,7 +180,7 @@ def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters()
     bench.capture()
     run.refresh_from_db()
     assert (run.state, run.selected, bench.letter().run_id) == ("planned", 1, run.pk)
-    assert [(one.by, one.reason) for one in run.reviews.all()] == [("ann", "mended")]
+    assert [(review.by, review.reason) for review in run.reviews.all()] == [("ann", "mended")]
     assert not feed_run.is_wanted(_fresh(bench))
     assert bench.delivered() == []
 
@@ -225,7 +225,7 @@ def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them
     told = lanes.hint(limit=10, lifetime=60)
     assert told == [bench.lane().pk]
     assert bench.replay(only=told).taken == 1
-    assert [one["Body"] for one in bench.delivered()] == ["letter"]
+    assert [message["Body"] for message in bench.delivered()] == ["letter"]
 
 
 @pytest.mark.soak

@@ -71,7 +71,7 @@ def test_an_accepted_letter_is_delivered_and_its_copy_deleted_from_the_dlq(kind:
     bench = ready(kind, "apple", "pear")
     assert bench.replay().taken == 2
     assert states(bench, "apple", "pear") == ["delivered"] * 2
-    assert sorted(one.text for one in kind.heard()) == sorted(
+    assert sorted(message.text for message in kind.heard()) == sorted(
         kind.parcel(kind.letter(one)) for one in ("apple", "pear")
     )
     assert attempts(bench, "apple") == [(1, "accepted", 0, False)]
@@ -103,7 +103,7 @@ def test_a_failed_letter_backs_off_and_is_parked_after_max_attempts(kind: Kind, 
     bench.replay()
     assert attempts(bench, "apple") == [(1, "refused", 0, True), (2, "refused", 1, True)]
     assert (found(bench, "apple").state, found(bench, "apple").reason) == ("parked", "attempts_spent")
-    assert [one.text for one in kind.heard()] == [kind.parcel(kind.letter("pear"))]
+    assert [message.text for message in kind.heard()] == [kind.parcel(kind.letter("pear"))]
 
 
 def test_a_letter_that_the_target_can_never_take_is_parked_at_once_and_the_others_are_delivered(kind: Kind) -> None:
@@ -125,7 +125,7 @@ def test_a_target_that_cannot_be_reached_uses_no_attempt_and_counts_against_the_
     letter = found(bench, "apple")
     assert (letter.state, letter.attempts) == ("waiting", 0)
     assert letter.not_sent >= 1
-    assert {one[1:] for one in attempts(bench, "apple")} == {("not_sent", 0, True)}
+    assert {attempt[1:] for attempt in attempts(bench, "apple")} == {("not_sent", 0, True)}
     assert kind.sent() == []
 
 
@@ -137,7 +137,7 @@ def test_a_letter_whose_lease_is_almost_over_is_not_sent_and_counts_against_nobo
     bench.replay(0.2)
     assert kind.sent() == []
     assert found(bench, "apple").attempts == 0
-    assert {one[1:] for one in attempts(bench, "apple")} == {("not_sent", 0, None)}
+    assert {attempt[1:] for attempt in attempts(bench, "apple")} == {("not_sent", 0, None)}
 
 
 @pytest.mark.parametrize("kind", UNDER_ROLES, indirect=True)
@@ -183,8 +183,8 @@ def test_the_key_and_the_redrive_id_are_the_same_on_every_attempt_and_its_number
         clock.advance(600)
     public_id = found(bench, "apple").public_id
     sent = [one for request in kind.sent() for one in request]
-    assert [one.key for one in sent] == ["order-1"] * 3
-    assert [one.mark for one in sent] == [f"{public_id}:{no}" for no in (1, 2, 3)]
+    assert [message.key for message in sent] == ["order-1"] * 3
+    assert [message.mark for message in sent] == [f"{public_id}:{no}" for no in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("kind", ["sqs-fifo"], indirect=True)
@@ -228,7 +228,7 @@ def test_no_letter_overtakes_one_of_its_key_that_is_retried(kind: Kind, clock: C
     kind.world.gateway.does.clear()
     clock.advance(61)
     bench.replay()
-    assert [one.text for one in kind.heard()] == [kind.parcel(kind.letter(one)) for one in ("apple", "pear")]
+    assert [message.text for message in kind.heard()] == [kind.parcel(kind.letter(one)) for one in ("apple", "pear")]
 
 
 @pytest.mark.parametrize("kind", WAITED_FOR, indirect=True)

@@ -60,7 +60,7 @@ def test_what_cannot_go_to_workers_is_parked_when_it_is_enlisted_and_the_rest_go
     why = {one: reason for one, (reason, _) in parked(bench).items()}
     assert why == {late: "expired", part: "waits_for_a_word", foreign: "unreadable_task"}
     bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == sorted([good, closed])
+    assert sorted(message["Body"] for message in bench.delivered()) == sorted([good, closed])
 
 
 def test_to_another_kind_of_target_all_of_them_go() -> None:
@@ -69,7 +69,7 @@ def test_to_another_kind_of_target_all_of_them_go() -> None:
     bodies = [bury(bench, one) for one in (late, foreign)]
     bench.ready()
     bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == sorted(bodies)
+    assert sorted(message["Body"] for message in bench.delivered()) == sorted(bodies)
 
 
 def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
@@ -78,7 +78,7 @@ def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
     bench.ready()
     release(bench)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [part]
+    assert [message["Body"] for message in bench.delivered()] == [part]
 
 
 def test_what_has_expired_does_not_go_on_a_persons_word_until_its_target_takes_the_expiry_out() -> None:
@@ -143,7 +143,7 @@ def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_anoth
     release(bench)
     assert bench.letter().objection == ""
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [part]
+    assert [message["Body"] for message in bench.delivered()] == [part]
 
 
 def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
