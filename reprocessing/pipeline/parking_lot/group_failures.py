@@ -1,7 +1,6 @@
-"""Sort letters by what they died of, beside the pump: nothing waits for it, and it waits for nobody.
+"""Assign letters to failure groups by why they failed. Nothing waits for it.
 
-What is replayed before its turn comes is not sorted at all; a letter that is parked, or of which a failure is reported,
-is sorted anew.
+A letter that is redriven before its turn gets no group; one that is parked, or reported as failed, is assigned again.
 """
 
 from __future__ import annotations
@@ -17,21 +16,17 @@ from reprocessing.store import rows
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.parking_lot.failure_groups import Unsorted
 
-#: Letters whose causes are written in one transaction.
-BATCH = 1_000
+BATCH = 1_000  #: letters in one transaction
 
 
 def letters(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
-    """Sort up to so many batches of letters; how many letters were.
-
-    Causes are found before anything is locked. A batch that others hold, or are sorting, ends it: it has another turn.
-    """
+    """Assign up to so many batches of letters; return how many letters. It ends at a batch that others hold."""
     done = 0
     for _ in range(batches):
         found = [] if stop() else failure_groups.unsorted(limit=BATCH)
         if not found:
             break
-        causes = {one.id: cause_of(one) for one in found}
+        causes = {letter.id: cause_of(letter) for letter in found}  # before anything is locked
         put = rows.whole(partial(failure_groups.put, found, causes))
         done += put
         if not put:
@@ -40,7 +35,7 @@ def letters(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
 
 
 def cause_of(letter: Unsorted) -> Cause:
-    """What one letter died of, as far as it says."""
+    """Return why a letter failed, as far as is known."""
     facts = LetterFacts(
         letter.message_id, bytes(letter.body or b""), unpack(bytes(letter.attributes or b"{}")), letter.system or {}
     )
@@ -60,7 +55,7 @@ def cause_of(letter: Unsorted) -> Cause:
 
 @lru_cache(maxsize=256)
 def _selector(text: str) -> Selector | None:
-    """The dlq's selector of types; None where it cannot be read: others' letters are sorted all the same."""
+    """Return the DLQ's selector of message types; None if it cannot be parsed."""
     try:
         return Selector.parse(text) if text else None
     except SelectorIsUnclear:

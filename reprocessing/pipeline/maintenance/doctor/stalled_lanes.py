@@ -23,17 +23,19 @@ def remarks(names: Sequence[str]) -> Iterator[Remark]:
         yield well("lanes", "none stands still without a reason.")
 
 
-def _said(stalled: Stalled) -> Remark:
-    look = f"manage.py redrive_status {stalled.dlq}"
-    since = f" since {stalled.since:%Y-%m-%d %H:%M:%S} UTC" if stalled.since else ""
-    match stalled.how:
+def _said(found: Stalled) -> Remark:
+    look = f"manage.py redrive_status {found.dlq}"
+    since = f" since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found.since else ""
+    match found.how:
         case "overdue":
-            what = f"Lanes that nothing holds are due{since}, and nothing was sent meanwhile. At least: {stalled.n:,}."
+            what = f"Lanes that nothing holds are due{since}, and nothing was sent meanwhile. At least: {found.n:,}."
             cure = f"See that beat and workers consume (above), then {look}. In a hurry: manage.py rerun RUN --confirm"
         case "abandoned":
-            what = f"Workers that are gone have leased lanes; the leases ended{since}, and nobody took over: {stalled.n:,}."
+            what = (
+                f"Workers that are gone have leased lanes; the leases ended{since}, and nobody took over: {found.n:,}."
+            )
             cure = f"Restart the workers: they take such lanes first. Then {look}"
         case _:
-            what = f"Lanes are held, and no letter of theirs is parked, or held by a rule: {stalled.n:,}."
+            what = f"Lanes are held, and no letter of theirs is parked, or held by a rule: {found.n:,}."
             cure = f"{look} names them. One moves on with the next letter of its key; report it: it should not be."
-    return ill(stalled.dlq, what, "Their letters wait for ever.", cure)
+    return ill(found.dlq, what, "Their letters wait for ever.", cure)

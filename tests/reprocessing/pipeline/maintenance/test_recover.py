@@ -78,7 +78,7 @@ def test_a_sweep_of_one_dlq_that_fails_is_logged_once_and_the_others_are_swept(
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         recover.dlqs(conf=first.conf)
     assert second.left() == 0
-    assert _logged(caplog) == [f"{first.name}: not all that was left behind is seen to."]
+    assert _logged(caplog) == [f"{first.name}: the sweep failed."]
 
 
 def test_a_sweep_ends_when_postgres_is_gone(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
