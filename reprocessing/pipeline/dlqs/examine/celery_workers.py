@@ -27,15 +27,15 @@ def tasks(case: Case) -> Iterator[Finding]:
             asked = [option for field, option in _OF_TASKS.items() if case.of_target(seen, field)]
             if asked:
                 yield refuse(
-                    f"{' and '.join(asked)} would change task messages, and letters to {name} are not said to be any.",
+                    f"{' and '.join(asked)} would change task messages, and messages to {name} are not said to be any.",
                     "Say --celery, too.",
                 )
             continue
         if seen.facts.redrive is None:
             yield refuse(
                 f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), "
-                "so a letter that they do not know would be lost.",
-                f"Give {name} a redrive policy that names this dlq.",
+                "so a message that they do not know would be lost.",
+                f"Give {name} a redrive policy that names this DLQ.",
             )
         if seen.facts.fifo:
             yield warn(

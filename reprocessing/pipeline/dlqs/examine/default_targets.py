@@ -32,7 +32,7 @@ _LARGEST: Final = {
 _TIMEOUT: Final = {TargetKind.LAMBDA: 60.0}  #: seconds; a function may take up to fifteen minutes
 _USUAL_TIMEOUT: Final = 30.0
 _KINDS: Final = {Named.FUNCTION: TargetKind.LAMBDA, Named.TOPIC: TargetKind.TOPIC, Named.BUS: TargetKind.BUS}
-_SAY_WHERE: Final = "Say where its letters go: --to TARGET."
+_SAY_WHERE: Final = "Say where its messages go: --to TARGET."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ def _nowhere(arn: Arn) -> Nowhere:
     match arn.named:
         case Named.TOPIC:
             cure = "Name the subscription that failed: --origin with its ARN. To publish to all of them: --to TARGET."
-            return Nowhere(arn.text, f"{name} is a topic, and letters die in its subscriptions.", cure)
+            return Nowhere(arn.text, f"{name} is a topic, and messages die in its subscriptions.", cure)
         case Named.BUS:
-            cure = "To put letters there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
+            cure = "To put messages there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
             return Nowhere(arn.text, f"{name} is a bus: what is put on it, all of its rules see.", cure)
         case Named.RULE:
-            cure = "Name the target that failed: the TARGET_ARN that its letters carry."
-            return Nowhere(arn.text, f"{name} is a rule, and letters die in its targets.", cure)
+            cure = "Name the target that failed: the TARGET_ARN that its messages carry."
+            return Nowhere(arn.text, f"{name} is a rule, and messages die in its targets.", cure)
         case _:
             return Nowhere(arn.text, f"{arn.text} is {arn.named.value}.")
 

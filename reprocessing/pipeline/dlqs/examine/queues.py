@@ -15,7 +15,7 @@ from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
 
 #: What is said of a native redrive that is under way begins so.
-AWS_MOVES: Final = "AWS's own redrive is moving messages out of the dlq"
+AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
 
 
 def identity(case: Case) -> Iterator[Finding]:
@@ -32,7 +32,7 @@ def identity(case: Case) -> Iterator[Finding]:
             f"Change that one: manage.py add_dlq {known.name} shows it.",
         )
     if case.arn in case.sight.origins:
-        yield refuse("The dlq is named as its own origin: letters would go round in circles.", "Name another --origin.")
+        yield refuse("The DLQ is named as its own origin: messages would go in circles.", "Name another --origin.")
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
@@ -54,15 +54,15 @@ def origins(case: Case) -> Iterator[Finding]:
     if not case.sight.ways and not case.sight.nowhere:
         found = "" if silence else "No queue's redrive policy names it. "
         yield refuse(
-            f"{found}Without an origin every letter would be parked: nobody knows where it goes back to.",
-            "Name the queue that letters go back to: --origin URL; or what else failed: --origin ARN.",
+            f"{found}Without an origin every message would be parked: nobody knows where it goes back to.",
+            "Name the queue that messages go back to: --origin URL; or what else failed: --origin ARN.",
         )
     for seen in case.sight.origins.values():
         if seen.facts.fifo != case.sight.dlq.facts.fifo:
             yield refuse(
-                f"{seen.address.name} is {_type(seen)}, the dlq is {_type(case.sight.dlq)}: no message of the one can "
+                f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.sight.dlq)}: no message of the one can "
                 "have died into the other.",
-                "Name the queue that letters died in.",
+                "Name the queue that messages died in.",
             )
 
 
@@ -72,26 +72,26 @@ def ways_back(case: Case) -> Iterator[Finding]:
         name, redrive = seen.address.name, seen.facts.redrive
         if redrive is None:
             yield warn(
-                f"{name} has no redrive policy: a letter that fails again stays in it until SQS drops it.",
-                f"Give {name} a redrive policy that names this dlq.",
+                f"{name} has no redrive policy: a message that fails again stays in it until SQS drops it.",
+                f"Give {name} a redrive policy that names this DLQ.",
             )
         elif redrive.target_arn not in {case.arn, *case.sight.dlqs}:
             yield warn(
-                f"Letters that fail again in {name} die into {redrive.target_arn}, which nobody watches.",
-                "Add that dlq too.",
+                f"Messages that fail again in {name} die into {redrive.target_arn}, which nobody watches.",
+                "Add that DLQ too.",
             )
         elif redrive.target_arn == case.arn and not case.sight.dlq.facts.redrive_allow.allows(seen.facts.arn):
             yield warn(
-                f"The dlq's redrive allow policy does not let {name} use it: letters that fail again stay in {name}.",
-                f"Allow {seen.facts.arn} in the dlq's RedriveAllowPolicy.",
+                f"The DLQ's redrive allow policy does not let {name} use it: messages that fail again stay in {name}.",
+                f"Allow {seen.facts.arn} in the DLQ's RedriveAllowPolicy.",
             )
         if not seen.facts.visibility:
             yield warn(
-                f"{name} has a visibility timeout of 0: its consumers get letters twice, and order is not kept.",
+                f"{name} has a visibility timeout of 0: its consumers get messages twice, and order is not kept.",
                 "Set one that suits the consumer.",
             )
         if seen.facts.largest < case.sight.dlq.facts.largest:
-            yield note(f"{name} takes {seen.facts.largest:,} bytes at most, the dlq more: larger letters are parked.")
+            yield note(f"{name} takes {seen.facts.largest:,} bytes at most, the DLQ more: larger messages are parked.")
 
 
 def retention(case: Case) -> Iterator[Finding]:
@@ -102,8 +102,8 @@ def retention(case: Case) -> Iterator[Finding]:
     for seen in case.sight.origins.values():
         if seen.facts.retention >= facts.retention:
             yield warn(
-                f"The dlq keeps messages {_long(facts.retention)}, {seen.address.name} {_long(seen.facts.retention)}: "
-                "SQS counts from the first send on, so a letter that died late is dropped before anybody sees it.",
+                f"The DLQ keeps messages {_long(facts.retention)}, {seen.address.name} {_long(seen.facts.retention)}: "
+                "SQS counts from the first send on, so a message that died late is dropped before anybody sees it.",
                 _longer(facts.retention, seen.address.name),
             )
 
@@ -117,14 +117,14 @@ def custody(case: Case) -> Iterator[Finding]:
             moved = f"after {facts.redrive.max_receives} receives SQS moves them to {facts.redrive.target_arn}"
             why = f"it has a redrive policy of its own: {moved}"
         if case.value("delete_when") == DeleteWhen.TERMINAL:
-            yield refuse(f"Copies cannot stay in the dlq: {why}.", "Leave out --delete-when, or say captured.")
+            yield refuse(f"Copies cannot stay in the DLQ: {why}.", "Leave out --delete-when, or say captured.")
         else:
-            yield note(f"Copies are deleted from the dlq as soon as their letters are captured: {why}.")
+            yield note(f"Copies are deleted from the DLQ as soon as their messages are captured: {why}.")
     elif case.value("delete_when") == DeleteWhen.CAPTURED:
-        yield note("Copies are deleted from the dlq at capture: from then on Postgres alone has the letters.")
+        yield note("Copies are deleted from the DLQ at capture: from then on Postgres alone has the messages.")
     if case.mode != Mode.OBSERVE:
         yield note(
-            "Capturing hides messages: an alarm on the dlq's visible count falls silent.",
+            "Capturing hides messages: an alarm on the DLQ's visible count falls silent.",
             "Alarm on the sum of ApproximateNumberOfMessagesVisible and …NotVisible, and on redrive_status --json.",
         )
 
@@ -167,7 +167,7 @@ def parking(case: Case) -> Iterator[Finding]:
 def _longer(retention: timedelta, origin: str) -> str:
     """How a dlq comes to keep messages for longer than its origin does."""
     if retention < timedelta(seconds=FORTNIGHT):
-        return "Give the dlq the longest retention, 14 days."
+        return "Give the DLQ the longest retention, 14 days."
     return (
         f"SQS keeps nothing for longer: shorten the retention of {origin}, to 4 days for example; what is older there "
         "is dropped at once."

@@ -146,7 +146,7 @@ def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str,
     if kind is None:
         cure = "Targets are queues, functions, topics, buses and HTTP endpoints."
         if arn.named is Named.SUBSCRIPTION:
-            cure = "Name it as the origin of its dlq: manage.py add_dlq NAME --origin ARN --confirm"
+            cure = "Name it as the origin of its DLQ: manage.py add_dlq NAME --origin ARN --confirm"
         raise TargetIsUnclear(f"{text} is {arn.named.value}, and no target by itself. {cure}")
     return kind, arn.text, drafted(kind, arn.text, region=arn.region, fifo=arn.fifo)
 
@@ -173,7 +173,7 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
     if named is not None and "region" in said and said["region"] != named.region:
         yield refuse(f"{case.arn} is in {named.region or 'no region'}, not in {said['region']}.", "Leave out --region.")
     if case.value("rate") is None:
-        yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets letters.", "Say --rate R.")
+        yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets messages.", "Say --rate R.")
 
 
 def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
@@ -183,7 +183,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
     found = url_policy.read(case.arn, conf.outbound_hosts)
     if isinstance(found, Denied):
         yield refuse(
-            f"Letters may not be sent there: {found.why}.",
+            f"Messages may not be sent there: {found.why}.",
             found.cure or "Correct the URL: https://HOST/PATH.",
         )
         return
@@ -207,7 +207,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
     """Without TLS a letter goes to an address of a listed network alone, and a name may stand for another tomorrow."""
-    said = "Letters go there in plain text, and nothing proves who answers"
+    said = "Messages go there in plain text, and nothing proves who answers"
     if not isinstance(found.host, str):
         entry = allowed.entry(found.host, found.port)
         return warn(f"{said}. It is allowed: REDRIVE_OUTBOUND_HOSTS lists {entry}.", "Better is an https:// address.")
@@ -224,18 +224,18 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
     if proof == Proof.ABSENCE and (case.row is None or case.row.watched_by is None):
         yield refuse(
             "The outcome absence cannot be seen here: "
-            + ("no watched dlq lies behind it." if case.kind in QUEUES else "nothing comes back from there."),
+            + ("no watched DLQ lies behind it." if case.kind in QUEUES else "nothing comes back from there."),
             "Say --outcome accepted, or acknowledged where its consumer reports.",
         )
     if proof == Proof.ACKNOWLEDGED and not case.value("window"):
         yield refuse(
-            "Its consumer is to say what became of each letter, and nobody said how long that may take.",
+            "Its consumer is to say what became of each message, and nobody said how long that may take.",
             "Say --window SECONDS.",
         )
     if proof == Proof.ACKNOWLEDGED and not Reporter.objects.filter(targets__arn=case.arn, revoked_at=None).exists():
         name = name_of(case.arn)
         yield warn(
-            f"Nobody may report yet what becomes of letters sent to {name}.",
+            f"Nobody may report yet what becomes of messages sent to {name}.",
             f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
         )
 
@@ -254,7 +254,7 @@ def _published(case: TargetCase) -> Iterator[Finding]:
             "name that as the origin: manage.py add_dlq NAME --origin ARN --confirm",
         )
         return
-    yield warn(f"Each letter goes to {agreed:,} {what} again that had it already.")
+    yield warn(f"Each message goes to {agreed:,} {what} again that had it already.")
     if isinstance(others, str):
         yield warn(f"Whether there are no more than that is not known: {others}")
 

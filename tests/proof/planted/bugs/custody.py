@@ -38,7 +38,9 @@ BUGS: Final = (
         name="hidden-from-when-it-was-noted",
         breaks="No loss: a copy counts as hidden that has come to sight, for a return that another reader hides.",
         file="reprocessing/pipeline/runs/feed_run.py",
-        old="    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n",
+        old=(
+            "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
+        ),
         new=(
             "    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)\n"
             "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
