@@ -70,15 +70,14 @@ def _letters(
     dlq: DeadLetterQueue, conf: Conf, dice: Callable[[], float], seconds: float, stop: Callable[[], bool]
 ) -> Gathered:
     ends = time.monotonic() + seconds
-    found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
-    capture_lease.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
-    if found.visible == 0 and not _is_waited_for(dlq):
+    visible = _note_depth(dlq)
+    if visible == 0 and not _is_waited_for(dlq):
         return Gathered(skipped=True)
     if native_redrive.is_aws_s(dlq):
         return Gathered(Captured(busy=True))
     gathered = Gathered(
         capture.letters(
-            dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(found.visible, conf),
+            dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(visible, conf),
             alone=lambda: is_ours_alone(dlq, conf),
         )
     )  # fmt: skip
@@ -114,9 +113,14 @@ def look(dlq: DeadLetterQueue) -> bool:
     Raises:
         QueueIsOutOfReach: the depth could not be read.
     """
+    visible = _note_depth(dlq)
+    return is_wanted(dlq) and (visible > 0 or _is_waited_for(dlq))
+
+
+def _note_depth(dlq: DeadLetterQueue) -> int:
     found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     capture_lease.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
-    return is_wanted(dlq) and (found.visible > 0 or _is_waited_for(dlq))
+    return found.visible
 
 
 def receivers(visible: int, conf: Conf) -> int:

@@ -1,4 +1,4 @@
-"""What is said of origins that Celery workers consume."""
+"""Checks of queues that Celery workers consume."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reprocessing.models.target import QUEUES, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 
-#: By the fields of a target: what is asked of task messages alone.
+#: Options for task messages, by fields of a target.
 _OF_TASKS = {
     "strips_eta": "--strip-eta",
     "strips_expires": "--strip-expires",
@@ -17,7 +17,7 @@ _OF_TASKS = {
 
 
 def tasks(case: Case) -> Iterator[Finding]:
-    """Workers lose nothing that they reject, and only task messages are changed as such."""
+    """Celery queues have a redrive policy, and only task messages are changed."""
     for arn, target in case.sight.others.items():
         if target.kind not in QUEUES and case.of_target(arn, "kind") in QUEUES:
             yield refuse(f"{target} is no queue, so no Celery workers consume it.", "Leave out --celery.")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from reprocessing.domain.ordering.placement import Policy
+from reprocessing.models import Reporter
 from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.dlqs.examine.gathered import Sight
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
@@ -74,3 +76,12 @@ def warn(what: str, cure: str = "") -> Finding:
 def note(what: str, cure: str = "") -> Finding:
     """Return a note."""
     return Finding(Severity.NOTE, what, cure)
+
+
+def reporters(arn: str, name: str) -> Iterator[Finding]:
+    """Check that somebody may report the outcomes of messages sent to this target."""
+    if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
+        yield warn(
+            f"Nobody may report yet what becomes of messages sent to {name}.",
+            f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
+        )

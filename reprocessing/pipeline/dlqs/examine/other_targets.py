@@ -1,4 +1,4 @@
-"""What is said of letters that go to something else than the queue they died in."""
+"""Checks of targets other than the source queue."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 
 
 def reached(case: Case) -> Iterator[Finding]:
-    """Letters of every origin go somewhere."""
+    """Messages of every source have a target."""
     for dead_end in case.sight.nowhere:
         yield refuse(dead_end.why, dead_end.cure)
 
 
 def circles(case: Case) -> Iterator[Finding]:
-    """What is sent is not captured as having failed."""
+    """No target is a watched DLQ."""
     for rule in Rule.objects.filter(target__arn=case.arn, enabled=True).order_by("name"):
         yield refuse(
             f"The rule {rule.name} sends messages to this queue: watched, it would have them captured as failed, and "
@@ -45,7 +45,7 @@ def circles(case: Case) -> Iterator[Finding]:
 
 
 def evidence(case: Case) -> Iterator[Finding]:
-    """What is no queue cannot be looked into."""
+    """Only queues use the outcome absence."""
     for arn, target in case.sight.others.items():
         watched = case.of_target(arn, "watched_by")
         if case.of_target(arn, "proof") == Proof.ABSENCE and watched is None:
@@ -56,7 +56,7 @@ def evidence(case: Case) -> Iterator[Finding]:
 
 
 def silent(case: Case) -> Iterator[Finding]:
-    """Letters that do not name what failed go to the one that is named alone."""
+    """Messages that do not name what failed have one possible source."""
     mute = [
         source
         for source in case.sight.ways
@@ -73,7 +73,7 @@ def silent(case: Case) -> Iterator[Finding]:
 
 
 def published(case: Case) -> Iterator[Finding]:
-    """How many would get each letter again."""
+    """No message is published again."""
     for arn, target in case.sight.others.items():
         if target.kind in _PUBLISHED:
             what = "subscribers of the topic" if target.kind == TargetKind.TOPIC else "targets of the bus's rules"
@@ -91,7 +91,7 @@ def published(case: Case) -> Iterator[Finding]:
 
 
 def moved(case: Case) -> Iterator[Finding]:
-    """Which letters take a new way, and which keep the old one."""
+    """No source has a new target."""
     row = case.sight.row
     before = {source.arn: source for source in row.origins.select_related("target")} if row else {}
     for arn, to in case.sight.ways.items():

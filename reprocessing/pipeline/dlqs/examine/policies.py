@@ -1,4 +1,4 @@
-"""What is said of the policy: whether it keeps order, whether it can be proved, and whether there is time enough."""
+"""Checks of order, outcomes, keys, rates and deadlines."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from reprocessing.domain.message.arn import name_of
 from reprocessing.domain.message.identity import Source
 from reprocessing.domain.runs.forecast import in_words
-from reprocessing.models import Attempt, Reporter, Target
+from reprocessing.models import Attempt, Target
 from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.dlq import Mode
 from reprocessing.models.target import Advance, Proof
-from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
+from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.proposal import watcher
 from reprocessing.store.dlqs.registration import KEYS
 
 
 def outcome(case: Case) -> Iterator[Finding]:
-    """Absence can be seen."""
+    """The outcome absence can be seen."""
     for seen in case.sight.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
             continue
@@ -36,7 +36,7 @@ def outcome(case: Case) -> Iterator[Finding]:
 
 
 def acknowledged(case: Case) -> Iterator[Finding]:
-    """Somebody may say what became of letters, has time to, and a person knows what follows where nobody does."""
+    """Consumers may report outcomes, and have time to."""
     names = {arn: str(target) for arn, target in case.sight.others.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.sight.queues.items()}, **names}.items():
         if case.of_target(arn, "proof") != Proof.ACKNOWLEDGED:
@@ -52,15 +52,11 @@ def acknowledged(case: Case) -> Iterator[Finding]:
         behind = watcher(case.sight, case.sight.queues[arn]) if arn in case.sight.queues else None
         silent = "is presumed delivered once its absence is proved" if behind else "is parked, since nothing else tells"
         yield note(f"A message of which the consumer of {name} says nothing for {in_words(window)} {silent}.")
-        if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
-            yield warn(
-                f"Nobody may report yet what becomes of messages sent to {name}.",
-                f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
-            )
+        yield from reporters(arn, name)
 
 
 def awaited(case: Case) -> Iterator[Finding]:
-    """What sent letters wait for is not taken away from them."""
+    """No sent message waits for a DLQ that its queue no longer names."""
     for seen in case.sight.queues.values():
         row = case.sight.targets.get(seen.facts.arn)
         if row is None or row.watched_by is None or row.watched_by.arn == case.of_target(seen, "watched_by"):
@@ -75,7 +71,7 @@ def awaited(case: Case) -> Iterator[Finding]:
 
 
 def leaning(case: Case) -> Iterator[Finding]:
-    """Targets of other dlqs that this one proves absence for."""
+    """No other DLQ's target needs captures of this one."""
     if case.mode != Mode.OBSERVE or case.sight.row is None:
         return
     others = Target.objects.filter(watched_by=case.sight.row, proof=Proof.ABSENCE)
@@ -92,7 +88,7 @@ def leaning(case: Case) -> Iterator[Finding]:
 
 
 def order(case: Case) -> Iterator[Finding]:
-    """The lane's order outlives the way to the consumer."""
+    """The order of each key is kept up to the consumer."""
     keyed = case.policy.ordering.source is not Source.NONE
     if case.sight.dlq.facts.fifo and not keyed:
         yield warn(
@@ -116,7 +112,7 @@ def order(case: Case) -> Iterator[Finding]:
 
 
 def keys(case: Case) -> Iterator[Finding]:
-    """Keys mean what they seem to, and do not change under letters that are on their way."""
+    """Keys are unambiguous, and do not change while messages are in progress."""
     if case.policy.idempotency.source is Source.CONTENT_HASH:
         yield warn(
             "With content-hash as idempotency key, a message equal to one that was delivered is closed as its "
@@ -136,7 +132,7 @@ def keys(case: Case) -> Iterator[Finding]:
 
 
 def pace(case: Case) -> Iterator[Finding]:
-    """Durations and rates make sense together."""
+    """Durations and rates are consistent."""
     if case.value("backoff_base", 0) > case.value("backoff_cap", float("inf")):
         yield refuse("--backoff-cap is below --backoff-base.", "Raise the one or lower the other.")
     for arn in case.proposal.targets:
@@ -147,7 +143,7 @@ def pace(case: Case) -> Iterator[Finding]:
 
 
 def time(case: Case) -> Iterator[Finding]:
-    """The longest lane is through before the dlq drops its letters."""
+    """The longest key queue is done before the DLQ deletes its messages."""
     facts, ahead = case.sight.dlq.facts, case.sight.prospect
     waiting = {
         seen.facts.arn: case.of_target(seen, "window")

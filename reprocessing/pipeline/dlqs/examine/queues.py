@@ -1,4 +1,4 @@
-"""What is said of the queues themselves: the dlq, its origins, and how AWS has been told to connect them."""
+"""Checks of the queues: the DLQ, its sources, and their redrive policies. First lines of docstrings are shown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, ref
 from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
 
-#: What is said of a native redrive that is under way begins so.
+#: How the finding about AWS's own redrive begins.
 AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
 
 
 def identity(case: Case) -> Iterator[Finding]:
-    """It is the queue that was meant, and nobody else's."""
+    """The URL is that of the expected queue, and no other DLQ has it."""
     row, known = case.sight.row, case.sight.dlqs.get(case.arn)
     if row and row.arn != case.arn:
         yield refuse(
@@ -36,7 +36,7 @@ def identity(case: Case) -> Iterator[Finding]:
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
-    """It is none of the service's own queues, by their URLs, nor the dlq of one."""
+    """It is not one of the service's own queues or their DLQs."""
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.sight.origins}):
         yield refuse(
@@ -47,7 +47,7 @@ def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
 
 
 def origins(case: Case) -> Iterator[Finding]:
-    """There is something that letters can go back to; queues that they died in are of the same type."""
+    """Messages have a source to go back to, and source queues have the DLQ's type."""
     silence = case.sight.silences.get("origins")
     if silence:
         yield warn(f"Which queues die into it is not known: {silence}", "Until then name them, with --origin URL.")
@@ -67,7 +67,7 @@ def origins(case: Case) -> Iterator[Finding]:
 
 
 def ways_back(case: Case) -> Iterator[Finding]:
-    """What the queues that letters go to do with one that fails again."""
+    """Target queues move messages that fail again to a watched DLQ."""
     for seen in case.sight.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
         if redrive is None:
@@ -95,7 +95,7 @@ def ways_back(case: Case) -> Iterator[Finding]:
 
 
 def retention(case: Case) -> Iterator[Finding]:
-    """How long letters have."""
+    """The DLQ keeps messages longer than its source queues."""
     facts = case.sight.dlq.facts
     if facts.fifo:
         return  # SQS counts anew when it moves a FIFO message
@@ -109,7 +109,7 @@ def retention(case: Case) -> Iterator[Finding]:
 
 
 def custody(case: Case) -> Iterator[Finding]:
-    """When copies are deleted from the dlq."""
+    """Copies may be deleted from the DLQ as set."""
     facts = case.sight.dlq.facts
     if must_delete_at_capture(case.sight):
         why = "it is a FIFO queue, where a copy in flight blocks its group"
@@ -130,7 +130,7 @@ def custody(case: Case) -> Iterator[Finding]:
 
 
 def native_moves(case: Case) -> Iterator[Finding]:
-    """AWS's own redrive is not at work on the dlq."""
+    """AWS's own redrive does not move messages of the DLQ."""
     if case.sight.moves is None:
         yield warn(f"Whether AWS's own redrive is at work is not known: {case.sight.silences['moves']}")
     for move in case.sight.moves or ():
@@ -145,7 +145,7 @@ def native_moves(case: Case) -> Iterator[Finding]:
 
 
 def encryption(case: Case) -> Iterator[Finding]:
-    """Keys of one's own ask for rights of their own."""
+    """No queue is encrypted with a KMS key."""
     for seen in (case.sight.dlq, *case.sight.queues.values()):
         if seen.facts.kms_key:
             right = "kms:Decrypt" if seen is case.sight.dlq else "kms:GenerateDataKey and kms:Decrypt"
@@ -155,7 +155,7 @@ def encryption(case: Case) -> Iterator[Finding]:
 
 
 def parking(case: Case) -> Iterator[Finding]:
-    """The SQS parking queue is one apart."""
+    """The parking queue is used for nothing else."""
     seen = case.sight.parking
     if seen and seen.facts.arn in {case.arn, *case.sight.origins, *case.sight.ways.values(), *case.sight.dlqs}:
         yield refuse(
@@ -165,7 +165,6 @@ def parking(case: Case) -> Iterator[Finding]:
 
 
 def _longer(retention: timedelta, origin: str) -> str:
-    """How a dlq comes to keep messages for longer than its origin does."""
     if retention < timedelta(seconds=FORTNIGHT):
         return "Give the DLQ the longest retention, 14 days."
     return (

@@ -1,4 +1,4 @@
-"""Examine a target before letters go to it: what it is, what would be remembered of it, what is wrong."""
+"""Examine a target before messages are sent to it: what it is, what would be stored, what is wrong."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, Denied, Endpoint
 from reprocessing.gateways.aws_services.sns_subscribers import refired
 from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
-from reprocessing.models import DeadLetterQueue, Reporter, Target
+from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import QUEUES, SLOW, Advance, Proof, TargetKind
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, drafted, kind_of
-from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, warn
+from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
 
 _PLURAL = {
@@ -31,7 +31,7 @@ _PLURAL = {
     TargetKind.BUS: "buses",
 }
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
-#: Options by the fields they fill, and the kinds of targets that they are for.
+#: By field: its option, and the kinds of targets it is for.
 _FOR = {
     "timeout": ("--timeout", SLOW),
     "answers": ("--answers", (TargetKind.HTTP,)),
@@ -45,12 +45,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCase:
-    """A target as it is to be, and what is wrong with that.
-
-    Attributes:
-        row: as it was added before; None: it is new.
-        fields: what is to be written, by the names of the row's fields (see models.targets.differences).
-    """
+    """A target as it is to be, and its findings. `row` is None if it is new; `fields` are written to the row."""
 
     arn: str
     kind: TargetKind
@@ -60,24 +55,24 @@ class TargetCase:
 
     @property
     def is_refused(self) -> bool:
-        """Whether something must be cured first."""
+        """Return whether something must be fixed first."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """What a field of the row will hold."""
+        """Return what a field of the row will hold."""
         return self.fields.get(field, getattr(self.row or Target(), field))
 
 
 def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
-    """Examine what a person says of a target. Nothing is sent or written.
+    """Examine a target. Nothing is sent or written.
 
     Args:
-        text: a URL, an ARN, or the name of a known one.
-        said: values by the names of the row's fields, and of its brakes; what is not here was not said.
-        conf: which hosts may be reached, and which secrets there are.
+        text: a URL, an ARN, or the name of a known target.
+        said: the values that a person gave, by the names of fields of the row and its breaker.
+        conf: allowed hosts, and secrets.
 
     Raises:
-        TargetIsUnclear: no letters can be sent there, or it could be several.
+        TargetIsUnclear: nothing can be sent there, or it could be several targets.
         QueueIsOutOfReach: it is a queue, and could not be asked.
     """
     row = known(text)
@@ -91,10 +86,10 @@ def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
 
 
 def known(text: str) -> Target | None:
-    """The target that is meant by its ARN, its URL or its name.
+    """Return the target with this ARN, URL or name, if there is one.
 
     Raises:
-        TargetIsUnclear: it could be several.
+        TargetIsUnclear: it could be several targets.
     """
     arn = arns.read(text)
     exact = Target.objects.filter(Q(arn=arn.text if arn else text) | Q(url=text)).exclude(arn="").first()
@@ -107,7 +102,7 @@ def known(text: str) -> Target | None:
 
 
 def queue(text: str) -> Target:
-    """The queue at a URL, or of an ARN, as a target without a row.
+    """Return the queue with this URL or ARN as a target without a row.
 
     Raises:
         TargetIsUnclear: it is neither.
@@ -163,7 +158,7 @@ def _queue(seen: Seen) -> tuple[TargetKind, str, dict[str, Any]]:
 
 
 def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
-    """What was said means something for such a target."""
+    """Check that the options fit the kind of target."""
     for field, (option, kinds) in _FOR.items():
         if field in said and case.kind not in kinds:
             fitting = " and ".join(dict.fromkeys(_PLURAL[kind] for kind in kinds))
@@ -177,7 +172,7 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
-    """An endpoint is one that may be reached, over TLS, and its secret is there."""
+    """Check that an endpoint may be reached, uses TLS, and that its secret exists."""
     if case.kind is not TargetKind.HTTP:
         return
     found = url_policy.read(case.arn, conf.outbound_hosts)
@@ -206,7 +201,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
 
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
-    """Without TLS a letter goes to an address of a listed network alone, and a name may stand for another tomorrow."""
+    """Return a warning about an endpoint without TLS, which must have an address in a listed network."""
     said = "Messages go there in plain text, and nothing proves who answers"
     if not isinstance(found.host, str):
         entry = allowed.entry(found.host, found.port)
@@ -219,7 +214,7 @@ def _plain(found: Endpoint, allowed: AllowList) -> Finding:
 
 
 def _proof(case: TargetCase) -> Iterator[Finding]:
-    """What it takes to call a letter delivered can come about."""
+    """Check that the outcome can be found out."""
     proof = case.value("proof")
     if proof == Proof.ABSENCE and (case.row is None or case.row.watched_by is None):
         yield refuse(
@@ -232,16 +227,12 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
             "Its consumer is to say what became of each message, and nobody said how long that may take.",
             "Say --window SECONDS.",
         )
-    if proof == Proof.ACKNOWLEDGED and not Reporter.objects.filter(targets__arn=case.arn, revoked_at=None).exists():
-        name = name_of(case.arn)
-        yield warn(
-            f"Nobody may report yet what becomes of messages sent to {name}.",
-            f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
-        )
+    if proof == Proof.ACKNOWLEDGED:
+        yield from reporters(case.arn, name_of(case.arn))
 
 
 def _published(case: TargetCase) -> Iterator[Finding]:
-    """Publishing again was agreed to, by the number of those who would get each letter again."""
+    """Check that publishing again was agreed to, for at least as many subscribers or rule targets as there are."""
     if case.kind not in _PUBLISHED:
         return
     what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
@@ -260,7 +251,7 @@ def _published(case: TargetCase) -> Iterator[Finding]:
 
 
 def _others(case: TargetCase) -> int | str:
-    """How many would get a letter again, at the most; or why that is not known."""
+    """Return how many others would get a message again, or why that is unknown."""
     try:
         return max(refired(case.arn, role=case.value("role_arn")) - 1, 0)
     except QueueIsOutOfReach as error:
@@ -268,7 +259,7 @@ def _others(case: TargetCase) -> int | str:
 
 
 def _watched(case: TargetCase) -> Iterator[Finding]:
-    """What is sent there is not captured as having failed."""
+    """Check that the target is not itself a watched DLQ."""
     dlq = DeadLetterQueue.objects.filter(arn=case.arn).first()
     if dlq is not None:
         yield refuse(

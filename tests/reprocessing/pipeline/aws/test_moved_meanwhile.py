@@ -50,6 +50,11 @@ def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
     return bench, run
 
 
+def _moved_outside(bench: Workbench) -> None:
+    begin_outside(bench)
+    let_it_end(bench)
+
+
 def _ends(bench: Workbench) -> list[tuple[str, str]]:
     return list(DeadLetter.objects.filter(dlq=bench.dlq).order_by("id").values_list("state", "objection"))
 
@@ -103,8 +108,7 @@ def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
 
 def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     (moved,) = bench.delivered()
     DeadLetter.objects.update(captured_at=bench.letter().died_at)
     bench.come_back({"MessageAttributes": {}, **moved})
@@ -114,8 +118,7 @@ def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
 
 def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     (moved,) = bench.delivered()
     clock.advance(1)
     bench.capture()
@@ -226,8 +229,7 @@ def test_what_was_out_of_sight_goes_on() -> None:
     run = bench.ready()
     run_transitions.pause(run.pk, by="anna", reason="wait")
     bench.bury("b")
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     assert (_ends(bench), [message["Body"] for message in bench.delivered()]) == ([("waiting", "")], ["b"])
     assert _goes_on(bench, run) == ["a"]
 
@@ -239,10 +241,8 @@ def test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on(clock:
     for body, until in ((b"seen", began + timedelta(hours=1)), (b"hidden", began + aws_redrives.LONGEST)):
         Custody.objects.filter(letter__payload__body=body).update(visible_until=until)
     assert aws_redrives.missed(bench.dlq.pk, through=began, moved=began) == 1
-    assert dict(DeadLetter.objects.values_list("payload__body", "objection")) == {
-        b"seen": "moved_by_aws",
-        b"hidden": "",
-    }
+    objections = dict(DeadLetter.objects.values_list("payload__body", "objection"))
+    assert objections == {b"seen": "moved_by_aws", b"hidden": ""}
 
 
 def test_letters_that_are_put_on_their_lanes_in_that_moment_are_not_sent_either(clock: Clock) -> None:

@@ -42,6 +42,23 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def _captured(clock: Clock, *bodies: str) -> Workbench:
+    """Return a bench whose letters are captured, and whose copies are visible again."""
+    bench = mine()
+    captured_and_in_sight(bench, clock, *bodies)
+    return bench
+
+
+def _moved(bench: Workbench) -> None:
+    start(bench)
+    let_it_end(bench)
+
+
+def _moved_outside(bench: Workbench) -> None:
+    begin_outside(bench)
+    let_it_end(bench)
+
+
 def acts(bench: Workbench) -> list[tuple[str, str, str]]:
     return list(Review.objects.filter(dlq=bench.dlq, run=None).order_by("pk").values_list("act", "by", "reason"))
 
@@ -79,6 +96,12 @@ def test_nothing_is_captured_enlisted_or_sent_while_aws_moves_messages() -> None
     assert (planned.state, run.state) == ("planned", "running")
 
 
+def _await_an_outcome(bench: Workbench) -> None:
+    bench.judge_by_absence()
+    bench.ready()
+    bench.replay()
+
+
 BUSY: dict[str, Callable[[Workbench], object]] = {
     "moving": lambda bench: DeadLetterQueue.objects.update(
         native_at=lanes.clock(), native_by="bob", native_reason="a bulk"
@@ -88,6 +111,7 @@ BUSY: dict[str, Callable[[Workbench], object]] = {
     "hidden": lambda bench: bench.capture(),
     "under_way": lambda bench: bench.ready(),
     "plans": lambda bench: prepare(bench.dlq, Asked("of-monday", "bob")),
+    "awaited": _await_an_outcome,
 }
 
 
@@ -107,17 +131,6 @@ def test_aws_is_not_asked_while_beat_drains_the_dlq() -> None:
     found = start(bench)
     assert isinstance(found, Standing)
     assert (found.mode, tasks(bench)) == ("automatic", [])
-
-
-def test_letters_that_await_the_evidence_of_a_dlq_keep_aws_out_of_it() -> None:
-    bench = mine()
-    bench.judge_by_absence()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    found = start(bench)
-    assert isinstance(found, Standing)
-    assert (found.awaited, found.under_way) == (True, True)
 
 
 def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are() -> None:
@@ -184,8 +197,7 @@ def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest
 
 def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = mine()
-    start(bench)
-    let_it_end(bench)
+    _moved(bench)
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     start(bench)
     native_redrive.look(bench.dlq)
@@ -212,15 +224,13 @@ def test_cancelling_what_is_over_says_what_became_of_it() -> None:
     bench = mine()
     assert native_redrive.cancel(bench.dlq, by="anna", reason="a mistake") == Over("")
     bench.bury("a")
-    start(bench)
-    let_it_end(bench)
+    _moved(bench)
     done = native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
     assert done == Over("AWS says COMPLETED: 1 messages moved.")
 
 
 def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b")
+    bench = _captured(clock, "a", "b")
     public = set(DeadLetter.objects.values_list("public_id", flat=True))
     assert isinstance(start(bench), Begun)
     let_it_end(bench)
@@ -245,8 +255,7 @@ def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> Non
 
 @pytest.mark.soak
 def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b", "c")
+    bench = _captured(clock, "a", "b", "c")
     start(bench, per_second=1)
     native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
     let_it_end(bench)
@@ -258,10 +267,8 @@ def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> N
 
 
 def test_other_bytes_are_another_letter(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved(bench)
     clock.restore()
     DeadLetter.objects.update(captured_at=bench.letter().died_at)
     bench.bury("a", kind="another")
@@ -270,10 +277,8 @@ def test_other_bytes_are_another_letter(clock: Clock) -> None:
 
 
 def test_what_was_sent_before_the_letter_was_captured_is_another(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved(bench)
     bench.bury("a")
     DeadLetter.objects.update(captured_at=lanes.clock() + timedelta(hours=1))
     clock.restore()
@@ -285,8 +290,7 @@ def objections(bench: Workbench) -> list[str]:
 
 
 def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b")
+    bench = _captured(clock, "a", "b")
     begin_outside(bench)
     let_it_end_unseen(bench)
     assert (bench.left(), len(bench.delivered())) == (0, 2)
@@ -299,8 +303,7 @@ def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clo
 
 @pytest.mark.soak
 def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b")
+    bench = _captured(clock, "a", "b")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     native_redrive.look(bench.dlq)
     assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
@@ -309,28 +312,22 @@ def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) 
 
 
 def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    begin_outside(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
     DeadLetter.objects.update(objection="", planned=False)  # as the capture that sees its copy leaves it
     native_redrive.look(bench.dlq)
     assert objections(bench) == [""]
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     assert objections(bench) == [""]  # it moved nothing
     bench.bury("b")
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
 
 
 def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved(bench)
     DeadLetter.objects.update(objection="", planned=False)
     native_redrive.look(bench.dlq)
     assert objections(bench) == [""]
@@ -339,8 +336,7 @@ def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) 
 def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it_sees(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
+    bench = _captured(clock, "a")
     renew = capture_lease.renew
 
     def let_go_first(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew

@@ -1,4 +1,4 @@
-"""Conditions that are looked for: told once, over when they are over, and as cheap for many messages as for few."""
+"""Lasting conditions are announced once, concluded when they are over, and cost the same for many messages."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 WHO: dict[str, Any] = {"by": "ann", "reason": "it is broken"}
 
 
-def look(conf: Conf = CONF) -> None:
-    conditions.look(conf)
+def look() -> None:
+    conditions.look(CONF)
 
 
 def ago(**time: float) -> datetime:
@@ -48,9 +48,6 @@ def leave(stock: Stock, many: int) -> None:
     """So many stay parked."""
     parked = DeadLetter.objects.filter(dlq=stock.dlq, state="parked").order_by("pk").values_list("pk", flat=True)
     DeadLetter.objects.filter(pk__in=list(parked)[many:]).update(state="discarded", reason="")
-
-
-# The parking lot
 
 
 @pytest.mark.parametrize("letters", [101, pytest.param(5_000, marks=pytest.mark.soak)])
@@ -105,9 +102,6 @@ def test_a_look_at_many_parked_messages_asks_as_many_statements_as_one_at_none()
     assert len(many) == len(few) <= 12
 
 
-# Expiry
-
-
 def visible(stock: Stock, n: int, **fields: object) -> None:
     DeadLetterQueue.objects.filter(pk=stock.dlq.pk).update(depth_visible=n, depth_at=lanes.clock(), **fields)
 
@@ -154,9 +148,6 @@ def test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured
     clock.advance(2 * MINUTE)  # it died
     look()
     assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, True)]
-
-
-# Growth
 
 
 def noted(stock: Stock, *backlogs: int) -> None:
@@ -207,9 +198,6 @@ def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(clock: Clock
     clock.advance(3 * HOUR)
     look()
     assert DlqNote.objects.count() == 1
-
-
-# Standing still
 
 
 @pytest.fixture
@@ -298,9 +286,6 @@ def test_a_run_that_stood_still_before_all_workers_were_away_is_not_told_as_over
         clock.advance(MINUTE)
         look()
     assert is_open("run_stalled") == {}
-
-
-# What was left open
 
 
 def test_incidents_of_what_is_gone_or_was_moved_by_hand_are_concluded() -> None:
