@@ -422,7 +422,7 @@ def test_queues_of_different_types_do_not_die_into_each_other(
     refused: Refused, shop: Shop, make_queue: MakeQueue
 ) -> None:
     other = make_queue(fifo=True)
-    assert f"{other.name} is a FIFO queue, the dlq is a standard queue" in refused(
+    assert f"{other.name} is a FIFO queue, the DLQ is a standard queue" in refused(
         "--url", shop.dlq.url, "--origin", other.url
     )
 
@@ -523,7 +523,7 @@ def test_letters_that_wait_for_evidence_keep_the_dlq_that_shows_it(
     sent = add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
     shop.origins[0].set(RedrivePolicy="")
     named = ("--origin", shop.origins[0].url, *more)
-    assert "1 letters sent to" in refused(*named)
+    assert "1 messages sent to" in refused(*named)
     assert Target.objects.get().watched_by == row
     Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=clock(), holds_lane=False)
     ask("add_dlq", "orders", "--origin", shop.origins[0].url, "--outcome", "accepted", "--confirm")

@@ -254,7 +254,7 @@ def test_captured_letters_take_the_new_way_and_those_under_way_keep_theirs(
     kept = [add_letter(origin, state) for state in (LetterState.WAITING, LetterState.PARKED)]
     found = ask_json("add_dlq", "orders", "--to", URL, "--confirm")
     assert (
-        f"Letters of ship go to {URL} from now on, those that are captured already included. 1 under way and 1 parked "
+        f"Messages of ship go to {URL} from now on, those that are captured already included. 1 under way and 1 parked "
         "ones keep ship."
     ) in said("note", found)
     captured.refresh_from_db()
@@ -309,7 +309,7 @@ def test_a_queue_that_another_dlq_s_letters_go_to_is_not_watched(dlq: Queue, add
     target = Target.objects.create(arn=dlq.arn, url=dlq.url, region="us-east-1")
     Origin.objects.create(dlq=add_row("mails"), arn=BILL, target=target)
     [what] = refused("--url", dlq.url, "--origin", SHIP)
-    assert what.startswith("Letters of mails that died in bill go to this queue: watched")
+    assert what.startswith("Messages of mails that died in bill go to this queue: watched")
 
 
 def test_letters_do_not_go_to_a_watched_dlq(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
