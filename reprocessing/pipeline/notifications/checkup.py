@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from reprocessing.domain.maintenance.findings import Grade
@@ -12,9 +13,10 @@ from reprocessing.domain.notifications.subjects import of_finding
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.maintenance import doctor
 from reprocessing.pipeline.maintenance.doctor import Look, Patient
-from reprocessing.pipeline.notifications.record import record
+from reprocessing.store import rows
 from reprocessing.store.notifications import doctor_rounds
 from reprocessing.store.notifications.open_incidents import open_findings
+from reprocessing.store.notifications.outbox import announce, conclude
 
 #: Most DLQs that one checkup examines, in turn, so that its calls to AWS do not grow with the number of DLQs.
 DLQS: Final = 5
@@ -39,7 +41,12 @@ def checkup(of: Patient) -> None:
             found.append(_event(look, dlq))
         elif Grade.UNKNOWN not in grades:
             over.append((EventKind.DOCTOR_WORSE, of_finding(look.title)))
-    record(found, over)
+    rows.whole(partial(_write, found, over))
+
+
+def _write(found: list[Event], over: list[tuple[EventKind, str]]) -> None:
+    announce(found)
+    conclude(over)
 
 
 def _looks(of: Patient) -> Iterator[tuple[Look, int | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Final, assert_never
 
 from reprocessing.conf import Conf
@@ -16,12 +17,13 @@ from reprocessing.domain.notifications.observation import Holds, HoldsNot, NotKn
 from reprocessing.domain.notifications.standstill import Standstill
 from reprocessing.domain.notifications.subjects import of_dlq, of_run
 from reprocessing.models.dlq import Mode
-from reprocessing.pipeline.notifications.record import record
+from reprocessing.store import rows
 from reprocessing.store.aws import metrics
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import Watch
 from reprocessing.store.notifications import dlq_notes, heartbeats, stalled_runs
 from reprocessing.store.notifications.open_incidents import left_open, open_incidents
+from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.notifications.parked_messages import ParkedMessages, parked_messages
 from reprocessing.store.notifications.stalled_runs import StalledRun, UnseenEmpty
 from reprocessing.store.outcomes import pending_outcomes
@@ -63,7 +65,8 @@ def look(conf: Conf) -> None:
     ]
     found, over = _sorted_out(observations)
     over = [place for place in over if place in is_open] + left_open()
-    record(found, over)
+    if found or over:
+        rows.whole(partial(_write, found, over))
 
 
 def _sorted_out(observations: Collection[Observation]) -> tuple[list[Event], list[Place]]:
@@ -81,6 +84,11 @@ def _sorted_out(observations: Collection[Observation]) -> tuple[list[Event], lis
             case _ as never:
                 assert_never(never)
     return found, over
+
+
+def _write(found: Collection[Event], over: Open) -> None:
+    announce(found)
+    conclude(over)
 
 
 def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:

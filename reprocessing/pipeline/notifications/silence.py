@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.heartbeat import Silence
 from reprocessing.domain.notifications.subjects import BEAT, of_workers
-from reprocessing.pipeline.notifications.record import record
+from reprocessing.store import rows
 from reprocessing.store.notifications.open_incidents import open_incidents
+from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def note(silence: Silence, *, control: str, silent_for: float) -> None:
@@ -28,4 +31,10 @@ def note(silence: Silence, *, control: str, silent_for: float) -> None:
     over = {(event.kind, event.subject) for is_silent, event in seen if is_silent is False}
     if silence.workers is False:  # the control queue may have had another name
         over |= open_incidents((EventKind.WORKERS_SILENT,))
-    record(found, over)
+    if found or over:
+        rows.whole(partial(_write, found, over))
+
+
+def _write(found: list[Event], over: set[tuple[EventKind, str]]) -> None:
+    announce(found)
+    conclude(over)
