@@ -46,7 +46,7 @@ def decide(
     done = 0
     for group in letters(dlq):
         for kind, word in words.items():
-            these = [one for one in group if Finding(one.finding).kind == kind]
+            these = [letter for letter in group if Finding(letter.finding).kind == kind]
             if these:
                 decided, deletable = rows.whole(partial(restore_doubts.decide, these, word, by=by, reason=reason))
                 delete_copies.everywhere(deletable)

@@ -160,7 +160,8 @@ def _name(letters: Collection[int]) -> None:
         unknown = {letter.dlq_id for letter in some} - origins.keys()
         origins |= {dlq.pk: find_source.Origins(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
         traced = {
-            one.id: origins[one.dlq_id].of(bytes(one.body), unpack(bytes(one.attributes)), one.system) for one in some
+            letter.id: origins[letter.dlq_id].of(bytes(letter.body), unpack(bytes(letter.attributes)), letter.system)
+            for letter in some
         }
         enlistment.name({pk: origin.pk for pk, origin in traced.items() if origin is not None})
 

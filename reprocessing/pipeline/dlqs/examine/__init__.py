@@ -68,5 +68,7 @@ def dlq(wanted: Wanted, conf: Conf) -> Examination:
     case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
     found = [(check.__doc__ or "", list(check(case))) for check in _CHECKS]
     found.append((queues.of_the_service.__doc__ or "", list(queues.of_the_service(case, conf.own_queues))))
-    passed = tuple(words.partition("\n")[0] for words, those in found if not those)
-    return Examination(sight, proposal, [one for _, those in found for one in those], tuple(filter(None, passed)))
+    passed = tuple(words.partition("\n")[0] for words, findings in found if not findings)
+    return Examination(
+        sight, proposal, [finding for _, findings in found for finding in findings], tuple(filter(None, passed))
+    )

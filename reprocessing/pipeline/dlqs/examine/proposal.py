@@ -36,7 +36,7 @@ def propose(wanted: Wanted, sight: Sight, *, custody_limit: int) -> Proposal:
         ways=sight.ways,
         targets={
             **{arn: _target(wanted, sight, seen, keyed) for arn, seen in sight.queues.items()},
-            **{arn: _other(wanted, sight, one) for arn, one in sight.others.items()},
+            **{arn: _other(wanted, sight, target) for arn, target in sight.others.items()},
         },
         default_origin=sight.named[0] if len(sight.named) == 1 else None,
     )

@@ -95,9 +95,9 @@ def known(text: str) -> Target | None:
     exact = Target.objects.filter(Q(arn=arn.text if arn else text) | Q(url=text)).exclude(arn="").first()
     if exact is not None or arn is not None or "://" in text:
         return exact
-    found = [one for one in Target.objects.filter(arn__endswith=text).order_by("arn") if str(one) == text]
+    found = [row for row in Target.objects.filter(arn__endswith=text).order_by("arn") if str(row) == text]
     if len(found) > 1:
-        raise TargetIsUnclear(f"Several targets are named {text}. Give the ARN: {', '.join(one.arn for one in found)}.")
+        raise TargetIsUnclear(f"Several targets are named {text}. Give the ARN: {', '.join(row.arn for row in found)}.")
     return found[0] if found else None
 
 
@@ -120,7 +120,7 @@ def queue(text: str) -> Target:
 
 
 def _unknown(text: str) -> TargetIsUnclear:
-    names = ", ".join(sorted(str(one) for one in Target.objects.all())) or "none"
+    names = ", ".join(sorted(str(row) for row in Target.objects.all())) or "none"
     return TargetIsUnclear(
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
         f"topic or a bus; or one that is known: {names}."

@@ -24,7 +24,7 @@ def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[Remark]:
         address = QueueAddress(target.url, target.region, target.role_arn)
         places.setdefault((target.region, target.role_arn), []).append(address)
     for (region, role), queues in places.items():
-        names = ", ".join(one.name for one in queues[:5]) + (" …" if len(queues) > 5 else "")  # noqa: PLR2004
+        names = ", ".join(queue.name for queue in queues[:5]) + (" …" if len(queues) > 5 else "")  # noqa: PLR2004
         try:
             told = series(region, queues, role=role, now=now)
         except CloudWatchIsOutOfReach as error:

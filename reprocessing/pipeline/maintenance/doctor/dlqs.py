@@ -54,14 +54,15 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
         *_examined(row, conf),
     ]
     yield from found
-    if all(one.grade is Grade.NOTE for one in found):
+    if all(remark.grade is Grade.NOTE for remark in found):
         yield well(row.name, "its queues, rights, policies and schedule are as they have to be.")
 
 
 def _queues(row: DeadLetterQueue) -> dict[str, QueueAddress]:
     """Return the queues among its targets, by ARN."""
     found = row.origins.filter(target__kind__in=QUEUES).select_related("target").order_by("arn")
-    return {one.target.arn: QueueAddress(one.target.url, one.target.region, one.target.role_arn) for one in found}
+    rows = [origin.target for origin in found]
+    return {target.arn: QueueAddress(target.url, target.region, target.role_arn) for target in rows}
 
 
 def _address(row: DeadLetterQueue) -> QueueAddress:
@@ -106,11 +107,11 @@ def _besides(row: DeadLetterQueue) -> Iterator[Remark]:
     """Check that the parking queue and the target queues of rules exist, and may be sent to."""
     if row.mode == Mode.OBSERVE:
         return
-    for one in (*_parking(row), *_ruled(row)):
+    for beside in (*_parking(row), *_ruled(row)):
         try:
-            yield from _sent_to(one)
+            yield from _sent_to(beside)
         except QueueIsOutOfReach as error:
-            yield ill(one.address.name, str(error), one.why, one.cure)
+            yield ill(beside.address.name, str(error), beside.why, beside.cure)
 
 
 def _sent_to(queue: _Beside) -> Iterator[Remark]:
