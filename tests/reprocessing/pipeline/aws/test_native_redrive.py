@@ -63,8 +63,12 @@ def acts(bench: Workbench) -> list[tuple[str, str, str]]:
     return list(Review.objects.filter(dlq=bench.dlq, run=None).order_by("pk").values_list("act", "by", "reason"))
 
 
-def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again() -> None:
-    bench = mine()
+@pytest.fixture
+def bench() -> Workbench:
+    return mine()
+
+
+def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again(bench: Workbench) -> None:
     bench.bury("a")
     bench.bury("b")
     assert isinstance(start(bench), Begun)
@@ -116,8 +120,7 @@ BUSY: dict[str, Callable[[Workbench], object]] = {
 
 
 @pytest.mark.parametrize("why", BUSY)
-def test_aws_is_not_asked_while_something_of_ours_is_at_the_dlq(why: str) -> None:
-    bench = mine()
+def test_aws_is_not_asked_while_something_of_ours_is_at_the_dlq(bench: Workbench, why: str) -> None:
     bench.bury("letter")
     BUSY[why](bench)
     found = start(bench)
@@ -133,8 +136,7 @@ def test_aws_is_not_asked_while_beat_drains_the_dlq() -> None:
     assert (found.mode, tasks(bench)) == ("automatic", [])
 
 
-def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are() -> None:
-    bench = mine()
+def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are(bench: Workbench) -> None:
     bench.bury("letter")
     bench.ready()
     bench.replay()
@@ -146,8 +148,7 @@ def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are() -> None:
     assert isinstance(start(bench), Begun)
 
 
-def test_a_refusal_of_aws_leaves_the_dlq_ours() -> None:
-    bench = mine()
+def test_a_refusal_of_aws_leaves_the_dlq_ours(bench: Workbench) -> None:
     other = bench.sqs.create_queue(QueueName=f"{bench.name}-other")["QueueUrl"]
     to = bench.arn(other)
     bench.sqs.delete_queue(QueueUrl=other)
@@ -161,8 +162,9 @@ def lost(*_: object, **__: object) -> Unknown:
     return Unknown("no answer was had")
 
 
-def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    bench = mine()
+def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     assert isinstance(start(bench), Open)
     native_redrive.sweep()
@@ -173,8 +175,7 @@ def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: py
 
 
 @pytest.mark.soak
-def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = mine()
+def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):  # at one a second: it is under way for as long
         bench.bury(f"{number}")
     begin = sqs.begin_move
@@ -195,8 +196,9 @@ def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest
     assert acts(bench)[1] == ("aborted", "bob", "the wrong dlq")
 
 
-def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = mine()
+def test_what_ended_before_is_not_taken_for_what_was_begun_now(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _moved(bench)
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     start(bench)
@@ -205,8 +207,9 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pyte
 
 
 @pytest.mark.soak
-def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(clock: Clock) -> None:
-    bench = mine()
+def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(
+    bench: Workbench, clock: Clock
+) -> None:
     for body in "abc":
         bench.bury(body)
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
@@ -220,8 +223,7 @@ def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_s
     assert bench.capture().captured.letters == bench.left()
 
 
-def test_cancelling_what_is_over_says_what_became_of_it() -> None:
-    bench = mine()
+def test_cancelling_what_is_over_says_what_became_of_it(bench: Workbench) -> None:
     assert native_redrive.cancel(bench.dlq, by="anna", reason="a mistake") == Over("")
     bench.bury("a")
     _moved(bench)
@@ -349,8 +351,7 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
 
 
 @pytest.mark.parametrize("broken", ["native_by = ''", "leased_until = redrive_now()"])
-def test_the_schema_keeps_a_dlq_aws_s_or_ours(broken: str) -> None:
-    bench = mine()
+def test_the_schema_keeps_a_dlq_aws_s_or_ours(bench: Workbench, broken: str) -> None:
     DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="anna", native_reason="a bulk")
     with pytest.raises(IntegrityError), transaction.atomic():
         rows.execute(f"UPDATE redrive_dlq SET {broken} WHERE id = %(dlq)b", {"dlq": bench.dlq.pk})

@@ -20,6 +20,12 @@ from tests.reprocessing.pipeline.benches import parked
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture
+def bench() -> Workbench:
+    """One letter that was parked after its only attempt."""
+    return parked("letter")
+
+
 def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None:
     bench = parked("letter", fields={"max_attempts": 2})
     assert act_on_parked.release([bench.letter().pk], by="anna", reason="mended").done == (bench.letter().pk,)
@@ -35,8 +41,7 @@ def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None
     ("deed", "act", "after"),
     [(act_on_parked.release, "released", "waiting"), (act_on_parked.discard, "discarded", "discarded")],
 )
-def test_who_decided_and_why_is_recorded_with_the_deed(deed: object, act: str, after: str) -> None:
-    bench = parked("letter")
+def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: object, act: str, after: str) -> None:
     deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     review = Review.objects.exclude(letter=None).get()
     assert (review.act, review.letter_id, review.dlq_id) == (act, bench.letter().pk, bench.dlq.pk)
@@ -47,8 +52,7 @@ def test_who_decided_and_why_is_recorded_with_the_deed(deed: object, act: str, a
 
 
 @pytest.mark.parametrize("deed", [act_on_parked.release, act_on_parked.discard])
-def test_what_cannot_be_recorded_is_not_done(deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = parked("letter")
+def test_what_cannot_be_recorded_is_not_done(bench: Workbench, deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
@@ -60,15 +64,13 @@ def test_what_cannot_be_recorded_is_not_done(deed: object, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("by", "reason"), [("", "because"), ("anna", " ")])
-def test_nobody_decides_without_a_name_and_a_reason(by: str, reason: str) -> None:
-    bench = parked("letter")
+def test_nobody_decides_without_a_name_and_a_reason(bench: Workbench, by: str, reason: str) -> None:
     with pytest.raises(ValueError, match="who decided, and why"):
         act_on_parked.discard([bench.letter().pk], by=by, reason=reason)
     assert bench.letter().state == "parked"
 
 
-def test_what_is_no_longer_parked_is_left_alone_and_said_so() -> None:
-    bench = parked("letter")
+def test_what_is_no_longer_parked_is_left_alone_and_said_so(bench: Workbench) -> None:
     letter = bench.letter().pk
     act_on_parked.discard([letter], by="anna", reason="of no use")
     again = act_on_parked.release([letter, 0], by="ben", reason="no, it is")
@@ -77,8 +79,7 @@ def test_what_is_no_longer_parked_is_left_alone_and_said_so() -> None:
     assert (bench.letter().state, Review.objects.count()) == ("discarded", 1)
 
 
-def test_a_letter_released_after_its_run_has_ended_gets_a_run() -> None:
-    bench = parked("letter")
+def test_a_letter_released_after_its_run_has_ended_gets_a_run(bench: Workbench) -> None:
     Run.objects.update(state="finished")
     act_on_parked.release([bench.letter().pk], by="anna", reason="mended")
     assert bench.replay().taken == 1
@@ -175,8 +176,7 @@ def test_a_letter_released_into_a_paused_run_waits_for_that_one_to_go_on() -> No
     assert bench.replay().taken == 1
 
 
-def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_released() -> None:
-    bench = parked("letter")
+def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_released(bench: Workbench) -> None:
     letter = bench.letter().pk
     assert act_on_parked.restore([letter], by="ben", reason="no").refused == {
         letter: "it is no longer discarded: it is parked"
@@ -191,8 +191,7 @@ def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_releas
     assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
 
 
-def test_what_a_rule_discarded_is_restored_as_quarantined() -> None:
-    bench = parked("letter")
+def test_what_a_rule_discarded_is_restored_as_quarantined(bench: Workbench) -> None:
     DeadLetter.objects.update(state="discarded", reason="")
     act_on_parked.restore([bench.letter().pk], by="ben", reason="the rule was wrong")
     assert bench.letter().reason == "quarantined"
@@ -235,8 +234,7 @@ def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discar
     assert Claim.objects.values_list("letter", "state").get() == (first, "delivered")
 
 
-def test_a_letter_released_at_a_time_waits_for_it(clock: Clock) -> None:
-    bench = parked("letter")
+def test_a_letter_released_at_a_time_waits_for_it(bench: Workbench, clock: Clock) -> None:
     due = lanes.clock() + timedelta(minutes=10)
     act_on_parked.release([bench.letter().pk], by="anna", reason="after the deployment", due=due)
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
@@ -245,8 +243,7 @@ def test_a_letter_released_at_a_time_waits_for_it(clock: Clock) -> None:
     assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
 
 
-def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before() -> None:
-    bench = parked("letter")
+def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before(bench: Workbench) -> None:
     due = lanes.clock() + timedelta(hours=1)
     slow = {"action": "delay", "delay": 10_800.0, "enabled": True, "conditions": []}
     rule = rule_changes.put("slow", slow, by="ben", reason="a test").id
@@ -257,8 +254,7 @@ def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before(
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
 
 
-def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word() -> None:
-    bench = parked("letter")
+def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word(bench: Workbench) -> None:
     rule_changes.put("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
     url = bench.queue(f"{bench.name}-elsewhere")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
@@ -274,8 +270,7 @@ def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_with
     assert (bench.letter().target, bench.letter().route_version) == (bench.target, 0)
 
 
-def test_a_target_that_cannot_take_a_letter_is_refused_for_it() -> None:
-    bench = parked("letter")
+def test_a_target_that_cannot_take_a_letter_is_refused_for_it(bench: Workbench) -> None:
     letter = bench.letter().pk
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
     tasks = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:t", url="http://127.0.0.1:9", region="x", kind="celery")
@@ -289,8 +284,7 @@ def test_a_target_that_cannot_take_a_letter_is_refused_for_it() -> None:
     assert (bench.letter().state, Review.objects.count()) == ("parked", 0)
 
 
-def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing_else() -> None:
-    bench = parked("letter")
+def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing_else(bench: Workbench) -> None:
     letter, before = bench.letter().pk, bench.letter().finished_at
     assert act_on_parked.assign([letter], to="ben", by="anna", reason="he knows").done == (letter,)
     assert act_on_parked.note([letter, 0], by="ben", reason="the supplier was asked").refused == {

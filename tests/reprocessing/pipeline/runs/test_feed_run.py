@@ -44,6 +44,11 @@ def _bury(bench: Workbench, number: int) -> None:
         )  # fmt: skip
 
 
+@pytest.fixture
+def bench() -> Workbench:
+    return Workbench()
+
+
 def test_an_empty_automatic_dlq_costs_one_attribute_call() -> None:
     bench = Workbench(fields=AUTOMATIC)
     before = len(asked(bench.dlq_url))
@@ -146,9 +151,8 @@ def _a_plan_waits(bench: Workbench) -> None:
 @pytest.mark.parametrize("waits", [_letters_await_an_outcome, _a_plan_waits])
 @pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("observe", False)])
 def test_beat_captures_a_dlq_that_somebody_waits_for_except_in_mode_observe(
-    waits: Callable[[Workbench], None], mode: str, wanted: bool
+    bench: Workbench, waits: Callable[[Workbench], None], mode: str, wanted: bool
 ) -> None:
-    bench = Workbench()
     waits(bench)
     DeadLetterQueue.objects.update(mode=mode)
     assert feed_run.is_wanted(_fresh(bench)) is wanted
@@ -171,8 +175,7 @@ def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted
 # A plan that waits for its letters
 
 
-def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters() -> None:
-    bench = Workbench()
+def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters(bench: Workbench) -> None:
     bench.bury("letter")
     assert not feed_run.is_wanted(_fresh(bench))
     run = plans.plan(bench.dlq, Asked("monday", "ann", reason="mended"))
@@ -185,16 +188,14 @@ def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters()
     assert bench.delivered() == []
 
 
-def test_an_empty_dlq_is_looked_into_too_so_that_its_plan_is_not_left_waiting() -> None:
-    bench = Workbench()
+def test_an_empty_dlq_is_looked_into_too_so_that_its_plan_is_not_left_waiting(bench: Workbench) -> None:
     run = plans.plan(bench.dlq, Asked("monday", "ann"))
     bench.capture()
     run.refresh_from_db()
     assert run.selected == 0
 
 
-def test_a_plan_from_before_the_last_look_waits_for_no_other() -> None:
-    bench = Workbench()
+def test_a_plan_from_before_the_last_look_waits_for_no_other(bench: Workbench) -> None:
     bench.capture()
     run = plans.plan(bench.dlq, Asked("monday", "ann"))
     Run.objects.filter(pk=run.pk).update(created_at=run.created_at - timedelta(hours=1))
@@ -215,8 +216,7 @@ def test_a_stopped_dlq_is_looked_into_for_a_plan_alone() -> None:
     assert (run.selected, feed_run.is_wanted(_fresh(bench)), bench.delivered()) == (1, False, [])
 
 
-def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them() -> None:
-    bench = Workbench()
+def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them(bench: Workbench) -> None:
     bench.bury("letter")
     run = plans.plan(bench.dlq, Asked("monday", "ann", in_waves=False))
     bench.capture()
