@@ -102,18 +102,18 @@ class Outlook:
     @property
     def assumed(self) -> list[str]:
         """Return the assumptions of the forecasts."""
-        told = ["nothing fails, and nothing else goes to these targets"]
+        told = ["no failures, and nothing else is sent to these targets"]
         ramps = sorted({(share.ramp, share.ramp_every) for share in self.shares if share.rate and share.ramp < 1})
-        told += [f"a rate that begins with {share:.0%} is doubled every {every:g} s" for share, every in ramps]
+        told += [f"the rate ramps from {share:.0%} and doubles every {every:g} s" for share, every in ramps]
         if self.waves:
             known = f"after {in_words(self.wave_wait)}" if self.wave_wait else "at once"
-            told.append(f"waves go well, and each is known {known}")
+            told.append(f"every wave succeeds, and its outcome is known {known}")
         told += [
-            f"{name} is captured every {every:g} s, as its schedule says: that shows whether letters came back"
+            f"{name} is captured every {every:g} s, as its schedule says, which shows whether messages came back"
             for name, every in self._captures
         ]
         told += [
-            f"{name_of(share.name)} has no message left when it is looked at; where others fill it, an outcome takes "
+            f"{name_of(share.name)} is empty when it is checked; if others fill it, an outcome takes "
             f"{in_words(share.tail_of_busy)}"
             for share in self.shares
             if share.tail < share.tail_of_busy
