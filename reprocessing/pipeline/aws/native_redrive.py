@@ -72,16 +72,14 @@ def start(
         case Begun(handle):
             aws_redrives.told(claimed, handle)
             return answer
-        case Refused(code, message):
-            why = f"{code}: {message}"
-        case NotSent(why):
-            pass
+        case Refused() | NotSent():
+            why = f"{answer.code}: {answer.message}" if isinstance(answer, Refused) else answer.why
+            aws_redrives.ended(claimed, f"AWS did not begin: {why}")
+            return Refusal(why)
         case Unknown(why):
             return Open(why)
         case _ as never:
             assert_never(never)
-    aws_redrives.ended(claimed, f"AWS did not begin: {why}")
-    return Refusal(why)
 
 
 def look(dlq: DeadLetterQueue) -> list[Move]:
