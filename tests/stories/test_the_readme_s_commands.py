@@ -24,7 +24,7 @@ PULSE = ".venv/bin/python manage.py check_pulse"
 SOUND = [
     "unknown SQS's clock against this machine's: SQS did not tell the time.",
     "warn No destination gets notifications.",
-    "note Capturing hides messages: an alarm on the dlq's visible count falls silent.",
+    "note Capturing hides messages: an alarm on the DLQ's visible count falls silent.",
     "unknown orders: How their consumers do is not known: the queues are at another endpoint than AWS's, which",
 ]
 DOCTOR = (". .sandbox/environment", ".venv/bin/python manage.py redrive_doctor")

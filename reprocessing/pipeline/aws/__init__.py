@@ -1,1 +1,1 @@
-"""Pipeline of provisioning, IAM, alarms, metrics, native redrive, prices."""
+"""Provisioning, alarms, metrics, and AWS's own redrive."""

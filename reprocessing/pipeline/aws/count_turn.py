@@ -1,4 +1,4 @@
-"""Count what a turn took, at its end and in one statement: for the metrics, which nothing else leans on."""
+"""Add the duration, errors and attempts of a turn to the metrics, in one statement at its end."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Turn:
-    """What there is to count of one turn.
-
-    Attributes:
-        idle: it found nothing to do, and is not counted unless it failed.
-        failed: it ended with an error.
-        attempts: letters that were sent, or tried to, by target.
-    """
+    """Counts of one turn. An idle turn is not counted unless it failed. `attempts`: letters sent, by target."""
 
     idle: bool = False
     failed: bool = False
@@ -36,30 +30,25 @@ class Turn:
 
 @contextmanager
 def turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
-    """The turn that the block is: its seconds to the one metric, its end by an exception to the other.
+    """Count the block as a turn: its seconds to `lasting`, an exception to `failing`.
 
-    A turn whose process is killed is not counted. What Postgres does not take is lost, and said in the log.
+    A turn whose process is killed is not counted, nor one that PostgreSQL does not store; that is logged.
     """
-    one, began = Turn(), time.monotonic()
+    counted, began = Turn(), time.monotonic()
     try:
-        yield one
+        yield counted
     except Exception:
-        one.failed = True
+        counted.failed = True
         raise
     finally:
-        if one.failed or not one.idle:
-            _add(_sums(one, lasting, failing, place, time.monotonic() - began))
-
-
-def _sums(one: Turn, lasting: Metric, failing: Metric, place: int, seconds: float) -> dict[Key, float]:
-    sums: dict[Key, float] = {(lasting.name, place, part): n for part, n in spent(seconds).items()}
-    sums |= {(ATTEMPTS.name, target, ""): n for target, n in one.attempts.items()}
-    sums |= {(THROTTLES.name, 0, service): n for service, n in throttled().items()}
-    return sums | ({(failing.name, place, ""): 1.0} if one.failed else {})
-
-
-def _add(sums: dict[Key, float]) -> None:
-    try:
-        metrics.add(sums)
-    except DatabaseError as error:
-        logger.warning("What a turn took is missing in the metrics: %s", error)
+        if counted.failed or not counted.idle:
+            sums: dict[Key, float] = {
+                (lasting.name, place, part): n for part, n in spent(time.monotonic() - began).items()
+            }
+            sums |= {(ATTEMPTS.name, target, ""): n for target, n in counted.attempts.items()}
+            sums |= {(THROTTLES.name, 0, service): n for service, n in throttled().items()}
+            sums |= {(failing.name, place, ""): 1.0} if counted.failed else {}
+            try:
+                metrics.add(sums)
+            except DatabaseError as error:
+                logger.warning("A turn is missing in the metrics: %s", error)

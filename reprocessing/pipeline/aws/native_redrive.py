@@ -1,8 +1,8 @@
-"""Hand a dlq to AWS's own redrive, look what became of it, and take it back.
+"""Hand a DLQ to AWS's own redrive, follow it, and take the DLQ back.
 
-The claim is committed before AWS is asked, and only what AWS says ends it. So a process that dies in between, or whose
-answer is lost, leaves a dlq that nobody of ours touches, until a look at AWS's list tells: by beat's sweep, or by
-`native_redrive list`. What AWS lists tells only of what was claimed before it was asked: whose a dlq is, is read first.
+The claim is committed before AWS is asked, and only AWS's list of redrives ends it. If the process dies in between, or
+the answer is lost, the DLQ stays claimed until a sweep, or `native_redrive list`, reads that list. The claim is read
+before the list: a list says nothing about a later claim.
 """
 
 from __future__ import annotations
@@ -26,29 +26,26 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after the claim in which AWS may be asked; a process that slept longer asks nothing. The call ends within
-#: thirteen more, and what AWS does not list at GRACE was never begun.
+#: Seconds after the claim in which AWS may be asked. The call takes at most thirteen more: a redrive that AWS does not
+#: list after GRACE was never begun.
 SOON: Final = 20.0
 GRACE: Final = 60.0
-#: Seconds between two questions, whether somebody else has AWS move messages of a dlq that is to be captured.
+#: Seconds between two checks for redrives that somebody began outside of this service.
 EVERY: Final = 60.0
-#: Dlqs about which AWS is asked at the same time, and seconds after which about no other one.
 _THREADS: Final = 16
-_LOOKS_FOR: Final = 5.0
-#: What AWS says of one that failed (AWS: ListMessageMoveTasks, Status).
-_FAILED: Final = "FAILED"
+_LOOKS_FOR: Final = 5.0  #: seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """AWS did not begin, and says why; the dlq is ours as before."""
+    """AWS did not begin; the DLQ is not claimed any more."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """AWS may have begun: its answer was lost. The dlq stays AWS's until its list tells."""
+    """AWS may have begun: its answer was lost. The DLQ stays claimed until AWS's list shows what happened."""
 
     why: str
 
@@ -56,14 +53,14 @@ class Open:
 def start(
     dlq: DeadLetterQueue, *, to: str, per_second: int | None, by: str, reason: str
 ) -> Begun | Refusal | Open | Standing:
-    """Have AWS move what is visible in a dlq; or say what keeps it from that.
+    """Have AWS move the DLQ's visible messages; or return what is in the way.
 
     Raises:
-        QueueIsOutOfReach: AWS does not list its tasks, so that nobody could tell what becomes of another.
+        QueueIsOutOfReach: AWS does not list its redrives, so a new one could not be followed.
     """
     listed = look(dlq)
-    after = max((one.started_at for one in listed), default=None)
-    began = lanes.clock()  # goes on while this machine is suspended
+    after = max((move.started_at for move in listed), default=None)
+    began = lanes.clock()  # PostgreSQL's clock goes on while this machine is suspended
     claimed = native_redrive_lock.claim(dlq.pk, Wish(to, per_second, after), by=by, reason=reason)
     if isinstance(claimed, Standing):
         return claimed
@@ -75,23 +72,18 @@ def start(
         case Begun(handle):
             aws_redrives.told(claimed, handle)
             return answer
-        case Refused(code, message):
-            return _given_back(claimed, f"{code}: {message}")
-        case NotSent(why):
-            return _given_back(claimed, why)
+        case Refused() | NotSent():
+            why = f"{answer.code}: {answer.message}" if isinstance(answer, Refused) else answer.why
+            aws_redrives.ended(claimed, f"AWS did not begin: {why}")
+            return Refusal(why)
         case Unknown(why):
             return Open(why)
         case _ as never:
             assert_never(never)
 
 
-def _given_back(claimed: Native, why: str) -> Refusal:
-    aws_redrives.ended(claimed, f"AWS did not begin: {why}")
-    return Refusal(why)
-
-
 def look(dlq: DeadLetterQueue) -> list[Move]:
-    """Ask AWS for its redrives out of a dlq, newest first, and write down what that says of whose the dlq is.
+    """Return AWS's redrives of a DLQ, newest first, and update the claim by them.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
@@ -103,10 +95,10 @@ def look(dlq: DeadLetterQueue) -> list[Move]:
 
 
 def _resolve(dlq: DeadLetterQueue, own: Native | None, listed: list[Move]) -> None:
-    """Write down what AWS listed says; `own` was read before: what was claimed since then is not this list's to end."""
-    active = next((one for one in listed if one.is_active), None)
+    """Update the claim `own`, which was read before AWS was asked, by what AWS listed."""
+    active = next((move for move in listed if move.is_active), None)
     if own is None:
-        _note_missed(dlq, [one for one in listed if not one.is_active])
+        _note_missed(dlq, [move for move in listed if not move.is_active])
         if active is not None:
             _notice(dlq, active, listed)
         return
@@ -114,7 +106,7 @@ def _resolve(dlq: DeadLetterQueue, own: Native | None, listed: list[Move]) -> No
         if not own.handle and active.handle:
             aws_redrives.told(own, active.handle)
         return
-    since = [one for one in listed if own.after is None or one.started_at > own.after]
+    since = [move for move in listed if own.after is None or move.started_at > own.after]
     if since:
         _end(dlq, own, _became(since[0]), since)
     elif own.handle:
@@ -124,11 +116,9 @@ def _resolve(dlq: DeadLetterQueue, own: Native | None, listed: list[Move]) -> No
 
 
 def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
-    """Nobody saw these at work; what they moved is not to be sent once more."""
-    if not ended:
-        return
-    moved = next((one.started_at for one in ended if one.moved), None)
-    if n := aws_redrives.missed(dlq.pk, through=ended[0].started_at, moved=moved):
+    """Mark letters that these redrives, which nobody saw running, may have moved."""
+    moved = next((move.started_at for move in ended if move.moved), None)
+    if ended and (n := aws_redrives.missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
             "%s: AWS's own redrive, begun outside of this service, has ended unseen: %d letters may be moved.",
             dlq.name, n,
@@ -136,34 +126,31 @@ def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
 
 
 def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
-    """Somebody outside has AWS move messages of a dlq that was thought ours."""
-    before = max((one.started_at for one in listed if one.started_at < active.started_at), default=None)
+    """Record a redrive that somebody began outside of this service."""
+    before = max((move.started_at for move in listed if move.started_at < active.started_at), default=None)
     if aws_redrives.noticed(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
         logger.warning(
             "%s: AWS's own redrive is at work, begun outside of this service. Nothing is captured.", dlq.name
         )
     elif aws_redrives.of(dlq.pk) is None:
-        moved_by_aws.let_go(dlq.pk)  # a capture is under way: the next one tells what is there still
+        moved_by_aws.let_go(dlq.pk)  # a capture is under way: the next one shows which messages are left
 
 
 def _end(dlq: DeadLetterQueue, own: Native, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
-    """It has ended, as `since`, newest first, tells; `moved`: it may have moved messages, whatever these tell."""
+    """End the claim. `since`: AWS's redrives after it, newest first; `moved`: messages may be moved in any case."""
     through = since[0].started_at if since else None
-    moved, failed = moved or any(one.moved for one in since), bool(since) and since[0].status == _FAILED
+    moved, failed = moved or any(move.moved for move in since), bool(since) and since[0].status == "FAILED"
     if aws_redrives.ended(own, said, through=through, moved=moved, failed=failed):
         logger.info("%s: AWS's own redrive has ended: %s", dlq.name, said)
 
 
-def _became(one: Move) -> str:
-    why = f" ({one.failure})" if one.failure else ""
-    return f"AWS says {one.status}{why}: {one.moved:,} messages moved."
+def _became(move: Move) -> str:
+    why = f" ({move.failure})" if move.failure else ""
+    return f"AWS says {move.status}{why}: {move.moved:,} messages moved."
 
 
 def is_aws_s(dlq: DeadLetterQueue) -> bool:
-    """Whether a dlq that is to be captured is AWS's to empty; AWS is asked once in a while. Unknown is no.
-
-    Without the right to ask, what somebody has AWS do outside of this service is not seen.
-    """
+    """Return whether AWS moves the DLQ's messages; AWS is asked at most once in EVERY seconds. Unknown is no."""
     if aws_redrives.is_time_to_ask(dlq.pk, every=EVERY):
         own, at = aws_redrives.of(dlq.pk), lanes.clock()
         _note(own, at, *_listed(dlq))
@@ -171,37 +158,36 @@ def is_aws_s(dlq: DeadLetterQueue) -> bool:
 
 
 def look_first(dlq: int | None) -> None:
-    """Before letters of a dlq, or of all, go on that were kept from it: what AWS has moved of them stays where it is.
+    """Ask AWS before letters of a DLQ (None: of all) go on that were stopped: letters that AWS moved are not sent.
 
-    Where AWS does not tell, or not in time, they go on: whoever may not ask it could let nothing go on otherwise.
+    If AWS does not answer in time, they go on.
     """
     _look_at(moved_by_aws.exposed(dlq))
 
 
 def before_lanes_are_leased(runs: Sequence[int] | None) -> None:
-    """Ask about DLQs with lanes to lease, of these runs or of any, about which AWS has not been asked for a while.
+    """Ask AWS about DLQs with lanes to lease, of these runs or of any (docs/adr/0032). Called outside transactions.
 
-    A DLQ's lanes are leased when AWS has answered (docs/adr/0032). Called outside transactions. One statement where
-    there is nobody to ask about.
+    It costs one statement if AWS was asked about all of them lately.
     """
     if dlqs := looks_at_moves.dlqs_to_ask_about(runs):
         _look_at(dlqs)
 
 
 def _look_at(dlqs: Collection[int]) -> None:
-    """Side by side, each answer written down as it comes: one region out of reach keeps no other dlq from its look."""
-    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # where there is no time for all
-    owned = {one.dlq_id: one for one in aws_redrives.under_way()}  # the threads have no connection of their own
+    """Ask about many DLQs in threads, and record each answer as it comes. Threads use no database connection."""
+    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # the time may not suffice for all
+    owned = {redrive.dlq_id: redrive for redrive in aws_redrives.under_way()}
     at = lanes.clock()
     for dlq, listed in as_they_end(_listed, some, _THREADS, within=_LOOKS_FOR):
         _note(owned.get(dlq.pk), at, dlq, listed)
 
 
 def _note(own: Native | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueIsOutOfReach) -> None:
-    """Write down what AWS answered to a question of `at`, or that it did not; last that it is known."""
+    """Record AWS's answer to a question asked at `at`; that it is known is written last."""
     match listed:
         case QueueRefuses():
-            looks_at_moves.answered(dlq.pk, at=at)  # whoever may not ask could let nothing go on otherwise
+            looks_at_moves.answered(dlq.pk, at=at)  # without the right to ask, nothing could ever be sent
         case QueueIsOutOfReach():
             looks_at_moves.unanswered(dlq.pk, str(listed))
         case _:
@@ -218,48 +204,44 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueIs
 
 
 def sweep() -> None:
-    """Look what became of what AWS was asked; for whoever asked may be gone.
-
-    And, once in a while, whether somebody else has it move what waits to be sent: of a dlq that nobody captures, no
-    capture asks.
-    """
-    for one in aws_redrives.under_way():
-        dlq = DeadLetterQueue.objects.get(pk=one.dlq_id)
+    """Follow the redrives that AWS was asked for, and look for others of DLQs that no capture asks about."""
+    for redrive in aws_redrives.under_way():
+        dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)
         try:
             look(dlq)
-            aws_redrives.stands(one, "")
+            aws_redrives.stands(redrive, "")
         except QueueIsOutOfReach as error:
-            aws_redrives.stands(one, str(error))
+            aws_redrives.stands(redrive, str(error))
             logger.warning("What became of AWS's own redrive of %s is not known: %s", dlq.name, error)
-    _look_at([one for one in moved_by_aws.exposed() if aws_redrives.is_time_to_ask(one, every=EVERY)])
+    _look_at([dlq_id for dlq_id in moved_by_aws.exposed() if aws_redrives.is_time_to_ask(dlq_id, every=EVERY)])
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelling:
-    """AWS stops; what it has moved by then stays moved."""
+    """AWS stops; messages that it has moved stay moved."""
 
     moved: int
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """There was nothing left to cancel: what became of the newest task; empty: AWS lists none."""
+    """There is nothing to cancel. `became`: how the newest redrive ended; empty: AWS lists none."""
 
     became: str
 
 
 def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | Over | Refusal | Open:
-    """Have AWS move no more of a dlq's messages, whoever had it begin.
+    """Have AWS stop the DLQ's redrive, whoever began it.
 
     Raises:
-        QueueIsOutOfReach: AWS does not list its tasks.
+        QueueIsOutOfReach: AWS does not list its redrives.
     """
     listed = look(dlq)
-    active = next((one for one in listed if one.is_active), None)
+    active = next((move for move in listed if move.is_active), None)
     if active is None:
         return Over(_became(listed[0]) if listed else "")
     if not active.handle:
-        return Cancelling(active.moved)  # AWS shows no handle of what is being cancelled already
+        return Cancelling(active.moved)  # AWS shows no handle of a redrive that is being cancelled
     aws_redrives.note_cancel(dlq.pk, by=by, reason=reason)
     match cancel_move(dlq.arn, active.handle, dlq.role_arn):
         case int(moved):

@@ -1,4 +1,4 @@
-"""Make queues what they are wanted to be, step by step, each after another look: SQS has no transactions."""
+"""Create and change queues until they are as wanted: step by step, since SQS has no transactions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reprocessing.domain.aws.queue_spec import ALLOW, Contradicts, Difference, D
 from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.sqs.provisioning import Place, change, create, find
 
-_LOOKS: Final = 8  #: four steps, and some for what SQS does not show yet
-_REST: Final = 1.0  #: seconds: AWS, CreateQueue: "you must wait at least one second" before a queue is used
+_LOOKS: Final = 8  #: four steps, and some because SQS may show changes late
+_REST: Final = 1.0  #: seconds. AWS, CreateQueue: "you must wait at least one second" before a queue is used
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A queue, as it is wanted and as it is."""
+    """A queue as it is wanted and as it is."""
 
     place: Place
     wanted: Wanted
@@ -27,100 +27,92 @@ class Look:
 
     @property
     def is_to_be_changed(self) -> bool:
-        """Whether it is to be made, or to be changed."""
-        return any(isinstance(one, Missing | Differs) for one in self.differences)
+        """Return whether the queue is to be created or changed."""
+        return any(isinstance(difference, Missing | Differs) for difference in self.differences)
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether a person has to decide first."""
-        return any(isinstance(one, Contradicts) for one in self.differences)
+        """Return whether a person has to decide first."""
+        return any(isinstance(difference, Contradicts) for difference in self.differences)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was done to a queue."""
+    """A change that was made to a queue."""
 
     name: str
     done: tuple[Missing | Differs, ...]
 
 
 def look(wanted: Iterable[tuple[Place, Wanted]]) -> list[Look]:
-    """Ask SQS for each queue.
+    """Compare each queue with what SQS has.
 
     Raises:
         QueueIsOutOfReach: SQS refused or did not answer.
     """
-    asked = [(place, one, find(place, one.name)) for place, one in wanted]
-    found = {one.name: seen[1] if seen else None for _, one, seen in asked}
+    asked = [(place, queue, find(place, queue.name)) for place, queue in wanted]
+    found = {queue.name: seen[1] if seen else None for _, queue, seen in asked}
     looks = []
-    for (place, _, seen), one in zip(asked, fitted([one for _, one, _ in asked], found), strict=True):
-        there = seen[1] if seen else None
-        looks.append(Look(place, one, seen[0] if seen else None, there, differences(one, there)))
+    for (place, _, seen), queue in zip(asked, fitted([queue for _, queue, _ in asked], found), strict=True):
+        address, there = seen or (None, None)
+        looks.append(Look(place, queue, address, there, differences(queue, there)))
     return looks
 
 
 def queues(looks: Sequence[Look], *, pause: Callable[[float], None]) -> Iterable[Step]:
-    """Do what the looks ask for: each step as soon as it is done, then what the next look shows.
+    """Create and change the queues, none of which may be contradicted; yield each step when it is done.
 
-    Queues are made first, so that policies name only what is there. A dlq into which some queues may die, by name,
-    takes the new one before that is told to die there; one into which all may is narrowed down last, to all who then
-    do. Two who do this at once do the same, or see what the other one did.
-
-    Args:
-        looks: none of them contradicted.
-        pause: waits for so many seconds.
+    Queues are created first, so that policies name existing queues. A DLQ's RedriveAllowPolicy admits a source queue
+    before that queue names the DLQ; allowAll is narrowed last, to all queues that name the DLQ by then. Two processes
+    that do this at once do the same, or see each other's changes.
 
     Raises:
-        QueueIsOutOfReach: SQS refused or did not answer; what was yielded is done.
+        QueueIsOutOfReach: SQS refused or did not answer; the steps that were yielded are done.
     """
     before: list[Step] = []
     for _ in range(_LOOKS):
         steps = _next(looks)
-        if not steps or any(one.is_contradicted for one in looks):
+        if not steps or any(seen.is_contradicted for seen in looks):
             return
         if [step for step, _ in steps] == before:
             pause(_REST)  # SQS does not show it yet
-        for step, one in steps:
-            _do(step, one)
+        for step, seen in steps:
+            _do(step, seen)
             if step not in before:
                 yield step
         before = [step for step, _ in steps]
-        looks = look([(one.place, one.wanted) for one in looks])
+        looks = look([(seen.place, seen.wanted) for seen in looks])
 
 
 def _next(looks: Sequence[Look]) -> list[tuple[Step, Look]]:
-    """The first of four kinds of steps that something is left of."""
-    for is_due in (_makes, _widens, _sets, _narrows):
-        steps = [
-            (Step(one.wanted.name, tuple(due)), one)
-            for one in looks
-            if (due := [each for each in one.differences if isinstance(each, Missing | Differs) and is_due(each)])
-        ]
-        if steps:
-            return steps
-    return []
+    """Return the steps that come first of those that are left."""
+    left = [
+        (difference, seen)
+        for seen in looks
+        for difference in seen.differences
+        if isinstance(difference, Missing | Differs)
+    ]
+    first = min((_order(difference) for difference, _ in left), default=0)
+    due: dict[str, tuple[list[Missing | Differs], Look]] = {}
+    for difference, seen in left:
+        if _order(difference) == first:
+            due.setdefault(seen.wanted.name, ([], seen))[0].append(difference)
+    return [(Step(name, tuple(some)), seen) for name, (some, seen) in due.items()]
 
 
-def _makes(one: Missing | Differs) -> bool:
-    return isinstance(one, Missing)
+def _order(difference: Missing | Differs) -> int:
+    """Return 0 to create a queue, 1 to widen an allow policy, 2 to set another attribute, 3 to narrow allowAll."""
+    if isinstance(difference, Missing):
+        return 0
+    if difference.attribute != ALLOW:
+        return 2
+    return 3 if difference.found == "allowAll" else 1
 
 
-def _widens(one: Missing | Differs) -> bool:
-    return isinstance(one, Differs) and one.attribute == ALLOW and one.found != "allowAll"
-
-
-def _sets(one: Missing | Differs) -> bool:
-    return isinstance(one, Differs) and one.attribute != ALLOW
-
-
-def _narrows(one: Missing | Differs) -> bool:
-    return isinstance(one, Differs)
-
-
-def _do(step: Step, one: Look) -> None:
-    for each in step.done:
-        if isinstance(each, Missing):
-            create(one.place, one.wanted.name, each.attributes)
-    changes = {each.attribute: each.wanted for each in step.done if isinstance(each, Differs)}
-    if changes and one.address is not None:
-        change(one.address, changes)
+def _do(step: Step, seen: Look) -> None:
+    for difference in step.done:
+        if isinstance(difference, Missing):
+            create(seen.place, seen.wanted.name, difference.attributes)
+    changes = {difference.attribute: difference.wanted for difference in step.done if isinstance(difference, Differs)}
+    if changes and seen.address is not None:
+        change(seen.address, changes)

@@ -1,4 +1,4 @@
-"""Alarm people through CloudWatch: which alarms are wanted of what is configured, what differs, and making it good."""
+"""Compare the wanted CloudWatch alarms with those there are, and put those that differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.store.targets import targets
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An alarm as it is wanted, where, and what differs there; nothing where it is as wanted."""
+    """A wanted alarm, its region, and its differences from the alarm that is there."""
 
     region: str
     wanted: Alarm
@@ -25,83 +25,78 @@ class Look:
 
 
 def look(region: str, namespace: str, *, names: Collection[str] = (), actions: tuple[str, ...] = ()) -> list[Look]:
-    """What CloudWatch has of the wanted alarms.
+    """Compare the wanted alarms with CloudWatch's.
 
     Args:
-        region: of the service, and so of its own metrics.
-        namespace: of those; empty: they are not told to CloudWatch, and no alarm on them is wanted.
-        names: dlqs; with none all of them, their targets, and the service itself.
-        actions: ARNs of what alarms are to tell; with none they keep what they have.
+        region: of the service and its own metrics.
+        namespace: of these metrics; empty: they are not published, and get no alarms.
+        names: DLQs; with none, all of them, their targets, and the service itself.
+        actions: ARNs that alarms notify; with none, alarms keep theirs.
 
     Raises:
         CloudWatchIsOutOfReach: it refused, or did not answer.
     """
-    places = sorted(set(_wanted(region, namespace, names)), key=lambda one: (one[0], one[1].of, one[1].name))
-    queues = [QueueAddress(one.url, one.region, one.role_arn) for one in _dlqs(names)]
-    found: dict[tuple[str, str], tuple[Difference, ...]] = {}
-    for where in dict.fromkeys(place for place, _ in places):
-        there = alarms(where, [one.name for place, one in places if place == where], of=queues)
-        found |= {
-            (where, one.name): differences(one, there.get(one.name), of_region(actions, where))
-            for place, one in places
-            if place == where
-        }
-    return [Look(where, one, found[where, one.name]) for where, one in places]
+    wanted: dict[str, list[Alarm]] = {}
+    for where, alarm in sorted(set(_wanted(region, namespace, names)), key=lambda it: (it[0], it[1].of, it[1].name)):
+        wanted.setdefault(where, []).append(alarm)
+    queues = [QueueAddress(dlq.url, dlq.region, dlq.role_arn) for dlq in _dlqs(names)]
+    looks = []
+    for where, of_there in wanted.items():
+        found = alarms(where, [alarm.name for alarm in of_there], of=queues)
+        usable = of_region(actions, where)
+        looks += [Look(where, alarm, differences(alarm, found.get(alarm.name), usable)) for alarm in of_there]
+    return looks
 
 
 def put(looks: Sequence[Look], actions: tuple[str, ...]) -> Iterator[Look]:
-    """Make each alarm that differs what it is wanted to be, one after the other.
+    """Put each alarm that differs; yield it when it is put.
 
     Raises:
-        CloudWatchIsOutOfReach: it refused, or did not answer; what was put before stays.
+        CloudWatchIsOutOfReach: it refused, or did not answer; alarms that were put stay.
     """
-    for one in looks:
-        if one.differences:
-            put_alarm(one.region, _request(one, of_region(actions, one.region)))
-            yield one
+    for wanted in looks:
+        if wanted.differences:
+            put_alarm(wanted.region, _request(wanted, of_region(actions, wanted.region)))
+            yield wanted
 
 
 def of_region(actions: Collection[str], region: str) -> tuple[str, ...]:
-    """What an alarm of this region can tell: CloudWatch takes nothing of another. A few ARNs name no region."""
-    return tuple(one for one in actions if one.split(":")[3] in {"", region})
+    """Return the actions that CloudWatch takes in this region: those of the region, or of none."""
+    return tuple(action for action in actions if action.split(":")[3] in {"", region})
 
 
 def mute(looks: Collection[Look], actions: Collection[str]) -> list[str]:
-    """The regions in which an alarm is to be put that could tell none of these."""
-    return sorted({one.region for one in looks if one.differences and not of_region(actions, one.region)})
+    """Return the regions in which an alarm is to be put, and none of these actions can be used."""
+    return sorted({wanted.region for wanted in looks if wanted.differences and not of_region(actions, wanted.region)})
 
 
 def elsewhere(names: Collection[str] = ()) -> list[str]:
-    """The dlqs of other accounts: the alarms on their queues are for those accounts to set."""
-    return [one.name for one in _dlqs(names) if one.role_arn]
+    """Return the DLQs of other accounts: alarms on their queues belong into those accounts."""
+    return [dlq.name for dlq in _dlqs(names) if dlq.role_arn]
 
 
-def _request(one: Look, actions: tuple[str, ...]) -> dict[str, Any]:
-    """With what it has to tell: all of an alarm is replaced, and what it is not given anew is gone."""
-    found = alarms(one.region, [one.wanted.name]).get(one.wanted.name, {})
+def _request(look: Look, actions: tuple[str, ...]) -> dict[str, Any]:
+    """Return a request that keeps the alarm's other actions: PutMetricAlarm replaces the whole alarm."""
+    found = alarms(look.region, [look.wanted.name]).get(look.wanted.name, {})
     kept = {name: list(found.get(name, [])) for name in ("OKActions", "InsufficientDataActions")}
-    return one.wanted.request(actions or tuple(found.get("AlarmActions", []))) | kept
+    return look.wanted.request(actions or tuple(found.get("AlarmActions", []))) | kept
 
 
 def _wanted(region: str, namespace: str, names: Collection[str]) -> Iterator[tuple[str, Alarm]]:
     for dlq in _dlqs(names):
-        origins = tuple(name_of(one.arn) for one in dlq.origins.all() if ":sqs:" in one.arn)
-        every = cloudwatch_alarm.of_dlq(
-            dlq.name,
-            name_of(dlq.arn),
-            origins,
-            namespace=namespace or cloudwatch_alarm.NOWHERE,
-            retention=dlq.retention,
-        )
-        for one in every:
-            if one.is_of_sqs and not dlq.role_arn:
-                yield dlq.region, one
-            elif not one.is_of_sqs and namespace:
-                yield region, one
+        origins = tuple(name_of(source.arn) for source in dlq.origins.all() if ":sqs:" in source.arn)
+        space = namespace or cloudwatch_alarm.NOWHERE
+        for alarm in cloudwatch_alarm.of_dlq(
+            dlq.name, name_of(dlq.arn), origins, namespace=space, retention=dlq.retention
+        ):
+            if alarm.is_of_sqs and not dlq.role_arn:
+                yield dlq.region, alarm
+            elif not alarm.is_of_sqs and namespace:
+                yield region, alarm
     if namespace and not names:
-        yield from ((region, one) for one in cloudwatch_alarm.of_service(namespace=namespace))
+        yield from ((region, alarm) for alarm in cloudwatch_alarm.of_service(namespace=namespace))
         for target in targets.names().values():
-            yield from ((region, one) for one in cloudwatch_alarm.of_target(target, namespace=namespace))
+            yield from ((region, alarm) for alarm in cloudwatch_alarm.of_target(target, namespace=namespace))
 
 
 def _dlqs(names: Collection[str]) -> list[DeadLetterQueue]:

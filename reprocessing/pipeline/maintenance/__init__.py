@@ -1,1 +1,1 @@
-"""Pipeline of recovery, retention, restore from a backup, doctor."""
+"""Recovery, retention, restore from a backup, doctor."""

@@ -1,4 +1,7 @@
-"""Watch whether PostgreSQL was restored from a backup, and hold everything when it was."""
+"""Detect that PostgreSQL was restored from a backup, and hold everything.
+
+Redis keeps the highest tick that PostgreSQL has committed. If PostgreSQL knows fewer ticks, it was restored.
+"""
 
 from __future__ import annotations
 
@@ -18,35 +21,38 @@ _WHY = "Redis knows of {known:,} ticks of this database, and it of {ticks:,}: Po
 
 
 def tick(marks: HighWater) -> bool:
-    """Count a tick, and tell Redis, in one call; False: PostgreSQL is behind, and everything is held."""
+    """Count a tick in PostgreSQL and in Redis, with one call; return False if a restore was found, and all is held."""
     stand = restore_detection.rise()
     known = marks.raised(str(stand.database), stand.ticks)
-    if known == stand.ticks:  # no number is given twice, but by a database that has forgotten the first time
+    if known == stand.ticks:  # only a restored database gives the same number twice
         return _hold(known, stand.ticks - 1, alone=True)
     return _is_abreast(known, stand.ticks)
 
 
 def look(marks: HighWater) -> bool:
-    """The same before anything is sent, without counting; one call."""
+    """Check the same before anything is sent, without counting a tick; one call."""
     stand = restore_detection.stand()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
 
 
 def is_behind(marks: HighWater) -> bool:
-    """Whether Redis proves a restore that PostgreSQL was not told of; one call, and nothing is held."""
-    stand = restore_detection.stand()
-    known = marks.known(str(stand.database)) if stand else None
-    now = restore_detection.stand()  # Redis is told what is committed: asked later, PostgreSQL knows no less
+    """Return whether Redis proves a restore that is not held yet; one call, and nothing is held."""
+    known = _known(marks)
+    now = restore_detection.stand()  # read after Redis, which only knows committed ticks
     return now is not None and known is not None and known > now.ticks
 
 
-def hold_as_told(marks: HighWater, restored_to: datetime, *, by: str, reason: str, anew: bool) -> Hold:
-    """Begin the hold that a person asked for, and know here what Redis knew: it proves no other restore. One call.
-
-    Both or neither: a worker that died in between would leave a restore to be found again, and the hold begun anew.
-    """
+def _known(marks: HighWater) -> int | None:
     stand = restore_detection.stand()
-    known = marks.known(str(stand.database)) if stand else None
+    return marks.known(str(stand.database)) if stand else None
+
+
+def hold_as_told(marks: HighWater, restored_to: datetime, *, by: str, reason: str, anew: bool) -> Hold:
+    """Begin the hold that a person asked for, and catch up with Redis in the same transaction; one call.
+
+    Without catching up, the same restore would be found again, and the hold begun anew.
+    """
+    known = _known(marks)
 
     def work() -> Hold:
         found = restore_hold.begin(restored_to, by=by, reason=reason, anew=anew)
@@ -57,29 +63,23 @@ def hold_as_told(marks: HighWater, restored_to: datetime, *, by: str, reason: st
 
 
 def _is_abreast(known: int | None, ticks: int) -> bool:
-    """Redis is told what is committed: what it knows and PostgreSQL still does not, asked again, is forgotten."""
+    """Return whether PostgreSQL knows all ticks that Redis knows; it is read again before the hold begins."""
     if known is None or known <= ticks:
         return True
     now = restore_detection.stand()
-    if now is None or known <= now.ticks:
-        return True
-    return _hold(known, now.ticks)
+    return now is None or known <= now.ticks or _hold(known, now.ticks)
 
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
-    """Begin the hold with what proves it, or go on: whoever caught up in the meantime has held, for people to decide.
-
-    `alone`: nobody else was given this number, so that nobody else knows.
-    """
+    """Begin the hold; return True if another worker has begun it. `alone`: no other worker can have seen it."""
     last = Dispatch.objects.values_list("swept_at", flat=True).first()  # beat sweeps every ten seconds
     why = _WHY.format(known=known, ticks=ticks)
 
     def work() -> restore_hold.Hold | None:
         if not restore_detection.catch_up(known) and not alone:
             return None
-        return restore_hold.begin(
-            last or lanes.clock(), by=THE_SERVICE, reason=why, anew=True
-        )  # one may be of the backup
+        # anew: the backup itself may hold an old hold
+        return restore_hold.begin(last or lanes.clock(), by=THE_SERVICE, reason=why, anew=True)
 
     found = rows.whole(work)
     if found is None:

@@ -1,4 +1,4 @@
-"""Bring what a restored backup says together with what became of it since: a person's word, group by group."""
+"""Record what a person decides about letters in doubt after a restore, group by group."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.maintenance.restore_doubts import Doubted
 
-#: Letters that are decided about in one transaction.
-GROUP = 500
-#: What may be said of each kind: that what is still in its dlq was delivered would lose it.
+GROUP = 500  #: letters in one transaction
+#: Decisions by class. A letter that is still in its DLQ cannot be called delivered: it would be lost.
 MAY_BE: Mapping[str, tuple[Word, ...]] = {
     "finished": (Word.DELIVERED, Word.PARKED, Word.REPLAY),
     "unfinished": (Word.REPLAY, Word.PARKED),
@@ -24,7 +23,7 @@ MAY_BE: Mapping[str, tuple[Word, ...]] = {
 
 
 def letters(dlq: int | None = None) -> Iterator[list[Doubted]]:
-    """The undecided letters, some at a time."""
+    """Yield the undecided letters in groups."""
     above = 0
     while found := restore_doubts.page(dlq=dlq, above=above, limit=GROUP):
         yield found
@@ -34,14 +33,9 @@ def letters(dlq: int | None = None) -> Iterator[list[Doubted]]:
 def decide(
     words: Mapping[str, Word], *, dlq: int | None, by: str, reason: str, heard: Callable[[int], None] = lambda _: None
 ) -> int:
-    """Decide about the letters of these kinds; how many. Each group is a transaction: what was decided stays.
+    """Decide about the undecided letters of a DLQ (None: of all); return how many. Each group is one transaction.
 
-    Args:
-        words: what is said of each kind.
-        dlq: of this dlq alone; None: of all.
-        by: who decides.
-        reason: why.
-        heard: told after each group how many are decided.
+    `words` holds the decision for each class of letters; `heard` is called after each group with the number so far.
 
     Raises:
         BackupIsUnreconciled: nothing is held, so nothing is in doubt.
@@ -52,7 +46,7 @@ def decide(
     done = 0
     for group in letters(dlq):
         for kind, word in words.items():
-            these = [one for one in group if Finding(one.finding).kind == kind]
+            these = [letter for letter in group if Finding(letter.finding).kind == kind]
             if these:
                 decided, deletable = rows.whole(partial(restore_doubts.decide, these, word, by=by, reason=reason))
                 delete_copies.everywhere(deletable)

@@ -1,4 +1,4 @@
-"""What dead workers and failed calls left behind: copies to delete or to extend, notices, letters to sort."""
+"""Repair what dead workers and failed calls left: copies to delete or extend, notices, unsorted letters."""
 
 from __future__ import annotations
 
@@ -26,48 +26,40 @@ from reprocessing.store.safety import circuit_breakers, failing_targets, redrive
 
 logger = logging.getLogger(__name__)
 
-#: SQS hides a message for twelve hours in all, counted from its receive.
-LONGEST = 43_200
+LONGEST = 43_200  #: seconds. SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
-_COPIES = 1_000  # held ones that a sweep looks at
-_BATCHES = 4  # of letters that a sweep sorts
-_NEWS_FOR = 10.0  # seconds for which notices that were read may go out
+_COPIES = 1_000  #: held copies that a sweep checks
+_BATCHES = 4  #: of letters that a sweep assigns to failure groups
+_NEWS_FOR = 10.0  #: seconds for which notices that were read may be sent
 
 
 def dlqs(*, conf: Conf, stop: Callable[[], bool] = lambda: False) -> None:
-    """Sweep every dlq that may be received from. Lanes need nothing: a dead worker's is simply due again.
-
-    What fails at one dlq is said in the log, once, and keeps none behind it from its turn.
+    """Sweep every DLQ that is not in mode observe. A failure at one DLQ is logged, and does not stop the others.
 
     Raises:
-        django.db.Error: Postgres is gone.
+        django.db.Error: PostgreSQL is gone.
     """
-    fleet()  # first: this needs no queue that answers
+    fleet()  # first: it needs no queue
     group_failures.letters(batches=_BATCHES, stop=stop)
     counters.fold()
     for dlq in expiry_rescue.most_urgent_first(DeadLetterQueue.objects.exclude(mode="observe")):
         if stop():
             return
-        _apart(dlq, conf)
+        try:
+            sweep(dlq, conf=conf)
+        except QueueIsOutOfReach as error:
+            logger.warning("%s: the sweep failed: %s", dlq.name, error)
+        except Exception:
+            if not connection.is_usable():
+                raise
+            logger.exception("%s: the sweep failed.", dlq.name)
     native_redrive.sweep()
 
 
-def _apart(dlq: DeadLetterQueue, conf: Conf) -> None:
-    try:
-        sweep(dlq, conf=conf)
-    except QueueIsOutOfReach as error:
-        logger.warning("%s: not all that was left behind is seen to: %s", dlq.name, error)
-    except Exception:
-        if not connection.is_usable():  # it is gone for all of them
-            raise
-        logger.exception("%s: not all that was left behind is seen to.", dlq.name)
-
-
 def fleet(book: route.Book | None = None) -> route.Book:
-    """See to what belongs to no dlq: looks that died with their worker, rules that begin or end, runs, plans.
+    """Sweep what belongs to no DLQ: breakers, waves, failing targets, redrive loops, rules, runs, plans.
 
-    Returns:
-        The rules as they are now; what others stopped is not looked for again under the book that is handed in.
+    Return the rules as they are now, to be passed to the next call: rules that have not changed are not applied again.
     """
     circuit_breakers.sweep()
     waves.sweep()
@@ -80,7 +72,7 @@ def fleet(book: route.Book | None = None) -> route.Book:
 
 
 def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
-    """Delete what is finished or about to expire, extend what is under way, free held lanes, tell what was parked."""
+    """Delete finished and expiring copies, extend others, free held lanes, and send notices to the parking queue."""
     capture_lease.sweep(dlq.pk, limit=_COPIES)
     expiry_rescue.take(dlq.pk, limit=_GROUP)
     while deletable := capture_lease.to_delete(dlq.pk, limit=_GROUP):
@@ -88,18 +80,19 @@ def sweep(dlq: DeadLetterQueue, *, conf: Conf) -> None:
             break
     _extend(dlq, conf)
     decisions.let_go(dlq.pk)
-    _notify(dlq)
+    while dlq.parking_url and _tell(dlq):
+        pass
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """Once, to the limit: what is unfinished when two thirds of its time out of sight are over."""
+    """Hide unfinished copies once for as long as SQS allows, when two thirds of their visibility timeout are over."""
     within = conf.receive_visibility / 3
     longest = LONGEST - conf.receive_visibility
     while found := capture_lease.to_extend(dlq.pk, within=within, limit=_GROUP):
         address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-        until = lanes.clock() + timedelta(seconds=longest)  # what is noted late counts from when it was asked for
-        done = extend(address, {one.message_id: one.handle for one in found}, longest)
-        capture_lease.extended(dlq.pk, [one for one in found if one.message_id in done.held], until=until)
+        until = lanes.clock() + timedelta(seconds=longest)  # before SQS is asked
+        done = extend(address, {copy.message_id: copy.handle for copy in found}, longest)
+        capture_lease.extended(dlq.pk, [copy for copy in found if copy.message_id in done.held], until=until)
         if len(done.held) < len(found):
             return
 
@@ -108,17 +101,10 @@ def _is_stopped(dlq: DeadLetterQueue) -> bool:
     return stops.stopped(dlq.pk) is not None or stops.stopped(None) is not None
 
 
-def _notify(dlq: DeadLetterQueue) -> None:
-    """Nothing is sent while it is stopped; asked anew before each group."""
-    while dlq.parking_url and _tell(dlq):
-        pass
-
-
 def _tell(dlq: DeadLetterQueue) -> bool:
-    """Tell its parking queue of one group; whether there may be another.
+    """Send one group of notices to the parking queue, unless it is stopped; return whether there may be more.
 
-    Whoever freezes in between sends nothing of what it read before: others may have told of it by now, and of what
-    came after it, or all is stopped. What does not go stays owed.
+    A worker that freezes after it read the notices sends none of them: another may have sent them, and later ones.
     """
     clock = unslept()
     until = clock() + _NEWS_FOR

@@ -1,1 +1,1 @@
-"""Pipeline of parked messages, filters, edits, bulk actions, failure groups, export."""
+"""Acts on parked letters, edits, bulk actions, failure groups, the parking queue."""

@@ -1,4 +1,4 @@
-"""The parking lot: what people decide about letters that wait for them, recorded with the deed."""
+"""Acts of people on parked letters, recorded in the same transaction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reprocessing.store.runs import enlistment, released_into_runs
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What a review did: the letters it moved, and why it left the others alone, by letter id."""
+    """The letters that were changed, and why the others were not, by letter id."""
 
     done: tuple[int, ...]
     refused: dict[int, str]
@@ -35,34 +35,24 @@ def release(  # noqa: PLR0913  # each by its name
     letters: Collection[int], *, by: str, reason: str, due: datetime | None = None, target: int | None = None,
     operation: int | None = None,
 ) -> Reviewed:  # fmt: skip
-    """Put parked letters back onto their lanes, with as many attempts as their dlq allows anew.
+    """Put parked letters back onto their lanes, with all attempts that their DLQ allows.
 
-    One that was parked because its place was not known gets its place by what the dlq says now, or else goes alone.
-    A released letter goes though later ones of its lane were delivered, and though another body was under its key: a
-    person said so. Where the same body was, it is closed as that letter's duplicate.
-
-    Args:
-        letters: ids.
-        by: who decides.
-        reason: why.
-        due: not before then; what is behind it in its lane waits for it. None: as soon as it is its turn.
-        target: the id of the target that it goes to, whatever rules say; None: where it would go.
-        operation: what it is a part of.
+    A letter without a place gets one by the DLQ's present settings, or goes alone. A released letter is sent even if
+    later letters of its lane were delivered, or another body with its idempotency key was; after the same body it is
+    closed as a duplicate. It is sent at `due` at the earliest (later letters of its lane wait), and to the target with
+    the id `target`, whatever rules say. `operation` is the id of a bulk action.
     """
     put = partial(_release, by=by, reason=reason, due=due, target=target)
     return _review(letters, _Deed(Act.RELEASED, put, target=target), by, reason, operation)
 
 
 def discard(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Give up parked letters. Letters with the same idempotency key that turn up later are parked.
-
-    Until they are forgotten, `restore` takes it back.
-    """
+    """Discard parked letters. Later letters with the same idempotency key are parked. `restore` undoes it."""
     return _review(letters, _Deed(Act.DISCARDED, decisions.discard), by, reason, operation)
 
 
 def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Park discarded letters again, for what they were parked for; what a rule discarded is quarantined."""
+    """Park discarded letters again, for their former reason; a letter that a rule discarded is quarantined."""
     return _review(letters, _Deed(Act.RESTORED, restore_discarded.restore), by, reason, operation)
 
 
@@ -70,33 +60,24 @@ def assign(  # noqa: PLR0913  # each by its name
     letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None,
     seen_at: datetime | None = None,
 ) -> Reviewed:  # fmt: skip
-    """Say who sees to parked letters, by user name; empty: nobody.
-
-    Args:
-        letters: ids.
-        to: who.
-        by: who decides.
-        reason: why.
-        operation: what it is a part of.
-        seen_at: when it was seen whose they are; one that somebody else assigned later is left alone. None: just now.
-    """
+    """Assign parked letters to a user name; empty: to nobody. A letter that was assigned after `seen_at` is left."""
 
     def write(able: list[Asked]) -> None:
-        ids = [one.letter_id for one in able]
+        ids = [letter.letter_id for letter in able]
         assignment.assign(ids, to=to, by=by, reason=reason, operation=operation)
 
     def look(able: list[Asked]) -> dict[int, str]:
         if seen_at is None:
             return {}
-        ids = [one.letter_id for one in able]
+        ids = [letter.letter_id for letter in able]
         later = assignment.since(ids, since=seen_at, operation=operation)
-        return {one.letter_id: f"{one.by} assigned it to {one.to or 'nobody'} since" for one in later}
+        return {found.letter_id: f"{found.by} assigned it to {found.to or 'nobody'} since" for found in later}
 
     return _mark(letters, write, by, reason, look=look)
 
 
 def note(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Write down what somebody wants others to know of parked letters; nothing else changes."""
+    """Record a note on parked letters; nothing else changes."""
 
     def write(able: list[Asked]) -> None:
         decisions.record(able, Act.NOTED, was=LetterState.PARKED, by=by, reason=reason, operation=operation)
@@ -106,7 +87,7 @@ def note(letters: Collection[int], *, by: str, reason: str, operation: int | Non
 
 @dataclass(frozen=True, slots=True)
 class _Deed:
-    """What moves letters; `do` moves them, and tells the lanes that it touched."""
+    """An act that moves letters; `do` returns the lanes that it touched."""
 
     act: Act
     do: Callable[[list[int]], set[int]]
@@ -114,7 +95,7 @@ class _Deed:
 
     @property
     def moves_out_of(self) -> LetterState:
-        """Where it finds them."""
+        """Return the state that letters must be in."""
         return LetterState.DISCARDED if self.act is Act.RESTORED else LetterState.PARKED
 
 
@@ -127,12 +108,14 @@ def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operati
             _place(letters)
         was = deed.moves_out_of
         asked = decisions.lock(letters, need_lane=deed.act is Act.RELEASED, state=was, target=deed.target)
-        able = [one for one in asked if not one.refusal]
+        able = [letter for letter in asked if not letter.refusal]
         if able:
-            touched = sorted(deed.do([one.letter_id for one in able]))
+            touched = sorted(deed.do([letter.letter_id for letter in able]))
             decisions.record(able, deed.act, was=was, by=by, reason=reason, operation=operation)
             if deed.act is Act.RELEASED:
-                released_into_runs.record([one.letter_id for one in able], by=by, reason=reason, operation=operation)
+                released_into_runs.record(
+                    [letter.letter_id for letter in able], by=by, reason=reason, operation=operation
+                )
             lanes.advance(touched, [None] * len(touched))
         return _reviewed(letters, asked)
 
@@ -140,11 +123,11 @@ def _review(letters: Collection[int], deed: _Deed, by: str, reason: str, operati
 
 
 _Write = Callable[[list[Asked]], None]
-_Look = Callable[[list[Asked]], dict[int, str]]  # why some are left alone, by letter id
+_Look = Callable[[list[Asked]], dict[int, str]]  # refusals by letter id
 
 
 def _mark(letters: Collection[int], write: _Write, by: str, reason: str, look: _Look | None = None) -> Reviewed:
-    """Letters that stay where they are."""
+    """Act on letters that stay parked."""
     _insist(by, reason)
     return rows.whole(partial(_marked, letters, write, look))
 
@@ -152,9 +135,9 @@ def _mark(letters: Collection[int], write: _Write, by: str, reason: str, look: _
 def _marked(letters: Collection[int], write: _Write, look: _Look | None) -> Reviewed:
     asked = decisions.lock(letters, need_lane=False)
     if look is not None:
-        left = look([one for one in asked if not one.refusal])
-        asked = [replace(one, refusal=left.get(one.letter_id, one.refusal)) for one in asked]
-    if able := [one for one in asked if not one.refusal]:
+        left = look([letter for letter in asked if not letter.refusal])
+        asked = [replace(letter, refusal=left.get(letter.letter_id, letter.refusal)) for letter in asked]
+    if able := [letter for letter in asked if not letter.refusal]:
         write(able)
     return _reviewed(letters, asked)
 
@@ -165,46 +148,41 @@ def _insist(by: str, reason: str) -> None:
 
 
 def _reviewed(letters: Collection[int], asked: Sequence[Asked]) -> Reviewed:
-    refused = {one.letter_id: one.refusal for one in asked if one.refusal}
-    refused |= dict.fromkeys(set(letters) - {one.letter_id for one in asked}, "there is no such letter")
-    return Reviewed(tuple(one.letter_id for one in asked if not one.refusal), refused)
+    refused = {letter.letter_id: letter.refusal for letter in asked if letter.refusal}
+    refused |= dict.fromkeys(set(letters) - {letter.letter_id for letter in asked}, "there is no such letter")
+    return Reviewed(tuple(letter.letter_id for letter in asked if not letter.refusal), refused)
 
 
 def _name(letters: Collection[int]) -> None:
-    """Letters whose origin was not known get the one that was named since, by the rules of a capture."""
+    """Give letters without a known source queue the one that was added since."""
     origins: dict[int, find_source.Origins] = {}
     for some in decisions.nameless(letters):
-        unknown = {one.dlq_id for one in some} - origins.keys()
+        unknown = {letter.dlq_id for letter in some} - origins.keys()
         origins |= {dlq.pk: find_source.Origins(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
         traced = {
-            one.id: origins[one.dlq_id].of(bytes(one.body), unpack(bytes(one.attributes)), one.system) for one in some
+            letter.id: origins[letter.dlq_id].of(bytes(letter.body), unpack(bytes(letter.attributes)), letter.system)
+            for letter in some
         }
         enlistment.name({pk: origin.pk for pk, origin in traced.items() if origin is not None})
 
 
 def _place(letters: Collection[int]) -> None:
-    """Letters that were parked for want of a place get one, where their dlq says by now where their keys are."""
+    """Give letters that were parked without a place one, if the DLQ's settings say by now where their keys are."""
     policies: dict[int, Policy] = {}
     for some in enlistment.strays(letters):
-        unknown = {one.dlq_id for one in some} - policies.keys()
+        unknown = {letter.dlq_id for letter in some} - policies.keys()
         policies |= {dlq.pk: place_letters.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
-        placed = [place_letters.letter(policies[one.dlq_id], one) for one in some]
-        # What else speaks against one, a person has overruled.
-        known = [replace(one, objection="", detail="") for one in placed if one.key_hash is not None]
+        placed = [place_letters.letter(policies[letter.dlq_id], letter) for letter in some]
+        # A person has overruled any other objection.
+        known = [replace(place, objection="", detail="") for place in placed if place.key_hash is not None]
         enlistment.place(known, state=LetterState.PARKED)
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:
-    """Back to their lanes; where their dlq has no running run, one is begun for them."""
+    """Put letters back onto their lanes; start a run where their DLQ has none."""
     for dlq in decisions.without_run(letters):
-        name = f"release-{uuid4().hex[:12]}"
         Run.objects.create(
-            name=name,
-            dlq_id=dlq,
-            state=RunState.RUNNING,
-            asked_by=by,
-            reason=reason,
-            started_at=lanes.clock(),
-            selection={"released": True},
-        )
+            name=f"release-{uuid4().hex[:12]}", dlq_id=dlq, state=RunState.RUNNING, asked_by=by, reason=reason,
+            started_at=lanes.clock(), selection={"released": True},
+        )  # fmt: skip
     return decisions.release(letters, by=by, due=due, target=target)

@@ -1,4 +1,4 @@
-"""Edit one parked letter: what a person made of its bytes is sent in their place, and they are kept for ever."""
+"""Edit a parked letter: the edited bytes are sent, and the captured bytes are kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DONE = {Act.RELEASED: "released", Act.DISCARDED: "discarded", Act.EDITED: "edit
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The letter that a person looked at: parked since then, with that revision (0: as it was captured)."""
+    """The version that a person saw: when it was parked, and its revision (0: as captured)."""
 
     finished_at: datetime
     revision: int
@@ -37,7 +37,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What is to be sent. `key`: the idempotency key it is to have; None: the one it has."""
+    """What is to be sent. `key`: a new idempotency key; None: keep it."""
 
     body: bytes = field(repr=False)
     attributes: Mapping[str, Attribute] = field(repr=False)
@@ -45,13 +45,13 @@ class Alteration:
 
     @property
     def size(self) -> int:
-        """Bytes, as SQS counts them."""
+        """Return the size in bytes, as SQS counts it."""
         return len(self.body) + size(self.attributes)
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """Done: the letter has revision `no`. `left`: why it is parked still, where it was to be replayed."""
+    """The letter has revision `no`. `left`: why it is still parked, if it was to be replayed."""
 
     no: int
     left: str = ""
@@ -59,25 +59,25 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """Nothing was done: the letter is not any more what was looked at."""
+    """Nothing was done: the letter has changed since it was seen."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unsendable:
-    """Nothing was done: what speaks against it, in sentences."""
+    """Nothing was done: the edit cannot be sent, with reasons in sentences."""
 
     problems: tuple[str, ...]
 
 
 def keys(dlq: DeadLetterQueue) -> Keys:
-    """What the dlq and its rules go by in a letter."""
+    """Return the keys that the DLQ and its rules read from a letter."""
     return edit_policy.keys(place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant)
 
 
 def problems(stand: Stand, to: Alteration, names: MarkNames) -> list[str]:
-    """Why a letter cannot become that, in sentences that name no value; none: it can."""
+    """Return why a letter cannot be edited so, in sentences without values."""
     body, own = bytes(stand.body), unpack(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):
         return ["Nothing is changed."]
@@ -98,13 +98,13 @@ def problems(stand: Stand, to: Alteration, names: MarkNames) -> list[str]:
 
 
 def touched(stand: Stand, to: Alteration, goes_by: Keys) -> list[str]:
-    """What somebody goes by and would be another, in sentences."""
+    """Return which keys the edit changes, in sentences."""
     before = LetterFacts(stand.message_id, bytes(stand.body), unpack(bytes(stand.attributes)), stand.system)
     return edit_policy.touched(goes_by, before, _facts(stand, to))
 
 
 def order(stand: Stand, to: Alteration, policy: Policy) -> str:
-    """Which place the letter has once it is that, and whether the edit has a say in it, as sentences."""
+    """Return the letter's place after the edit, in sentences."""
     if not stand.led:
         return "The queue it goes back to is not known: as long as that is so, nothing replays it."
     if stand.ordering_key is not None:
@@ -124,7 +124,7 @@ def order(stand: Stand, to: Alteration, policy: Policy) -> str:
 
 
 def overtaken(pk: int, stand: Stand | None) -> str:
-    """What has become of a letter that is not as it was seen, and who did that."""
+    """Return how a letter has changed since it was seen, and who changed it."""
     if stand is None:
         return "its bytes are no longer kept"
     now = "" if stand.state == LetterState.PARKED else f"; it is {stand.state}"
@@ -138,19 +138,10 @@ def overtaken(pk: int, stand: Stand | None) -> str:
 def letter(  # noqa: PLR0913  # each by its name
     pk: int, seen: Seen, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool
 ) -> Edited | Overtaken | Unsendable:
-    """Make a parked letter what a person wrote, if it is exactly as it was seen; then replay it, where asked to.
+    """Edit a parked letter if it is exactly as it was seen; then release it, if `replay`; in one transaction.
 
-    What it was captured with stays, and so do its lane, its place there and its claim. The returns of all that was
-    ever sent of it are known. Edit, record and release are one transaction.
-
-    Args:
-        pk: the letter.
-        seen: as the person saw it.
-        to: what it is to become.
-        names: of the marks that are added on replay.
-        by: who edits.
-        reason: why.
-        replay: release it as well.
+    The captured bytes, the lane, the place and the claim stay. Returns of every version are recognised. `names` are the
+    attributes that are added on replay.
     """
     if not by.strip() or not reason.strip():
         raise ValueError("an edit says who made it, and why")
@@ -182,7 +173,7 @@ def _is(stand: Stand, seen: Seen) -> bool:
 
 
 def _record(stand: Stand, to: Alteration, made: Revised, *, by: str, reason: str) -> None:
-    """What was edited, without a word of what it says."""
+    """Record what was edited, without its content."""
     own = unpack(bytes(stand.attributes))
     changed = sorted(name for name in own.keys() | to.attributes.keys() if own.get(name) != to.attributes.get(name))
     before = {"revision": stand.revision, "size": stand.size}

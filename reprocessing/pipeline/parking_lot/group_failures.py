@@ -1,7 +1,6 @@
-"""Sort letters by what they died of, beside the pump: nothing waits for it, and it waits for nobody.
+"""Assign letters to failure groups by why they failed. Nothing waits for it.
 
-What is replayed before its turn comes is not sorted at all; a letter that is parked, or of which a failure is reported,
-is sorted anew.
+A letter that is redriven before its turn gets no group; one that is parked, or reported as failed, is assigned again.
 """
 
 from __future__ import annotations
@@ -17,21 +16,17 @@ from reprocessing.store import rows
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.parking_lot.failure_groups import Unsorted
 
-#: Letters whose causes are written in one transaction.
-BATCH = 1_000
+BATCH = 1_000  #: letters in one transaction
 
 
 def letters(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
-    """Sort up to so many batches of letters; how many letters were.
-
-    Causes are found before anything is locked. A batch that others hold, or are sorting, ends it: it has another turn.
-    """
+    """Assign up to so many batches of letters; return how many letters. It ends at a batch that others hold."""
     done = 0
     for _ in range(batches):
         found = [] if stop() else failure_groups.unsorted(limit=BATCH)
         if not found:
             break
-        causes = {one.id: cause_of(one) for one in found}
+        causes = {letter.id: cause_of(letter) for letter in found}  # before anything is locked
         put = rows.whole(partial(failure_groups.put, found, causes))
         done += put
         if not put:
@@ -39,28 +34,28 @@ def letters(*, batches: int, stop: Callable[[], bool] = lambda: False) -> int:
     return done
 
 
-def cause_of(one: Unsorted) -> Cause:
-    """What one letter died of, as far as it says."""
+def cause_of(letter: Unsorted) -> Cause:
+    """Return why a letter failed, as far as is known."""
     facts = LetterFacts(
-        one.message_id, bytes(one.body or b""), unpack(bytes(one.attributes or b"{}")), one.system or {}
+        letter.message_id, bytes(letter.body or b""), unpack(bytes(letter.attributes or b"{}")), letter.system or {}
     )
-    said = one.type is not None and one.fingerprint is not None
+    said = letter.type is not None and letter.fingerprint is not None
     return cause(
         Signs(
             letter=facts,
-            size=one.size,
-            type=_selector(one.message_type),
-            report=Reported(one.type or "", one.fingerprint or "") if said else None,
-            answer=Answer(one.outcome, one.answer or "") if one.outcome else None,
-            reason=one.reason,
-            detail=one.detail,
+            size=letter.size,
+            type=_selector(letter.message_type),
+            report=Reported(letter.type or "", letter.fingerprint or "") if said else None,
+            answer=Answer(letter.outcome, letter.answer or "") if letter.outcome else None,
+            reason=letter.reason,
+            detail=letter.detail,
         )
     )
 
 
 @lru_cache(maxsize=256)
 def _selector(text: str) -> Selector | None:
-    """The dlq's selector of types; None where it cannot be read: others' letters are sorted all the same."""
+    """Return the DLQ's selector of message types; None if it cannot be parsed."""
     try:
         return Selector.parse(text) if text else None
     except SelectorIsUnclear:

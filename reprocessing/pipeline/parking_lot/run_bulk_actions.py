@@ -1,7 +1,6 @@
-"""Work on operations: one act of a person on every letter that a filter means, batch by batch.
+"""Run bulk actions: one act on every letter that a filter matches, in batches.
 
-A batch is one transaction: what is done to its letters, what is recorded of each, and how far the operation is. So
-whoever is killed between two batches, or within one, leaves nothing done twice and nothing left out.
+A batch is one transaction with its letters, their records and the progress: a killed worker repeats or skips nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.parking_lot.bulk_actions import Held
 
 
-def operation(one: int, *, seconds: float) -> bool:
-    """Work on an operation for so long, from where it was left; whether there is more to do, and nobody at it."""
-    held = bulk_actions.take(one)
+def operation(operation_id: int, *, seconds: float) -> bool:
+    """Continue a bulk action for so many seconds; return whether there is more to do, and no other worker does it."""
+    held = bulk_actions.take(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
         held = rows.whole(partial(_batch, held))
@@ -33,7 +32,7 @@ def operation(one: int, *, seconds: float) -> bool:
 
 
 def _batch(held: Held) -> Held | None:
-    """One batch; None: there is none after it, or it is somebody else's."""
+    """Do one batch; return None if it was the last one, or another worker has taken over."""
     mine = bulk_actions.step(held)
     if mine is None:
         return None

@@ -1,4 +1,4 @@
-"""Drain a dlq in this very process: capture, plan, replay, and wait for outcomes. Needs neither worker nor beat."""
+"""Drain a DLQ in this process, without workers or beat: capture, plan, replay, and wait for outcomes."""
 
 from __future__ import annotations
 
@@ -39,19 +39,15 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-#: Seconds of a long poll while somebody watches; one of any length asks all of SQS's servers.
-LONG_POLL = 2
-#: Seconds that a drain waits at its end for requests that slow targets have not answered; later they are unknown.
-PATIENCE = 10.0
-#: Batches of letters that a drain sorts by their causes at its end.
-SORTED = 20
-#: Seconds between two looks when nothing was due.
-IDLE = 0.25
+LONG_POLL = 2  #: seconds of a long poll while somebody watches
+PATIENCE = 10.0  #: seconds to wait at the end for answers of slow targets
+SORTED = 20  #: batches of letters that are assigned to failure groups at the end
+IDLE = 0.25  #: seconds between two turns if nothing was due
 
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What a drain works with."""
+    """Settings and connections of a drain."""
 
     conf: Conf
     rates: Rates
@@ -61,10 +57,10 @@ class Hands:
 
 
 def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], None], seconds: float) -> Captured:
-    """Capture the dlq until it has run dry, and give what was captured its places.
+    """Capture the DLQ until it is empty, and give the letters their places.
 
     Raises:
-        QueueIsOutOfReach: the dlq could not be read.
+        QueueIsOutOfReach: the DLQ could not be read.
     """
     conf = _brisk(hands.conf)
     with count_turn.turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
@@ -81,7 +77,7 @@ def collect(dlq: DeadLetterQueue, hands: Hands, *, heard: Callable[[Captured], N
 
 
 def prepare(dlq: DeadLetterQueue, asked: Asked) -> Run:
-    """The run that is asked for, its letters selected: planned now, or found as it was left. They stay captured.
+    """Plan the run and select its letters, or return the run of this name. Letters stay captured.
 
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
@@ -97,7 +93,7 @@ def prepare(dlq: DeadLetterQueue, asked: Asked) -> Run:
 def begin(
     dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL, in_waves: bool | None = None
 ) -> Run:
-    """The run of this name, enlisted and running: planned and started now, or found as it was left.
+    """Plan and start the run, or continue the run of this name.
 
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
@@ -107,7 +103,7 @@ def begin(
 
 
 def known(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
-    """The run of this name, if there is one. `selection` None: whatever it was asked for.
+    """Return the run of this name, if there is one. `selection` None: any.
 
     Raises:
         RunIsAnother: the name is taken by a run with another selection.
@@ -119,16 +115,16 @@ def known(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Ru
 
 
 def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
-    """The run, running: what is done of it stays done.
+    """Start a planned run, or continue a finished one with letters that came back; return it, running.
 
     Raises:
         RunStandsOtherwise: it is paused, or was aborted.
-        AwsMovesTheMessages: out of its dlq.
+        AwsMovesTheMessages: out of its DLQ.
     """
     match run.state:
         case RunState.PLANNED:
             plan.places(run.dlq)
-            plans.select(run.pk, by=by, reason=reason)  # one whose selection was never committed
+            plans.select(run.pk, by=by, reason=reason)  # if its selection was never committed
             run.refresh_from_db()
             run_transitions.start(run, by=by, reason=reason)
         case RunState.FINISHED:
@@ -142,7 +138,7 @@ def again(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
 
 
 def standing_still(run: Run) -> str:
-    """Who paused or aborted a run, why, and how to go on."""
+    """Return who paused or aborted a run, why, and how to continue."""
     by_itself = run.stopped_by == THE_SERVICE
     said = f"{run.name}: {run.why}" if by_itself else f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
     if run.state == RunState.PAUSED:
@@ -169,23 +165,14 @@ def _told(run: Run) -> str:
 
 
 def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequence[int] = ()) -> Tally:
-    """Replay a run until each of its letters has come to an end, or `hands.stop` says so; what they have come to.
+    """Replay a running run until its letters are finished, it is paused or aborted, or `hands.stop`; return its tally.
 
-    A run that is paused, by a person or by itself, or aborted is left as it stands.
-
-    A letter that waits behind a parked one is waited for only until nothing else is under way: a person decides there.
-    The dlq's other running runs are replayed along, since their letters may stand before this run's; those of
-    `along` to their end, too.
-
-    Args:
-        run: it is running.
-        hands: what to work with.
-        told: the run's tally, again and again.
-        along: running runs of the same dlq.
+    It does not wait for letters behind a parked one. The DLQ's other running runs are replayed too, since their letters
+    may come first; those of `along` until they are finished. `told` is called with the tally after each slice.
     """
-    beside: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
-    for one in beside:
-        one.start()
+    threads: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
+    for thread in threads:
+        thread.start()
     try:
         while not hands.stop():
             turn = replay_slice.Slice(
@@ -203,8 +190,8 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
             if not report.taken and not report.left:
                 time.sleep(IDLE)
     finally:
-        for one in beside:
-            one.end()
+        for thread in threads:
+            thread.end()
         late_answers.wait(PATIENCE)
     recover.sweep(run.dlq, conf=hands.conf)
     group_failures.letters(batches=SORTED)
@@ -213,7 +200,7 @@ def work(run: Run, hands: Hands, *, told: Callable[[Tally], None], along: Sequen
 
 
 class _Beside(threading.Thread):
-    """Beside the replay: something that is looked at again and again until it is over."""
+    """A thread that repeats a check beside the replay until it is over."""
 
     def __init__(self, run: Run, hands: Hands) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
@@ -249,7 +236,7 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Looks at health, rules, breakers, waves, instalments; by itself, since a capture may outlast a verdict."""
+    """Checks health, rules, breakers and waves, and enlists batches; apart from captures, which may take long."""
 
     def __init__(self, run: Run, hands: Hands) -> None:
         super().__init__(run, hands)
@@ -260,12 +247,12 @@ class _Checks(_Beside):
         self._book = recover.fleet(self._book)
         for run in progress.running(self._dlq):
             plan.go_on(only=run, stop=self._is_over)
-        # Others' targets are others' to look at: this process may not be allowed to, and would call them unknown.
+        # Not the targets of other DLQs: this process may lack the rights.
         run_health_checks.targets(conf=self._hands.conf, dlq=self._dlq)
 
 
 class _Watch(_Beside):
-    """Captures that meet returns and prove absences, promotion, and the sweep of copies."""
+    """Captures DLQs to find returns and prove absences, resolves outcomes, and sweeps copies."""
 
     def __init__(self, run: Run, hands: Hands) -> None:
         super().__init__(run, hands)
@@ -277,7 +264,7 @@ class _Watch(_Beside):
         resolve_outcomes.letters(conf=self._hands.conf, dice=self._hands.dice)
 
     def _watched(self) -> set[int]:
-        """Where what is sent may come back to: a rule, or a person, sends letters elsewhere than to their origins."""
+        """Return the DLQs to which letters may come back: also those of other targets, chosen by rules or people."""
         under_way = Attempt.objects.filter(OUTCOME_IS_OPEN, run__dlq=self._dlq).values("target")
         found = Target.objects.filter(Q(origins__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
         return {self._dlq, *found.values_list("watched_by", flat=True)}

@@ -1,4 +1,4 @@
-"""Feed a dlq's run: capture what the dlq holds, give it places, and enlist it when the dlq has run dry."""
+"""Take a turn at a DLQ: capture it, place its letters, and enlist them when the DLQ was captured empty."""
 
 from __future__ import annotations
 
@@ -33,17 +33,15 @@ from reprocessing.store.safety import waves
 
 logger = logging.getLogger(__name__)
 
-#: Visible messages for each receiver at work.
-_PER_RECEIVER = 100
-#: Seconds that a turn whose capture took all of its time has for enlisting.
-_AT_LEAST = 10.0
-#: Seconds for which SQS hides a message at most, and copies that it is asked about in one turn.
-_LONGEST, _ASKED_FOR = 43_200.0, 500
+_PER_RECEIVER = 100  #: visible messages for each receiver
+_AT_LEAST = 10.0  #: seconds for enlisting, if the capture took all the time
+_LONGEST = 43_200.0  #: seconds for which SQS hides a message at most
+_ASKED_FOR = 500  #: copies that SQS is asked about in one turn
 
 
 @dataclass(slots=True)
 class Gathered:
-    """What one turn at a dlq did. `skipped`: it held nothing, and nobody waits for what a capture would prove."""
+    """The result of a turn. `skipped`: the DLQ was empty, and nothing waits for a capture of it."""
 
     captured: Captured = field(default_factory=Captured)
     enlisted: Fed | None = None
@@ -54,13 +52,12 @@ def letters(
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> Gathered:  # fmt: skip
-    """Take one turn at a dlq: one attribute call when it is empty and proves nothing to anybody.
+    """Take one turn at a DLQ. It costs one SQS call if the DLQ is empty and nothing waits for a capture.
 
-    `seconds` are the capture's, and what it leaves of them is for enlisting: what does not come onto its lanes in that
-    time, the next turn sees to.
+    `seconds` limit the capture; the rest of them is for enlisting, and the next turn continues it.
 
     Raises:
-        QueueIsOutOfReach: its depth could not be read.
+        QueueIsOutOfReach: the DLQ's depth could not be read.
     """
     with count_turn.turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
@@ -73,15 +70,14 @@ def _letters(
     dlq: DeadLetterQueue, conf: Conf, dice: Callable[[], float], seconds: float, stop: Callable[[], bool]
 ) -> Gathered:
     ends = time.monotonic() + seconds
-    found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
-    capture_lease.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
-    if found.visible == 0 and not _is_waited_for(dlq):
+    visible = _note_depth(dlq)
+    if visible == 0 and not _is_waited_for(dlq):
         return Gathered(skipped=True)
     if native_redrive.is_aws_s(dlq):
         return Gathered(Captured(busy=True))
     gathered = Gathered(
         capture.letters(
-            dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(found.visible, conf),
+            dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receivers(visible, conf),
             alone=lambda: is_ours_alone(dlq, conf),
         )
     )  # fmt: skip
@@ -90,51 +86,53 @@ def _letters(
         if gathered.captured.drained:
             plan.choose(dlq, through=gathered.captured.through)
         if dlq.mode == Mode.AUTOMATIC and gathered.captured.drained:
-            gathered.enlisted = _enlist(
-                dlq, gathered.captured.through, max(ends, time.monotonic() + _AT_LEAST), stop
-            )  # fmt: skip
+            until = max(ends, time.monotonic() + _AT_LEAST)
+            gathered.enlisted = _enlist(dlq, gathered.captured.through, until, stop)
     return gathered
 
 
 def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[], bool]) -> Fed | None:
-    with suppress(AwsMovesTheMessages):  # it was handed over a moment ago
+    with suppress(AwsMovesTheMessages):  # the DLQ was handed to AWS a moment ago
         run = standing_run(dlq)
         return plan.enlist(dlq, run, through=through, stop=lambda: stop() or time.monotonic() >= until)
     return None
 
 
 def is_wanted(dlq: DeadLetterQueue) -> bool:
-    """Whether beat may receive from this dlq: it is automatic, or somebody waits for what a capture of it brings."""
+    """Return whether beat may receive from this DLQ: in mode automatic, or when something waits for a capture."""
     if dlq.mode == Mode.OBSERVE:
         return False
     if dlq.stopped_at is not None:
-        return (
-            restore_hold.standing() is not None or _plan_waits(dlq) or moved_by_aws.are_sought(dlq.pk)
-        )  # to look sends nothing
+        return _is_looked_into(dlq)
     return dlq.mode == Mode.AUTOMATIC or _is_waited_for(dlq)
 
 
 def look(dlq: DeadLetterQueue) -> bool:
-    """Note how many messages the dlq is said to hold; whether beat is to capture it: it may, and that brings something.
+    """Record the DLQ's depth; return whether beat is to capture it.
 
     Raises:
-        QueueIsOutOfReach: its depth could not be read.
+        QueueIsOutOfReach: the depth could not be read.
     """
+    visible = _note_depth(dlq)
+    return is_wanted(dlq) and (visible > 0 or _is_waited_for(dlq))
+
+
+def _note_depth(dlq: DeadLetterQueue) -> int:
     found = depth(QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn))
     capture_lease.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
-    return is_wanted(dlq) and (found.visible > 0 or _is_waited_for(dlq))
+    return found.visible
 
 
 def receivers(visible: int, conf: Conf) -> int:
-    """How many receivers a dlq with so many visible messages deserves."""
+    """Return the number of receivers for so many visible messages."""
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
 
 
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
-    """Whether all that is in flight in the dlq can be ours: another reader may be hiding a letter that came back.
+    """Return whether no other reader hides messages of the DLQ, such as a letter that came back.
 
-    To be asked under the dlq's lease: what another capture hides after SQS counted would excuse that. False, too, when
-    SQS does not answer.
+    Call it under the DLQ's capture lease: otherwise copies hidden by another capture would count as ours. False, too,
+    if SQS does not answer.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     try:
@@ -147,38 +145,34 @@ def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
 
 
 def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    in_flight = depth(address).in_flight  # first: what is ours by then was so when SQS counted
+    in_flight = depth(address).in_flight  # before our own copies are counted
     return in_flight == 0 or in_flight <= capture_lease.out_of_sight(dlq.pk, count_lag=conf.count_lag.total_seconds())
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    """Whether SQS hides copies of ours for longer than is known; for how long from now on is known then.
+    """Return whether SQS hides copies of ours for longer than is recorded, and record it.
 
-    Whoever extended them did not live to note it, or heard no answer. It is a copy's handle that tells: SQS extends
-    none that is in sight, or gone.
+    A worker may have extended them and died before it recorded that. SQS only extends copies that are hidden.
     """
     perhaps = capture_lease.to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
         return False
-    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)  # what is noted late counts from here
-    hidden = extend(address, {one.message_id: one.handle for one in perhaps}, conf.receive_visibility).held
-    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)
+    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)  # before SQS is asked
+    hidden = extend(address, {copy.message_id: copy.handle for copy in perhaps}, conf.receive_visibility).held
+    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)
     return bool(hidden)
 
 
 def standing_run(dlq: DeadLetterQueue) -> Run:
-    """The run that beat feeds with whatever the dlq holds; it goes in waves as its dlq says now."""
+    """Return the run that beat feeds with all letters of the DLQ; it uses waves as the DLQ's settings say now."""
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(
-            dlq=dlq,
-            kind=RunKind.STANDING,
+            dlq=dlq, kind=RunKind.STANDING,
             defaults={
                 "name": f"standing:{dlq.pk}",  # no id that a person can give a run
-                "state": RunState.RUNNING,
-                "asked_by": "beat",
-                "started_at": lanes.clock(),
+                "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.clock(),
             },
-        )
+        )  # fmt: skip
         if Run.objects.filter(pk=run.pk).exclude(waves=dlq.waves).update(waves=dlq.waves):
             run.waves = dlq.waves
             waves.begin(run.pk)
@@ -186,12 +180,8 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
-    """Whether letters await its evidence, or wait for it to be known as drained: a plan's, or the standing run's."""
-    if restore_hold.standing() is not None:
-        return True
-    if _plan_waits(dlq) or moved_by_aws.are_sought(dlq.pk):
-        return True
-    if Attempt.objects.filter(OUTCOME_IS_OPEN, target__watched_by=dlq).exists():
+    """Return whether sent letters await a capture as evidence, or captured letters wait for the DLQ to be drained."""
+    if _is_looked_into(dlq) or Attempt.objects.filter(OUTCOME_IS_OPEN, target__watched_by=dlq).exists():
         return True
     if dlq.mode != Mode.AUTOMATIC:
         return False
@@ -201,6 +191,9 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
     return captured.exists() or back.exists()
 
 
-def _plan_waits(dlq: DeadLetterQueue) -> bool:
-    """Whether somebody plans a run, and the dlq has not been looked into since."""
-    return any(dlq.drained_through is None or dlq.drained_through < one.created_at for one in plans.unselected(dlq.pk))
+def _is_looked_into(dlq: DeadLetterQueue) -> bool:
+    """Return whether it is captured even if stopped: for a hold, a plan, or messages AWS may have moved."""
+    if restore_hold.standing() is not None or moved_by_aws.are_sought(dlq.pk):
+        return True
+    waiting = plans.unselected(dlq.pk)
+    return any(dlq.drained_through is None or dlq.drained_through < run.created_at for run in waiting)

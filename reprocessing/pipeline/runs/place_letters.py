@@ -1,4 +1,4 @@
-"""A letter's place by its dlq's policy, or the objection to giving it one."""
+"""Give a letter its place by its DLQ's settings, or the objection to sending it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READ_FROM_BODIES = (Source.BODY, Source.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> Policy:
-    """Where the dlq's letters carry their keys, as it says now."""
+    """Return where the DLQ's letters carry their keys, by its present settings."""
     return Policy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -28,33 +28,35 @@ def policy_of(dlq: DeadLetterQueue) -> Policy:
 
 
 def reads_bodies(policy: Policy) -> bool:
-    """Whether a key is read from the letters' bodies."""
-    return any(one.source in _READ_FROM_BODIES for one in (policy.ordering, policy.sequence, policy.idempotency))
+    """Return whether a key is read from the letters' bodies."""
+    selectors = (policy.ordering, policy.sequence, policy.idempotency)
+    return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
 
-def letter(policy: Policy, one: Unplaced) -> Placed:
-    """Where one letter stands, or why that is not known; with its place perhaps what speaks against sending it."""
-    facts = LetterFacts(one.message_id, bytes(one.body), unpack(bytes(one.attributes)), one.system)
-    if one.origin_id is None:
+def letter(policy: Policy, unplaced: Unplaced) -> Placed:
+    """Return a letter's place, its objection, or both."""
+    facts = LetterFacts(
+        unplaced.message_id, bytes(unplaced.body), unpack(bytes(unplaced.attributes)), unplaced.system
+    )  # fmt: skip
+    if unplaced.origin_id is None:
         detail = find_source.told(facts.body, facts.attributes, facts.system)
-        return Placed(one.id, objection=ParkedReason.UNKNOWN_ORIGIN, detail=detail)
+        return Placed(unplaced.id, objection=ParkedReason.UNKNOWN_ORIGIN, detail=detail)
     found = place(policy, facts)
     match found:
         case Park(reason, detail):
-            return Placed(one.id, objection=reason, detail=detail)
+            return Placed(unplaced.id, objection=reason, detail=detail)
         case Place():
-            # A key that is the message id can have no twin: it needs no claim.
-            key = found.idempotency_key if found.idempotency_key != one.message_id else None
-            over = _objection(one)
-            objection, detail = (over.reason, over.detail) if over else ("", "")
-            return Placed(one.id, objection, detail, found.key, found.key_hash, found.single, found.sequence, key)
+            # A message id is unique: as an idempotency key it needs no claim.
+            key = found.idempotency_key if found.idempotency_key != unplaced.message_id else None
+            against = _objection(unplaced)
+            objection, detail = (against.reason, against.detail) if against else ("", "")
+            return Placed(unplaced.id, objection, detail, found.key, found.key_hash, found.single, found.sequence, key)
 
 
-def _objection(one: Unplaced) -> Park | None:
-    """Why its target had better not get it, as far as one can tell before it goes."""
-    if one.size_limit is not None and one.size > one.size_limit:
-        return Park(ParkedReason.TOO_LARGE, f"{one.size:,} bytes; its target takes {one.size_limit:,}")
-    if one.target_kind != TargetKind.CELERY:
+def _objection(unplaced: Unplaced) -> Park | None:
+    if unplaced.size_limit is not None and unplaced.size > unplaced.size_limit:
+        return Park(ParkedReason.TOO_LARGE, f"{unplaced.size:,} bytes; its target takes {unplaced.size_limit:,}")
+    if unplaced.target_kind != TargetKind.CELERY:
         return None
-    found = celery_task.read(bytes(one.body))
-    return celery_task.objection(found, now=one.asked_at, strips_expires=bool(one.strips_expires))
+    task = celery_task.read(bytes(unplaced.body))
+    return celery_task.objection(task, now=unplaced.asked_at, strips_expires=bool(unplaced.strips_expires))

@@ -1,4 +1,4 @@
-"""Give captured letters their places, and enlist whole lanes into a run once the capture has drained."""
+"""Give captured letters their places, and enlist whole lanes into a run when the DLQ has been captured empty."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lan
 from reprocessing.store.runs.enlistment import Enlisted, Unplaced
 from reprocessing.store.safety import waves
 
-#: Runs that one turn looks at.
-_RUNS = 20
+_RUNS = 20  #: that one turn looks at
 
 
 @dataclass(frozen=True, slots=True)
 class Fed(Enlisted):
-    """What a run was given; each instalment counts its lanes. `left`: it was stopped, and the next turn goes on."""
+    """What was enlisted; each batch counts its lanes. `left`: it was stopped, and the next turn continues."""
 
     letters: int = 0
     lanes: int = 0
@@ -33,44 +32,44 @@ class Fed(Enlisted):
 
 
 def places(dlq: DeadLetterQueue) -> int:
-    """Compute ordering key, sequence and idempotency key of letters that lack them; how many got one or an objection.
+    """Compute the keys of letters that lack them; return how many got a place or an objection.
 
     Letters stay captured: an objection becomes a parking reason only when a run takes them.
     """
     policy = place_letters.policy_of(dlq)
     done = 0
     while found := enlistment.unplaced(dlq.pk, bodies=place_letters.reads_bodies(policy)):
-        if _named(dlq, [one for one in found if one.origin_id is None]):
-            continue  # they are read again, with what their targets ask for
-        enlistment.place([place_letters.letter(policy, one) for one in found])
+        if _named(dlq, [letter for letter in found if letter.origin_id is None]):
+            continue  # they are read again, with their targets' limits
+        enlistment.place([place_letters.letter(policy, letter) for letter in found])
         done += len(found)
     return done
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[Unplaced]) -> int:
-    """Letters whose origin was named after they were captured get it; how many."""
+    """Give letters the source queue that was added after they were captured; return how many got it."""
     if not some:
         return 0
     origins = find_source.Origins(dlq)
-    traced = [(one.id, origins.of(bytes(one.body), unpack(bytes(one.attributes)), one.system)) for one in some]
-    return enlistment.name({pk: origin.pk for pk, origin in traced if origin is not None})
+    traced = {
+        letter.id: origins.of(bytes(letter.body), unpack(bytes(letter.attributes)), letter.system) for letter in some
+    }
+    return enlistment.name({pk: origin.pk for pk, origin in traced.items() if origin is not None})
 
 
 def choose(dlq: DeadLetterQueue, *, through: int) -> int:
-    """Select the letters of the dlq's plans that wait for them, now that it has run dry; how many plans got theirs.
-
-    Letters up to `through`, by id: what came later has not run dry.
-    """
-    waiting = plans.unselected(dlq.pk)
-    why = "The dlq has run dry."
-    done = [plans.select(one.pk, by=one.asked_by, reason=one.reason or why, through=through) for one in waiting]
-    return len([one for one in done if one is not None])
+    """Select the letters of the DLQ's waiting plans, with ids up to `through`; return how many plans were selected."""
+    done = [
+        plans.select(run.pk, by=run.asked_by, reason=run.reason or "The dlq has run dry.", through=through)
+        for run in plans.unselected(dlq.pk)
+    ]
+    return sum(selected is not None for selected in done)
 
 
 def go_on(*, stop: Callable[[], bool], only: int | None = None) -> int:
-    """Enlist what large plans that were started, or `only` this one, have left, until `stop` says so; how many."""
+    """Enlist what started plans, or `only` this one, have left, until `stop`; return how many letters."""
     done = 0
-    for run in [only] if only else [one.id for one in enlistment_batches.owing(limit=_RUNS)]:
+    for run in [only] if only else [owing.id for owing in enlistment_batches.owing(limit=_RUNS)]:
         while not stop() and (left := enlistment_batches.ahead(run)):
             for some in left:
                 enlisted = None if stop() else enlistment_batches.pay(run, some)
@@ -84,15 +83,14 @@ def enlist(
     dlq: DeadLetterQueue, run: Run, *, limit: int | None = None, through: int | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Fed:  # fmt: skip
-    """Put the dlq's placed letters that are in no run onto their lanes, as the run's, in one transaction.
+    """Put the DLQ's placed letters that are in no run onto their lanes, for this run, in one transaction.
 
-    Those up to `through`, by id: what came later has not run dry, and keeps back what is behind it in its lane.
-    What is more than an instalment a standing run takes by instalments, while it runs and its dlq is automatic: one,
-    and more until `stop` says so. What it has not taken is in no run. One that goes in waves, and has nothing under
-    way, begins with one letter again. Nothing is given to the standing run of a dlq that is not automatic any more.
+    Only letters with ids up to `through`: later ones may have an earlier letter of their lane still in the DLQ. A
+    standing run takes more than one batch in batches, at least one and then until `stop`, while it runs and its DLQ is
+    in mode automatic. In waves, it begins with one letter again if it has nothing in progress.
 
     Raises:
-        AwsMovesTheMessages: out of this dlq.
+        AwsMovesTheMessages: out of this DLQ.
     """
     if run.kind == RunKind.STANDING:
         if not rows.whole(partial(_begin_anew, dlq.pk, run.pk)):
@@ -107,7 +105,7 @@ def enlist(
 
 
 def _begin_anew(dlq: int, run: int) -> bool:
-    """False: the run may be given nothing any more."""
+    """Begin new waves; return False if the run takes no letters any more."""
     aws_redrives.keep_out(dlq)
     if not enlistment_batches.is_fed(run):
         return False
@@ -118,7 +116,7 @@ def _begin_anew(dlq: int, run: int) -> bool:
 def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None, through: int | None) -> Enlisted:
     def work() -> Enlisted:
         aws_redrives.keep_out(dlq.pk)
-        selection.take_turn(dlq.pk)  # what was waited for is over when the run is asked, as with an instalment
+        selection.take_turn(dlq.pk)  # wait before the run is read
         if run.kind == RunKind.STANDING and not enlistment_batches.is_fed(run.pk):
             return Enlisted(0, 0, 0)
         selection.select(dlq.pk, run.pk, ALL if limit is None else Selection(limit=limit), through=through)
@@ -128,7 +126,6 @@ def _at_once(dlq: DeadLetterQueue, run: Run, limit: int | None, through: int | N
 
 
 def _by_instalments(dlq: int, run: int, through: int, stop: Callable[[], bool]) -> Fed:
-    """What is captured by now, or was when the dlq had run dry: what comes later keeps back what is behind it."""
     done, before = Fed(), None
     while done != before and (some := enlistment_batches.to_take(dlq, run, through=through)):
         before = done

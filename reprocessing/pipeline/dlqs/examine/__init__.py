@@ -1,4 +1,4 @@
-"""Examine a dlq before it is watched, or changed: what its queues say, what would be remembered, what is wrong."""
+"""Examine a DLQ before it is added or changed: what its queues say, what would be stored, what is wrong."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from reprocessing.conf import Conf
 from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, queues
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, Severity
-from reprocessing.pipeline.dlqs.examine.gathered import Sight, look
-from reprocessing.pipeline.dlqs.examine.proposal import Wanted, mode, policy, propose
+from reprocessing.pipeline.dlqs.examine.gathered import Sight, Wanted, look
+from reprocessing.pipeline.dlqs.examine.proposal import mode, policy, propose
 from reprocessing.pipeline.dlqs.examine.targets import TargetCase, known, queue, target
 from reprocessing.store.dlqs.registration import Proposal
 
@@ -43,7 +43,7 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found, and what would be written. `passed`: what was looked at and found well, in sentences."""
+    """What was found, and what would be written. `passed`: the checks without findings, in sentences."""
 
     sight: Sight
     proposal: Proposal
@@ -52,21 +52,23 @@ class Examination:
 
     @property
     def is_refused(self) -> bool:
-        """Whether something must be cured first."""
-        return any(one.severity is Severity.REFUSE for one in self.findings)
+        """Return whether something must be fixed first."""
+        return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
 
 def dlq(wanted: Wanted, conf: Conf) -> Examination:
-    """Examine what a person wants a dlq to be. Nothing is received, sent or written.
+    """Examine what a person wants a DLQ to be. Nothing is received, sent or written.
 
     Raises:
-        QueueIsOutOfReach: the dlq, an origin or the parking queue could not be asked.
+        QueueIsOutOfReach: the DLQ, a source or the parking queue could not be asked.
         SelectorIsUnclear: a key that is always needed was switched off.
     """
-    sight = look(wanted.ask)
+    sight = look(wanted)
     proposal = propose(wanted, sight, custody_limit=conf.custody_limit)
     case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))
     found = [(check.__doc__ or "", list(check(case))) for check in _CHECKS]
     found.append((queues.of_the_service.__doc__ or "", list(queues.of_the_service(case, conf.own_queues))))
-    passed = tuple(words.partition("\n")[0] for words, those in found if not those)
-    return Examination(sight, proposal, [one for _, those in found for one in those], tuple(filter(None, passed)))
+    passed = tuple(words.partition("\n")[0] for words, findings in found if not findings)
+    return Examination(
+        sight, proposal, [finding for _, findings in found for finding in findings], tuple(filter(None, passed))
+    )

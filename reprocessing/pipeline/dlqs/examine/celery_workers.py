@@ -1,4 +1,4 @@
-"""What is said of origins that Celery workers consume."""
+"""Checks of queues that Celery workers consume."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reprocessing.models.target import QUEUES, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 
-#: By the fields of a target: what is asked of task messages alone.
+#: Options for task messages, by fields of a target.
 _OF_TASKS = {
     "strips_eta": "--strip-eta",
     "strips_expires": "--strip-expires",
@@ -17,7 +17,7 @@ _OF_TASKS = {
 
 
 def tasks(case: Case) -> Iterator[Finding]:
-    """Workers lose nothing that they reject, and only task messages are changed as such."""
+    """Celery queues have a redrive policy, and only task messages are changed."""
     for arn, target in case.sight.others.items():
         if target.kind not in QUEUES and case.of_target(arn, "kind") in QUEUES:
             yield refuse(f"{target} is no queue, so no Celery workers consume it.", "Leave out --celery.")
@@ -27,15 +27,15 @@ def tasks(case: Case) -> Iterator[Finding]:
             asked = [option for field, option in _OF_TASKS.items() if case.of_target(seen, field)]
             if asked:
                 yield refuse(
-                    f"{' and '.join(asked)} would change task messages, and letters to {name} are not said to be any.",
+                    f"{' and '.join(asked)} would change task messages, and messages to {name} are not said to be any.",
                     "Say --celery, too.",
                 )
             continue
         if seen.facts.redrive is None:
             yield refuse(
                 f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), "
-                "so a letter that they do not know would be lost.",
-                f"Give {name} a redrive policy that names this dlq.",
+                "so a message that they do not know would be lost.",
+                f"Give {name} a redrive policy that names this DLQ.",
             )
         if seen.facts.fifo:
             yield warn(

@@ -1,4 +1,4 @@
-"""Where letters of an origin go back to by themselves: the one that failed, and nothing but that one."""
+"""Find the default target of each source: the one that failed, and no other."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from reprocessing.models.target import QUEUES, Advance, Proof, TargetKind
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
 from reprocessing.store.targets import targets
 
-#: Letters a second to a target, unless a person says otherwise.
-RATE: Final = 10.0
+RATE: Final = 10.0  #: messages a second to a new target
 _KIB, _MIB = 1024, 1024 * 1024
-#: Bytes that a target takes; of a queue SQS says it.
+#: Bytes that a target takes; for queues, SQS says it.
 #: Functions: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html (6 MB in synchronous invocations).
 #: Topics: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html (256 KB, 262,144 bytes).
 #: Buses: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html (less than 256 KB).
@@ -30,16 +29,15 @@ _LARGEST: Final = {
     TargetKind.BUS: 256 * _KIB - 1,
     TargetKind.HTTP: 10 * _MIB,
 }
-#: Seconds: a function may take fifteen minutes, and usually takes less than a minute.
-_TIMEOUT: Final = {TargetKind.LAMBDA: 60.0}
+_TIMEOUT: Final = {TargetKind.LAMBDA: 60.0}  #: seconds; a function may take up to fifteen minutes
 _USUAL_TIMEOUT: Final = 30.0
 _KINDS: Final = {Named.FUNCTION: TargetKind.LAMBDA, Named.TOPIC: TargetKind.TOPIC, Named.BUS: TargetKind.BUS}
-_SAY_WHERE: Final = "Say where its letters go: --to TARGET."
+_SAY_WHERE: Final = "Say where its messages go: --to TARGET."
 
 
 @dataclass(frozen=True, slots=True)
 class Nowhere:
-    """An origin whose letters cannot go back by themselves: why, and what to do about it."""
+    """A source whose messages cannot go back by themselves: why, and what to do."""
 
     origin: str
     why: str
@@ -47,18 +45,14 @@ class Nowhere:
 
 
 def kind_of(named: Named) -> TargetKind | None:
-    """The kind of target that such a thing makes; None where it makes none, or where SQS has to be asked."""
+    """Return the kind of target; None if it is no target, or SQS has to be asked."""
     return _KINDS.get(named)
 
 
 def drafted(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
-    """What is remembered of a new target, by the names of its row's fields, where nobody says otherwise.
+    """Return the defaults of a new target that is no queue, by the names of its row's fields.
 
-    Args:
-        kind: not a queue.
-        arn: an endpoint's is its URL.
-        region: that of the ARN; an endpoint has alarms in the service's own.
-        fifo: whether it is a FIFO topic.
+    The ARN of an endpoint is its URL; without a region, the service's own is taken.
     """
     return {
         "kind": kind.value,
@@ -75,7 +69,7 @@ def drafted(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False)
 
 
 def back(arn: Arn, *, role: str = "") -> Seen | Target | Nowhere:
-    """Where letters go that this one did not take: a queue, another target, perhaps without a row, or nobody knows.
+    """Return the default target of messages that this resource did not take; the target may have no row yet.
 
     Raises:
         QueueIsOutOfReach: a queue or a subscription could not be asked, under `role`.
@@ -92,24 +86,24 @@ def back(arn: Arn, *, role: str = "") -> Seen | Target | Nowhere:
 
 
 def _nowhere(arn: Arn) -> Nowhere:
-    """Why letters cannot go back to what is more than one, or none that can be reached."""
+    """Return why messages cannot go back to a topic, a bus, a rule, or another resource."""
     name = name_of(arn.text)
     match arn.named:
         case Named.TOPIC:
             cure = "Name the subscription that failed: --origin with its ARN. To publish to all of them: --to TARGET."
-            return Nowhere(arn.text, f"{name} is a topic, and letters die in its subscriptions.", cure)
+            return Nowhere(arn.text, f"{name} is a topic, and messages die in its subscriptions.", cure)
         case Named.BUS:
-            cure = "To put letters there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
+            cure = "To put messages there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
             return Nowhere(arn.text, f"{name} is a bus: what is put on it, all of its rules see.", cure)
         case Named.RULE:
-            cure = "Name the target that failed: the TARGET_ARN that its letters carry."
-            return Nowhere(arn.text, f"{name} is a rule, and letters die in its targets.", cure)
+            cure = "Name the target that failed: the TARGET_ARN that its messages carry."
+            return Nowhere(arn.text, f"{name} is a rule, and messages die in its targets.", cure)
         case _:
             return Nowhere(arn.text, f"{arn.text} is {arn.named.value}.")
 
 
 def _subscriber(arn: Arn, role: str) -> Seen | Target | Nowhere:
-    """Whom a subscription delivers to, where that is a queue, a function or an endpoint."""
+    """Return the queue, function or endpoint that a subscription delivers to."""
     said = subscription(arn.text, role)
     if said.protocol in {"http", "https"}:
         return _target(TargetKind.HTTP, said.endpoint)
@@ -127,14 +121,9 @@ def _target(kind: TargetKind, arn: str, *, region: str = "", role: str = "") -> 
 
 @dataclass(slots=True)
 class Ways:
-    """Where letters of each origin go; see `Sight` for the fields.
+    """The target of each source. Fields as in `Wanted` and `Sight`.
 
-    Attributes:
-        to: where those that are meant go instead of back.
-        takes_back: those that are meant go back, though somebody said otherwise before.
-        meant: origins, by ARN; empty: all of them.
-        role: under which the one that failed is reached, where nothing else is known.
-        known: the origins of before, with their targets.
+    `to` and `takes_back` apply to the sources in `meant` (empty: all). `known`: former sources, with their targets.
     """
 
     to: Target | None
@@ -148,7 +137,7 @@ class Ways:
     others: dict[str, Target] = field(default_factory=dict)
 
     def trace(self, queues: Sequence[Seen], failed: Sequence[Arn]) -> None:
-        """Find the way of each origin: queues that messages died in, what else failed, and those of before.
+        """Find the target of each source: queues, what else failed, and former sources.
 
         Raises:
             QueueIsOutOfReach: a queue or a subscription could not be asked.
@@ -157,7 +146,7 @@ class Ways:
             self._lead(seen.facts.arn, partial(_itself, seen))
         for arn in failed:
             self._lead(arn.text, partial(back, arn, role=self.role))
-        for origin in self.known.keys() - self.ways.keys() - {one.origin for one in self.nowhere}:
+        for origin in self.known.keys() - self.ways.keys() - {dead_end.origin for dead_end in self.nowhere}:
             self._lead(origin, partial(self._before, origin))
 
     def _lead(self, origin: str, by_itself: Callable[[], Seen | Target | Nowhere]) -> None:
@@ -186,7 +175,7 @@ class Ways:
         return known or see(QueueAddress(target.url, target.region, target.role_arn))
 
     def _before(self, origin: str) -> Seen | Target | Nowhere:
-        """A queue that nobody named this time is not asked again: it may be gone."""
+        """Return the former target; a queue that nobody named this time is not asked again: it may be gone."""
         arn, target = read(origin), self.known[origin]
         return target if target.arn == origin or arn is None else back(arn, role=self.role)
 

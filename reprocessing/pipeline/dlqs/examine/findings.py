@@ -1,12 +1,14 @@
-"""What is to be said of a dlq before it is watched: a finding is a value, with its cure."""
+"""Findings about a DLQ or a target, with their cures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from reprocessing.domain.ordering.placement import Policy
+from reprocessing.models import Reporter
 from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.dlqs.examine.gathered import Sight
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
@@ -16,14 +18,14 @@ from reprocessing.store.dlqs.registration import Proposal
 class Severity(StrEnum):
     """What a finding does."""
 
-    REFUSE = "refuse"  #: nothing is written before it is cured
-    WARN = "warn"  #: it is written; something will not go as hoped
-    NOTE = "note"  #: worth knowing
+    REFUSE = "refuse"  #: nothing is written before it is fixed
+    WARN = "warn"  #: it is written
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding. `cure`: what to do about it; empty where there is nothing to be done."""
+    """A finding. `cure`: what to do about it, if anything."""
 
     severity: Severity
     what: str
@@ -32,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is judged: what was seen, what is proposed, and by which keys and in which mode."""
+    """What is judged."""
 
     sight: Sight
     proposal: Proposal
@@ -41,36 +43,45 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The dlq's name."""
+        """Return the DLQ's name."""
         return self.proposal.name
 
     @property
     def arn(self) -> str:
-        """The dlq's ARN."""
+        """Return the DLQ's ARN."""
         return self.sight.dlq.facts.arn
 
     def value(self, field: str, default: Any = None) -> Any:  # noqa: ANN401  of the row's own type
-        """What a field of the dlq's row will hold."""
+        """Return what a field of the DLQ's row will hold."""
         held = getattr(self.sight.row, field) if self.sight.row else default
         return self.proposal.dlq.get(field, held)
 
-    def of_target(self, one: Seen | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """What a field of a target's row will hold; the target is a queue, or named by its ARN."""
-        arn = one if isinstance(one, str) else one.facts.arn
+    def of_target(self, target: Seen | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
+        """Return what a field of a target's row will hold; the target is a queue or an ARN."""
+        arn = target if isinstance(target, str) else target.facts.arn
         row = self.sight.targets.get(arn)
         return self.proposal.targets[arn].get(field, getattr(row, field) if row else None)
 
 
 def refuse(what: str, cure: str) -> Finding:
-    """Nothing is written before this is cured."""
+    """Return a finding that must be fixed first."""
     return Finding(Severity.REFUSE, what, cure)
 
 
 def warn(what: str, cure: str = "") -> Finding:
-    """Something will not go as hoped."""
+    """Return a warning."""
     return Finding(Severity.WARN, what, cure)
 
 
 def note(what: str, cure: str = "") -> Finding:
-    """Worth knowing."""
+    """Return a note."""
     return Finding(Severity.NOTE, what, cure)
+
+
+def reporters(arn: str, name: str) -> Iterator[Finding]:
+    """Check that somebody may report the outcomes of messages sent to this target."""
+    if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
+        yield warn(
+            f"Nobody may report yet what becomes of messages sent to {name}.",
+            f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
+        )

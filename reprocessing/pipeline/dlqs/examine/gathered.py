@@ -1,7 +1,8 @@
-"""What SQS and Postgres know of a dlq that is to be watched, gathered before anything is judged."""
+"""Gather what SQS and PostgreSQL know of a DLQ, before it is judged."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,30 +21,28 @@ from reprocessing.store.runs import plan_figures
 from reprocessing.store.runs.plan_figures import Prospect, Share
 from reprocessing.store.targets import targets
 
-# What a run has, and has begun with: on its lane, or to come onto it (see `instalments`).
+# Letters of a run: on their lanes, or to be enlisted in a later batch.
 _PLACED = Q(state__in=("waiting", "sending", "awaiting")) | Q(state="captured", run__state__in=("running", "paused"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """All of it.
+    """What was found.
 
     Attributes:
-        origins: the queues that messages die in, found or named by URL, by ARN.
-        named: the ARNs of those that a person named, and of what else failed to take letters.
-        ways: where the letters of each origin go, those of before included: ARNs of targets by those of origins.
-        nowhere: the origins whose letters cannot go back by themselves.
-        queues: the queues among the targets, by ARN; those of before that nobody named this time are left out.
-        others: the other targets, by ARN, perhaps without a row.
-        moves: native redrives under way; None: SQS did not say.
-        parking: the SQS parking queue that was asked for.
+        origins: the source queues, found or named by URL, by ARN.
+        named: the ARNs of the sources that a person named.
+        ways: the ARN of the target of each source, by the source's ARN, former sources included.
+        nowhere: the sources whose messages cannot go back by themselves.
+        queues: the queues among the targets, by ARN, without former ones that were not named this time.
+        others: the other targets, by ARN; they may have no row.
+        moves: AWS's own redrives in progress; None: SQS did not say.
         silences: what SQS did not say, and why.
-        now: the database's.
-        row: the dlq as it was added before; None: it is new.
-        targets: rows of the targets that are there, by ARN.
-        dlqs: every dlq that is watched, by ARN.
-        on_lanes: letters that a run has put on their lanes, and that have not come to an end.
-        unsettled: sent letters, of any dlq, that wait for what a capture of this one proves.
+        row: the DLQ as it was added; None: it is new.
+        targets: rows of existing targets, by ARN.
+        dlqs: every watched DLQ, by ARN.
+        on_lanes: unfinished letters that a run has enlisted.
+        unsettled: sent letters, of any DLQ, that wait for a capture of this one.
     """
 
     dlq: Seen
@@ -68,71 +67,60 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """What is to be looked at.
+class Wanted:
+    """What a person asked for.
 
     Attributes:
-        name: of the dlq.
-        url: its queue's; None: the one it was added with.
-        role: the one under which it is used; None: as before.
-        origins: URLs of queues whose messages die into it, besides those that SQS names; or ARNs of what failed.
-        to: where letters of the named origins go instead of back; where none is named, those of all.
-        takes_back: they go back to where they died, though somebody said otherwise before.
-        parking_url: of the SQS parking queue; empty: none.
+        url: the DLQ's; None: the one it was added with.
+        origins: URLs of source queues that SQS does not name, or ARNs of what else failed to take messages.
+        to: the target of messages of these sources, instead of the source; of all sources if none is named.
+        takes_back: whether they go back to their source, though another target was set before.
+        dlq: values by the names of the row's fields (see registration.Proposal); fields that are missing keep theirs.
+        target: the same for the targets of all its sources.
     """
 
     name: str
     url: str | None = None
-    role: str | None = None
     origins: tuple[str, ...] = ()
     to: Target | None = None
     takes_back: bool = False
-    parking_url: str = ""
+    dlq: Mapping[str, Any] = field(default_factory=dict)
+    target: Mapping[str, Any] = field(default_factory=dict)
 
 
-def look(ask: Ask) -> Sight:
-    """Ask SQS and Postgres. Nothing is received from any queue.
+def look(wanted: Wanted) -> Sight:
+    """Ask SQS and PostgreSQL. Nothing is received from any queue.
 
     Raises:
         QueueIsOutOfReach: a queue that must be known could not be asked.
     """
-    row = DeadLetterQueue.objects.filter(name=ask.name).select_related("default_origin").first()
-    role = ask.role if ask.role is not None else (row.role_arn if row else "")
-    dlq = see(QueueAddress.of(ask.url or (row.url if row else ""), role))
+    row = DeadLetterQueue.objects.filter(name=wanted.name).select_related("default_origin").first()
+    role = wanted.dlq.get("role_arn", row.role_arn if row else "")
+    parking_url = wanted.dlq.get("parking_url")
+    dlq = see(QueueAddress.of(wanted.url or (row.url if row else ""), role))
     silences: dict[str, str] = {}
     try:
         found = origins_of(dlq.address)
     except QueueIsOutOfReach as error:
         found, silences["origins"] = [], str(error)
-    named = {one: arns.read(one) or see(QueueAddress.of(one, role)) for one in ask.origins}
-    queues = [one for one in named.values() if isinstance(one, Seen)]
-    queues += [see(QueueAddress.of(one, role)) for one in found if one not in named]
+    named = {source: arns.read(source) or see(QueueAddress.of(source, role)) for source in wanted.origins}
+    queues = [seen for seen in named.values() if isinstance(seen, Seen)]
+    queues += [see(QueueAddress.of(url, role)) for url in found if url not in named]
     try:
         under_way = moves(dlq.facts.arn, role)
     except QueueIsOutOfReach as error:
         under_way, silences["moves"] = None, str(error)
-    called = [one.facts.arn if isinstance(one, Seen) else one.text for one in named.values()]
-    known = {one.arn: one.target for one in row.origins.select_related("target")} if row else {}
-    ways = Ways(ask.to, ask.takes_back, called, role, known)
-    ways.trace(queues, [one for one in named.values() if not isinstance(one, Seen)])
+    called = [origin.facts.arn if isinstance(origin, Seen) else origin.text for origin in named.values()]
+    known = {source.arn: source.target for source in row.origins.select_related("target")} if row else {}
+    ways = Ways(wanted.to, wanted.takes_back, called, role, known)
+    ways.trace(queues, [origin for origin in named.values() if not isinstance(origin, Seen)])
     return Sight(
-        dlq=dlq,
-        depth=depth(dlq.address),
-        origins={one.facts.arn: one for one in queues},
-        named=called,
-        ways=ways.ways,
-        nowhere=ways.nowhere,
-        queues=ways.queues,
-        others=ways.others,
-        moves=under_way,
-        parking=see(QueueAddress.of(ask.parking_url)) if ask.parking_url else None,
-        silences=silences,
-        now=clock(),
-        row=row,
-        targets=targets.known(ways.ways.values()),
-        dlqs={one.arn: one for one in DeadLetterQueue.objects.all()},
+        dlq=dlq, depth=depth(dlq.address), origins={queue.facts.arn: queue for queue in queues}, named=called,
+        ways=ways.ways, nowhere=ways.nowhere, queues=ways.queues, others=ways.others, moves=under_way,
+        parking=see(QueueAddress.of(parking_url)) if parking_url else None, silences=silences, now=clock(), row=row,
+        targets=targets.known(ways.ways.values()), dlqs={known.arn: known for known in DeadLetterQueue.objects.all()},
         **_of_letters(row),
-    )
+    )  # fmt: skip
 
 
 def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is said of letters that go to something else than the queue they died in."""
+"""Checks of targets other than the source queue."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 
 
 def reached(case: Case) -> Iterator[Finding]:
-    """Letters of every origin go somewhere."""
-    for one in case.sight.nowhere:
-        yield refuse(one.why, one.cure)
+    """Messages of every source have a target."""
+    for dead_end in case.sight.nowhere:
+        yield refuse(dead_end.why, dead_end.cure)
 
 
 def circles(case: Case) -> Iterator[Finding]:
-    """What is sent is not captured as having failed."""
+    """No target is a watched DLQ."""
     for rule in Rule.objects.filter(target__arn=case.arn, enabled=True).order_by("name"):
         yield refuse(
-            f"The rule {rule.name} sends letters to this queue: watched, it would have them captured as failed, and "
+            f"The rule {rule.name} sends messages to this queue: watched, it would have them captured as failed, and "
             "sent again without end.",
             f"Give the rule another queue (manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm), "
             "or disable it.",
@@ -32,64 +32,68 @@ def circles(case: Case) -> Iterator[Finding]:
     led = Origin.objects.filter(target__arn=case.arn).exclude(arn=case.arn).select_related("dlq")
     for origin in led.exclude(dlq__name=case.name).order_by("dlq__name", "arn"):
         yield refuse(
-            f"Letters of {origin.dlq.name} that died in {origin} go to this queue: watched, it would have them "
+            f"Messages of {origin.dlq.name} that died in {origin} go to this queue: watched, it would have them "
             "captured as failed.",
             f"Say where they go instead: manage.py add_dlq {origin.dlq.name} --to TARGET --confirm",
         )
     for arn in sorted({to for origin, to in case.sight.ways.items() if to != origin}):
         if arn == case.arn or arn in case.sight.dlqs:
             yield refuse(
-                f"{name_of(arn)} is a watched dlq: what is sent there would be captured as failed.",
+                f"{name_of(arn)} is a watched DLQ: what is sent there would be captured as failed.",
                 "Name a target that is not watched: --to TARGET.",
             )
 
 
 def evidence(case: Case) -> Iterator[Finding]:
-    """What is no queue cannot be looked into."""
+    """Only queues use the outcome absence."""
     for arn, target in case.sight.others.items():
         watched = case.of_target(arn, "watched_by")
         if case.of_target(arn, "proof") == Proof.ABSENCE and watched is None:
             yield refuse(
-                f"The outcome absence cannot be seen: no watched dlq lies behind {target}.",
+                f"The outcome absence cannot be seen: no watched DLQ lies behind {target}.",
                 "Say --outcome accepted, or acknowledged.",
             )
 
 
 def silent(case: Case) -> Iterator[Finding]:
-    """Letters that do not name what failed go to the one that is named alone."""
-    mute = [one for one in case.sight.ways if (arn := read(one)) and arn.named in {Named.FUNCTION, Named.SUBSCRIPTION}]
+    """Messages that do not name what failed have one possible source."""
+    mute = [
+        source
+        for source in case.sight.ways
+        if (arn := read(source)) and arn.named in {Named.FUNCTION, Named.SUBSCRIPTION}
+    ]
     row = case.sight.row
     default = case.proposal.default_origin or (row and row.default_origin and row.default_origin.arn)
     if mute and len(case.sight.ways) > 1 and default not in mute:
         yield warn(
-            "Letters from a function's own dead-letter queue setting, and of subscriptions with raw delivery, do not "
+            "Messages from a function's own dead-message queue setting, and of subscriptions with raw delivery, do not "
             "name what failed: of several origins none is theirs, so they are parked.",
             f"Name the one that is: manage.py add_dlq {case.name} --origin {mute[0]} --confirm",
         )
 
 
 def published(case: Case) -> Iterator[Finding]:
-    """How many would get each letter again."""
+    """No message is published again."""
     for arn, target in case.sight.others.items():
         if target.kind in _PUBLISHED:
             what = "subscribers of the topic" if target.kind == TargetKind.TOPIC else "targets of the bus's rules"
             yield warn(
-                f"Each letter is published again: it goes to {target.refires or 0:,} {what} {name_of(arn)} again that "
+                f"Each message is published again: it goes to {target.refires or 0:,} {what} {name_of(arn)} again that "
                 "had it already.",
                 "To reach the one that failed alone: --to off, and --origin with its ARN.",
             )
             if case.mode == Mode.AUTOMATIC:
                 yield refuse(
-                    f"What fails again after it went to {name_of(arn)} comes back as a new letter, whose attempts "
+                    f"What fails again after it went to {name_of(arn)} comes back as a new message, whose attempts "
                     "nobody counts: in mode automatic it would be published again without end.",
                     "Say --mode manual, or --to another target.",
                 )
 
 
 def moved(case: Case) -> Iterator[Finding]:
-    """Which letters take a new way, and which keep the old one."""
+    """No source has a new target."""
     row = case.sight.row
-    before = {one.arn: one for one in row.origins.select_related("target")} if row else {}
+    before = {source.arn: source for source in row.origins.select_related("target")} if row else {}
     for arn, to in case.sight.ways.items():
         origin = before.get(arn)
         if origin is None or origin.target.arn == to:
@@ -97,6 +101,6 @@ def moved(case: Case) -> Iterator[Finding]:
         kept = DeadLetter.objects.filter(origin=origin, target=origin.target)
         under_way, parked = kept.filter(state__in=_UNDER_WAY).count(), kept.filter(state="parked").count()
         yield note(
-            f"Letters of {origin} go to {name_of(to)} from now on, those that are captured already included. "
+            f"Messages of {origin} go to {name_of(to)} from now on, those that are captured already included. "
             f"{under_way:,} under way and {parked:,} parked ones keep {origin.target}.",
         )

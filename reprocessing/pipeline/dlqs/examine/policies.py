@@ -1,4 +1,4 @@
-"""What is said of the policy: whether it keeps order, whether it can be proved, and whether there is time enough."""
+"""Checks of order, outcomes, keys, rates and deadlines."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from collections.abc import Iterator
 from reprocessing.domain.message.arn import name_of
 from reprocessing.domain.message.identity import Source
 from reprocessing.domain.runs.forecast import in_words
-from reprocessing.models import Attempt, Reporter, Target
+from reprocessing.models import Attempt, Target
 from reprocessing.models.attempt import OUTCOME_IS_OPEN
 from reprocessing.models.dlq import Mode
 from reprocessing.models.target import Advance, Proof
-from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, warn
+from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.proposal import watcher
 from reprocessing.store.dlqs.registration import KEYS
 
 
 def outcome(case: Case) -> Iterator[Finding]:
-    """Absence can be seen."""
+    """The outcome absence can be seen."""
     for seen in case.sight.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
             continue
         behind = watcher(case.sight, seen)
         if behind is None:
             yield refuse(
-                f"The outcome absence cannot be seen: no watched dlq lies behind {seen.address.name}.",
-                "Add the dlq that its redrive policy names, or say --outcome accepted.",
+                f"The outcome absence cannot be seen: no watched DLQ lies behind {seen.address.name}.",
+                "Add the DLQ that its redrive policy names, or say --outcome accepted.",
             )
         elif (case.mode if behind == case.arn else case.sight.dlqs[behind].mode) == Mode.OBSERVE:
             yield refuse(
-                f"The outcome absence cannot be seen: from the dlq behind {seen.address.name}, in mode observe, "
+                f"The outcome absence cannot be seen: from the DLQ behind {seen.address.name}, in mode observe, "
                 "nothing is received.",
                 "Say --mode manual, or --outcome accepted.",
             )
 
 
 def acknowledged(case: Case) -> Iterator[Finding]:
-    """Somebody may say what became of letters, has time to, and a person knows what follows where nobody does."""
+    """Consumers may report outcomes, and have time to."""
     names = {arn: str(target) for arn, target in case.sight.others.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.sight.queues.items()}, **names}.items():
         if case.of_target(arn, "proof") != Proof.ACKNOWLEDGED:
@@ -44,22 +44,19 @@ def acknowledged(case: Case) -> Iterator[Finding]:
         window = case.of_target(arn, "window")
         if not window:
             yield refuse(
-                f"The consumer of {name} is to say what became of each letter, and nobody said how long that may take.",
+                f"The consumer of {name} is to say what became of each message, and nobody said how long that may "
+                "take.",
                 "Say --window SECONDS.",
             )
             continue
         behind = watcher(case.sight, case.sight.queues[arn]) if arn in case.sight.queues else None
         silent = "is presumed delivered once its absence is proved" if behind else "is parked, since nothing else tells"
-        yield note(f"A letter of which the consumer of {name} says nothing for {in_words(window)} {silent}.")
-        if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
-            yield warn(
-                f"Nobody may report yet what becomes of letters sent to {name}.",
-                f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
-            )
+        yield note(f"A message of which the consumer of {name} says nothing for {in_words(window)} {silent}.")
+        yield from reporters(arn, name)
 
 
 def awaited(case: Case) -> Iterator[Finding]:
-    """What sent letters wait for is not taken away from them."""
+    """No sent message waits for a DLQ that its queue no longer names."""
     for seen in case.sight.queues.values():
         row = case.sight.targets.get(seen.facts.arn)
         if row is None or row.watched_by is None or row.watched_by.arn == case.of_target(seen, "watched_by"):
@@ -67,58 +64,58 @@ def awaited(case: Case) -> Iterator[Finding]:
         waiting = Attempt.objects.filter(OUTCOME_IS_OPEN, target=row).count()
         if waiting:
             yield refuse(
-                f"{waiting:,} letters sent to {row} wait for what captures of {row.watched_by} prove, and the redrive "
-                f"policy of {row} names that dlq no more.",
+                f"{waiting:,} messages sent to {row} wait for what captures of {row.watched_by} prove, and the redrive "
+                f"policy of {row} names that DLQ no more.",
                 "Give it the redrive policy that it had, or wait for them (redrive_status), and run this again.",
             )
 
 
 def leaning(case: Case) -> Iterator[Finding]:
-    """Targets of other dlqs that this one proves absence for."""
+    """No other DLQ's target needs captures of this one."""
     if case.mode != Mode.OBSERVE or case.sight.row is None:
         return
     others = Target.objects.filter(watched_by=case.sight.row, proof=Proof.ABSENCE)
     for target in others.exclude(arn__in=case.sight.queues):
         yield refuse(
-            f"In mode observe {case.name} cannot prove absence for {target}, a target of another dlq.",
+            f"In mode observe {case.name} cannot prove absence for {target}, a target of another DLQ.",
             f"Say --mode manual, or change the outcome of {target} first.",
         )
     if case.sight.unsettled:
         yield refuse(
-            f"{case.sight.unsettled:,} sent letters wait for what captures of {case.name} prove.",
+            f"{case.sight.unsettled:,} sent messages wait for what captures of {case.name} prove.",
             "Wait for them (redrive_status), then say --mode observe.",
         )
 
 
 def order(case: Case) -> Iterator[Finding]:
-    """The lane's order outlives the way to the consumer."""
+    """The order of each key is kept up to the consumer."""
     keyed = case.policy.ordering.source is not Source.NONE
     if case.sight.dlq.facts.fifo and not keyed:
         yield warn(
-            "It is a FIFO dlq, and without an ordering key letters of one group go back in any order.",
+            "It is a FIFO DLQ, and without an ordering key messages of one group go back in any order.",
             "Leave out --ordering-key: MessageGroupId is the default.",
         )
     for seen in case.sight.queues.values() if keyed and case.mode != Mode.OBSERVE else ():
         at_once = case.of_target(seen, "advance") == Advance.ACCEPTED
         if seen.facts.fifo and at_once and str(case.policy.ordering) != "system:MessageGroupId":
             yield warn(
-                f"{seen.address.name} keeps the order of message groups, and the ordering key is another: the letters "
+                f"{seen.address.name} keeps the order of message groups, and the ordering key is another: the messages "
                 "of a lane go without waiting for each other's outcome.",
                 "Say --advance settled.",
             )
         elif not seen.facts.fifo and (at_once or case.of_target(seen, "proof") == Proof.ACCEPTED):
             yield warn(
-                f"{seen.address.name} is a standard queue: it may hand a lane's letters over in another order than "
-                "they are sent in, and a letter that fails is overtaken by the next.",
-                "Say --outcome absence --advance settled: then each letter waits for the outcome of the one before.",
+                f"{seen.address.name} is a standard queue: it may hand a lane's messages over in another order than "
+                "they are sent in, and a message that fails is overtaken by the next.",
+                "Say --outcome absence --advance settled: then each message waits for the outcome of the one before.",
             )
 
 
 def keys(case: Case) -> Iterator[Finding]:
-    """Keys mean what they seem to, and do not change under letters that are on their way."""
+    """Keys are unambiguous, and do not change while messages are in progress."""
     if case.policy.idempotency.source is Source.CONTENT_HASH:
         yield warn(
-            "With content-hash as idempotency key, a letter equal to one that was delivered is closed as its "
+            "With content-hash as idempotency key, a message equal to one that was delivered is closed as its "
             "duplicate, also when both were meant.",
             "Name an id that the producer gives, or leave it out: the message id is the default.",
         )
@@ -128,25 +125,25 @@ def keys(case: Case) -> Iterator[Finding]:
     for name in KEYS:
         if case.value(name) != getattr(row, name):
             yield refuse(
-                f"{name} cannot change while {case.sight.on_lanes:,} letters are under way: they have their places "
+                f"{name} cannot change while {case.sight.on_lanes:,} messages are under way: they have their places "
                 "under the old one.",
                 "Wait for their run to end (redrive_status), then change it.",
             )
 
 
 def pace(case: Case) -> Iterator[Finding]:
-    """Durations and rates make sense together."""
+    """Durations and rates are consistent."""
     if case.value("backoff_base", 0) > case.value("backoff_cap", float("inf")):
         yield refuse("--backoff-cap is below --backoff-base.", "Raise the one or lower the other.")
     for arn in case.proposal.targets:
         if case.of_target(arn, "rate") is None:
-            yield warn(f"Nothing limits the rate at which {name_of(arn)} gets letters.", "Say --rate R.")
+            yield warn(f"Nothing limits the rate at which {name_of(arn)} gets messages.", "Say --rate R.")
     if case.mode != Mode.AUTOMATIC and (case.proposal.dlq.get("interval") or case.proposal.dlq.get("crontab")):
         yield note("The schedule is kept, and followed in mode automatic only.", "Say --mode automatic.")
 
 
 def time(case: Case) -> Iterator[Finding]:
-    """The longest lane is through before the dlq drops its letters."""
+    """The longest key queue is done before the DLQ deletes its messages."""
     facts, ahead = case.sight.dlq.facts, case.sight.prospect
     waiting = {
         seen.facts.arn: case.of_target(seen, "window")
@@ -158,8 +155,8 @@ def time(case: Case) -> Iterator[Finding]:
         longest = int(facts.retention.total_seconds() // window)
         yield note(
             f"In a lane to {name}, each message waits for the outcome of the one before: up to {window:g} s, less "
-            f"where the queue is seen empty. More than {longest:,} messages in one lane may take longer than the dlq "
-            "keeps them. Postgres keeps them.",
+            f"where the queue is seen empty. More than {longest:,} messages in one lane may take longer than the DLQ "
+            "keeps them. PostgreSQL keeps them.",
         )
     if ahead is None or ahead.expires_at is None or case.sight.row is None:
         return
@@ -168,8 +165,8 @@ def time(case: Case) -> Iterator[Finding]:
         needed = share.longest * waiting.get(share.name, 0.0)
         if needed > left:
             what = (
-                f"The longest lane of {name_of(share.name)}, {share.longest:,} letters, takes up to "
-                f"{in_words(needed)}; the dlq drops its first letter in {in_words(left)}."
+                f"The longest lane of {name_of(share.name)}, {share.longest:,} messages, takes up to "
+                f"{in_words(needed)}; the DLQ drops its first message in {in_words(left)}."
             )
             cure = "Say --advance accepted, or shorten the visibility timeout of its queue."
             yield refuse(what, cure) if case.mode == Mode.AUTOMATIC else warn(what, cure)

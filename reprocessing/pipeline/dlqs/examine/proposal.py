@@ -1,9 +1,7 @@
-"""What is to be remembered of a dlq: what a person said, and for the rest what its queues suggest."""
+"""Propose what to store of a DLQ: what a person asked for, and defaults from its queues for the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from reprocessing.domain.message.identity import Selector, Source
@@ -12,44 +10,13 @@ from reprocessing.models import Target
 from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode
 from reprocessing.models.target import Advance, Proof, TargetKind
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, drafted
-from reprocessing.pipeline.dlqs.examine.gathered import Ask, Sight
+from reprocessing.pipeline.dlqs.examine.gathered import Sight, Wanted
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
 from reprocessing.store.dlqs.registration import Proposal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a person asked for.
-
-    Attributes:
-        url: the dlq's; None where it was added before.
-        origins: URLs of queues whose messages die into it, where SQS does not tell of them, or ARNs of what else failed
-            to take its letters.
-        to: where letters of the named origins go instead of back; where none is named, those of all.
-        takes_back: they go back to where they died, though somebody said otherwise before.
-        dlq: values by the names of the row's fields (see registration.Proposal); what is not here was not said.
-        target: the same for the targets of all its origins.
-    """
-
-    name: str
-    url: str | None = None
-    origins: tuple[str, ...] = ()
-    to: Target | None = None
-    takes_back: bool = False
-    dlq: Mapping[str, Any] = field(default_factory=dict)
-    target: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def ask(self) -> Ask:
-        """What is to be looked at."""
-        return Ask(
-            name=self.name, url=self.url, role=self.dlq.get("role_arn"), origins=self.origins, to=self.to,
-            takes_back=self.takes_back, parking_url=self.dlq.get("parking_url", ""),
-        )  # fmt: skip
-
-
 def propose(wanted: Wanted, sight: Sight, *, custody_limit: int) -> Proposal:
-    """The proposal that holds what was asked for, completed; of a dlq that is there, only what was asked for.
+    """Return what was asked for, completed for a new DLQ with defaults.
 
     Raises:
         SelectorIsUnclear: a key that is always needed was switched off.
@@ -69,14 +36,14 @@ def propose(wanted: Wanted, sight: Sight, *, custody_limit: int) -> Proposal:
         ways=sight.ways,
         targets={
             **{arn: _target(wanted, sight, seen, keyed) for arn, seen in sight.queues.items()},
-            **{arn: _other(wanted, sight, one) for arn, one in sight.others.items()},
+            **{arn: _other(wanted, sight, target) for arn, target in sight.others.items()},
         },
         default_origin=sight.named[0] if len(sight.named) == 1 else None,
     )
 
 
 def policy(wanted: Wanted, sight: Sight) -> Policy:
-    """Where the dlq's letters will carry their keys.
+    """Return where the DLQ's letters will carry their keys.
 
     Raises:
         SelectorIsUnclear: a key that is always needed was switched off.
@@ -96,12 +63,12 @@ def policy(wanted: Wanted, sight: Sight) -> Policy:
 
 
 def mode(wanted: Wanted, sight: Sight) -> Mode:
-    """In which mode the dlq will be."""
+    """Return the mode that the DLQ will be in."""
     return Mode(wanted.dlq.get("mode", sight.row.mode if sight.row else Mode.MANUAL))
 
 
 def watcher(sight: Sight, seen: Seen) -> str | None:
-    """The ARN of the watched dlq that a queue's messages die into, this one or another; None where there is none."""
+    """Return the ARN of the watched DLQ of a source queue, this one or another, if there is one."""
     behind = seen.facts.redrive.target_arn if seen.facts.redrive else None
     return behind if behind == sight.dlq.facts.arn or behind in sight.dlqs else None
 
@@ -129,12 +96,12 @@ def _new_dlq(wanted: Wanted, sight: Sight) -> dict[str, Any]:
 
 
 def must_delete_at_capture(sight: Sight) -> bool:
-    """Whether copies must not stay in the dlq: they block their FIFO groups, or its own redrive policy moves them."""
+    """Return whether copies must not stay in the DLQ: they block FIFO groups, or its own redrive policy moves them."""
     return sight.dlq.facts.fifo or sight.dlq.facts.redrive is not None
 
 
 def _target(wanted: Wanted, sight: Sight, seen: Seen, keyed: Selector) -> dict[str, Any]:
-    """A target's values: its queue's, what it has already, what was asked for; for a new one, what suits it."""
+    """Return a queue target's values: of its queue, of its row, and as asked for; defaults if it is new."""
     facts = seen.facts
     row = sight.targets.get(facts.arn)
     watching = watcher(sight, seen)
@@ -146,7 +113,7 @@ def _target(wanted: Wanted, sight: Sight, seen: Seen, keyed: Selector) -> dict[s
         "fifo": facts.fifo,
         "visibility": int(facts.visibility.total_seconds()),
         "size_limit": facts.largest,
-        # A longer one was a person's: their consumer hides letters for longer than its queue says.
+        # A longer window was set by a person: their consumer hides messages for longer than its queue says.
         "window": max(window, row.window) if row else window,
         "watched_by": watching,
     }
@@ -157,7 +124,7 @@ def _target(wanted: Wanted, sight: Sight, seen: Seen, keyed: Selector) -> dict[s
 
 
 def _other(wanted: Wanted, sight: Sight, target: Target) -> dict[str, Any]:
-    """The same for a target that SQS was not asked about."""
+    """Return the values of a target that is no queue."""
     if target.arn in sight.targets:
         return dict(wanted.target)
     names = drafted(TargetKind(target.kind), target.arn)
@@ -172,7 +139,7 @@ def _proof(wanted: Wanted, sight: Sight, watching: str | None) -> Proof:
 
 
 def _advance(keyed: Selector, *, fifo: bool) -> Advance:
-    """Where the target keeps the order of a lane itself, or where no order is asked for, nothing is waited for."""
+    """Return accepted if the target keeps the order of a lane itself, or no order is asked for."""
     if keyed.source is Source.NONE or (fifo and str(keyed) == "system:MessageGroupId"):
         return Advance.ACCEPTED
     return Advance.SETTLED

@@ -11,27 +11,26 @@ from reprocessing.models.target import FORTNIGHT
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A queue's address, and what SQS says of it."""
+    """A queue's address and attributes."""
 
     address: QueueAddress
     facts: QueueFacts
 
     @property
     def window(self) -> timedelta:
-        """How long a letter that the consumer fails on can take from being received here to its dead-letter queue.
+        """Return how long a message that fails can take to reach the queue's DLQ.
 
-        SQS moves it with the receive after the last allowed one. Every receive may hide it for the visibility
-        timeout; and the one that moves it comes when the consumer, busy with others for up to as long, asks again.
-        After a fortnight SQS has dropped it.
+        SQS moves it with the receive after maxReceiveCount. Each receive hides it for the visibility timeout, and the
+        consumer may be busy for as long before it asks again. After 14 days SQS has deleted it.
         """
         receives = self.facts.redrive.max_receives if self.facts.redrive else 1
         return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=FORTNIGHT))
 
 
 def see(address: QueueAddress) -> Seen:
-    """Ask SQS.
+    """Ask SQS for the queue's attributes.
 
     Raises:
-        QueueIsOutOfReach: it did not say.
+        QueueIsOutOfReach: SQS refused or did not answer.
     """
     return Seen(address, describe(address))

@@ -1,4 +1,4 @@
-"""What is said of the queues themselves: the dlq, its origins, and how AWS has been told to connect them."""
+"""Checks of the queues: the DLQ, its sources, and their redrive policies. First lines of docstrings are shown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, ref
 from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen
 
-#: What is said of a native redrive that is under way begins so.
-AWS_MOVES: Final = "AWS's own redrive is moving messages out of the dlq"
+#: How the finding about AWS's own redrive begins.
+AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
 
 
 def identity(case: Case) -> Iterator[Finding]:
-    """It is the queue that was meant, and nobody else's."""
+    """The URL is that of the expected queue, and no other DLQ has it."""
     row, known = case.sight.row, case.sight.dlqs.get(case.arn)
     if row and row.arn != case.arn:
         yield refuse(
@@ -32,11 +32,11 @@ def identity(case: Case) -> Iterator[Finding]:
             f"Change that one: manage.py add_dlq {known.name} shows it.",
         )
     if case.arn in case.sight.origins:
-        yield refuse("The dlq is named as its own origin: letters would go round in circles.", "Name another --origin.")
+        yield refuse("The DLQ is named as its own origin: messages would go in circles.", "Name another --origin.")
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
-    """It is none of the service's own queues, by their URLs, nor the dlq of one."""
+    """It is not one of the service's own queues or their DLQs."""
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.sight.origins}):
         yield refuse(
@@ -47,69 +47,69 @@ def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
 
 
 def origins(case: Case) -> Iterator[Finding]:
-    """There is something that letters can go back to; queues that they died in are of the same type."""
+    """Messages have a source to go back to, and source queues have the DLQ's type."""
     silence = case.sight.silences.get("origins")
     if silence:
         yield warn(f"Which queues die into it is not known: {silence}", "Until then name them, with --origin URL.")
     if not case.sight.ways and not case.sight.nowhere:
         found = "" if silence else "No queue's redrive policy names it. "
         yield refuse(
-            f"{found}Without an origin every letter would be parked: nobody knows where it goes back to.",
-            "Name the queue that letters go back to: --origin URL; or what else failed: --origin ARN.",
+            f"{found}Without an origin every message would be parked: nobody knows where it goes back to.",
+            "Name the queue that messages go back to: --origin URL; or what else failed: --origin ARN.",
         )
     for seen in case.sight.origins.values():
         if seen.facts.fifo != case.sight.dlq.facts.fifo:
             yield refuse(
-                f"{seen.address.name} is {_type(seen)}, the dlq is {_type(case.sight.dlq)}: no message of the one can "
+                f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.sight.dlq)}: no message of the one can "
                 "have died into the other.",
-                "Name the queue that letters died in.",
+                "Name the queue that messages died in.",
             )
 
 
 def ways_back(case: Case) -> Iterator[Finding]:
-    """What the queues that letters go to do with one that fails again."""
+    """Target queues move messages that fail again to a watched DLQ."""
     for seen in case.sight.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
         if redrive is None:
             yield warn(
-                f"{name} has no redrive policy: a letter that fails again stays in it until SQS drops it.",
-                f"Give {name} a redrive policy that names this dlq.",
+                f"{name} has no redrive policy: a message that fails again stays in it until SQS drops it.",
+                f"Give {name} a redrive policy that names this DLQ.",
             )
         elif redrive.target_arn not in {case.arn, *case.sight.dlqs}:
             yield warn(
-                f"Letters that fail again in {name} die into {redrive.target_arn}, which nobody watches.",
-                "Add that dlq too.",
+                f"Messages that fail again in {name} die into {redrive.target_arn}, which nobody watches.",
+                "Add that DLQ too.",
             )
         elif redrive.target_arn == case.arn and not case.sight.dlq.facts.redrive_allow.allows(seen.facts.arn):
             yield warn(
-                f"The dlq's redrive allow policy does not let {name} use it: letters that fail again stay in {name}.",
-                f"Allow {seen.facts.arn} in the dlq's RedriveAllowPolicy.",
+                f"The DLQ's redrive allow policy does not let {name} use it: messages that fail again stay in {name}.",
+                f"Allow {seen.facts.arn} in the DLQ's RedriveAllowPolicy.",
             )
         if not seen.facts.visibility:
             yield warn(
-                f"{name} has a visibility timeout of 0: its consumers get letters twice, and order is not kept.",
+                f"{name} has a visibility timeout of 0: its consumers get messages twice, and order is not kept.",
                 "Set one that suits the consumer.",
             )
         if seen.facts.largest < case.sight.dlq.facts.largest:
-            yield note(f"{name} takes {seen.facts.largest:,} bytes at most, the dlq more: larger letters are parked.")
+            yield note(f"{name} takes {seen.facts.largest:,} bytes at most, the DLQ more: larger messages are parked.")
 
 
 def retention(case: Case) -> Iterator[Finding]:
-    """How long letters have."""
+    """The DLQ keeps messages longer than its source queues."""
     facts = case.sight.dlq.facts
     if facts.fifo:
         return  # SQS counts anew when it moves a FIFO message
     for seen in case.sight.origins.values():
         if seen.facts.retention >= facts.retention:
             yield warn(
-                f"The dlq keeps messages {_long(facts.retention)}, {seen.address.name} {_long(seen.facts.retention)}: "
-                "SQS counts from the first send on, so a letter that died late is dropped before anybody sees it.",
+                f"The DLQ keeps messages {_long(facts.retention)}, {seen.address.name} {_long(seen.facts.retention)}: "
+                "SQS counts from the first send on, so a message that died late is dropped before anybody sees it.",
                 _longer(facts.retention, seen.address.name),
             )
 
 
 def custody(case: Case) -> Iterator[Finding]:
-    """When copies are deleted from the dlq."""
+    """Copies may be deleted from the DLQ as set."""
     facts = case.sight.dlq.facts
     if must_delete_at_capture(case.sight):
         why = "it is a FIFO queue, where a copy in flight blocks its group"
@@ -117,20 +117,20 @@ def custody(case: Case) -> Iterator[Finding]:
             moved = f"after {facts.redrive.max_receives} receives SQS moves them to {facts.redrive.target_arn}"
             why = f"it has a redrive policy of its own: {moved}"
         if case.value("delete_when") == DeleteWhen.TERMINAL:
-            yield refuse(f"Copies cannot stay in the dlq: {why}.", "Leave out --delete-when, or say captured.")
+            yield refuse(f"Copies cannot stay in the DLQ: {why}.", "Leave out --delete-when, or say captured.")
         else:
-            yield note(f"Copies are deleted from the dlq as soon as their letters are captured: {why}.")
+            yield note(f"Copies are deleted from the DLQ as soon as their messages are captured: {why}.")
     elif case.value("delete_when") == DeleteWhen.CAPTURED:
-        yield note("Copies are deleted from the dlq at capture: from then on Postgres alone has the letters.")
+        yield note("Copies are deleted from the DLQ at capture: from then on Postgres alone has the messages.")
     if case.mode != Mode.OBSERVE:
         yield note(
-            "Capturing hides messages: an alarm on the dlq's visible count falls silent.",
+            "Capturing hides messages: an alarm on the DLQ's visible count falls silent.",
             "Alarm on the sum of ApproximateNumberOfMessagesVisible and …NotVisible, and on redrive_status --json.",
         )
 
 
 def native_moves(case: Case) -> Iterator[Finding]:
-    """AWS's own redrive is not at work on the dlq."""
+    """AWS's own redrive does not move messages of the DLQ."""
     if case.sight.moves is None:
         yield warn(f"Whether AWS's own redrive is at work is not known: {case.sight.silences['moves']}")
     for move in case.sight.moves or ():
@@ -145,7 +145,7 @@ def native_moves(case: Case) -> Iterator[Finding]:
 
 
 def encryption(case: Case) -> Iterator[Finding]:
-    """Keys of one's own ask for rights of their own."""
+    """No queue is encrypted with a KMS key."""
     for seen in (case.sight.dlq, *case.sight.queues.values()):
         if seen.facts.kms_key:
             right = "kms:Decrypt" if seen is case.sight.dlq else "kms:GenerateDataKey and kms:Decrypt"
@@ -155,7 +155,7 @@ def encryption(case: Case) -> Iterator[Finding]:
 
 
 def parking(case: Case) -> Iterator[Finding]:
-    """The SQS parking queue is one apart."""
+    """The parking queue is used for nothing else."""
     seen = case.sight.parking
     if seen and seen.facts.arn in {case.arn, *case.sight.origins, *case.sight.ways.values(), *case.sight.dlqs}:
         yield refuse(
@@ -165,9 +165,8 @@ def parking(case: Case) -> Iterator[Finding]:
 
 
 def _longer(retention: timedelta, origin: str) -> str:
-    """How a dlq comes to keep messages for longer than its origin does."""
     if retention < timedelta(seconds=FORTNIGHT):
-        return "Give the dlq the longest retention, 14 days."
+        return "Give the DLQ the longest retention, 14 days."
     return (
         f"SQS keeps nothing for longer: shorten the retention of {origin}, to 4 days for example; what is older there "
         "is dropped at once."

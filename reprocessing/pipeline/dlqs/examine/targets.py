@@ -1,4 +1,4 @@
-"""Examine a target before letters go to it: what it is, what would be remembered of it, what is wrong."""
+"""Examine a target before messages are sent to it: what it is, what would be stored, what is wrong."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, Denied, Endpoint
 from reprocessing.gateways.aws_services.sns_subscribers import refired
 from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate
-from reprocessing.models import DeadLetterQueue, Reporter, Target
+from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import QUEUES, SLOW, Advance, Proof, TargetKind
 from reprocessing.pipeline.dlqs.examine.default_targets import RATE, drafted, kind_of
-from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, warn
+from reprocessing.pipeline.dlqs.examine.findings import Finding, Severity, note, refuse, reporters, warn
 from reprocessing.pipeline.dlqs.examine.queue_attributes import Seen, see
 
 _PLURAL = {
@@ -31,7 +31,7 @@ _PLURAL = {
     TargetKind.BUS: "buses",
 }
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
-#: Options by the fields they fill, and the kinds of targets that they are for.
+#: By field: its option, and the kinds of targets it is for.
 _FOR = {
     "timeout": ("--timeout", SLOW),
     "answers": ("--answers", (TargetKind.HTTP,)),
@@ -45,12 +45,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCase:
-    """A target as it is to be, and what is wrong with that.
-
-    Attributes:
-        row: as it was added before; None: it is new.
-        fields: what is to be written, by the names of the row's fields (see models.targets.differences).
-    """
+    """A target as it is to be, and its findings. `row` is None if it is new; `fields` are written to the row."""
 
     arn: str
     kind: TargetKind
@@ -60,24 +55,24 @@ class TargetCase:
 
     @property
     def is_refused(self) -> bool:
-        """Whether something must be cured first."""
-        return any(one.severity is Severity.REFUSE for one in self.findings)
+        """Return whether something must be fixed first."""
+        return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """What a field of the row will hold."""
+        """Return what a field of the row will hold."""
         return self.fields.get(field, getattr(self.row or Target(), field))
 
 
 def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
-    """Examine what a person says of a target. Nothing is sent or written.
+    """Examine a target. Nothing is sent or written.
 
     Args:
-        text: a URL, an ARN, or the name of a known one.
-        said: values by the names of the row's fields, and of its brakes; what is not here was not said.
-        conf: which hosts may be reached, and which secrets there are.
+        text: a URL, an ARN, or the name of a known target.
+        said: the values that a person gave, by the names of fields of the row and its breaker.
+        conf: allowed hosts, and secrets.
 
     Raises:
-        TargetIsUnclear: no letters can be sent there, or it could be several.
+        TargetIsUnclear: nothing can be sent there, or it could be several targets.
         QueueIsOutOfReach: it is a queue, and could not be asked.
     """
     row = known(text)
@@ -91,23 +86,23 @@ def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
 
 
 def known(text: str) -> Target | None:
-    """The target that is meant by its ARN, its URL or its name.
+    """Return the target with this ARN, URL or name, if there is one.
 
     Raises:
-        TargetIsUnclear: it could be several.
+        TargetIsUnclear: it could be several targets.
     """
     arn = arns.read(text)
     exact = Target.objects.filter(Q(arn=arn.text if arn else text) | Q(url=text)).exclude(arn="").first()
     if exact is not None or arn is not None or "://" in text:
         return exact
-    found = [one for one in Target.objects.filter(arn__endswith=text).order_by("arn") if str(one) == text]
+    found = [row for row in Target.objects.filter(arn__endswith=text).order_by("arn") if str(row) == text]
     if len(found) > 1:
-        raise TargetIsUnclear(f"Several targets are named {text}. Give the ARN: {', '.join(one.arn for one in found)}.")
+        raise TargetIsUnclear(f"Several targets are named {text}. Give the ARN: {', '.join(row.arn for row in found)}.")
     return found[0] if found else None
 
 
 def queue(text: str) -> Target:
-    """The queue at a URL, or of an ARN, as a target without a row.
+    """Return the queue with this URL or ARN as a target without a row.
 
     Raises:
         TargetIsUnclear: it is neither.
@@ -125,7 +120,7 @@ def queue(text: str) -> Target:
 
 
 def _unknown(text: str) -> TargetIsUnclear:
-    names = ", ".join(sorted(str(one) for one in Target.objects.all())) or "none"
+    names = ", ".join(sorted(str(row) for row in Target.objects.all())) or "none"
     return TargetIsUnclear(
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
         f"topic or a bus; or one that is known: {names}."
@@ -146,7 +141,7 @@ def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str,
     if kind is None:
         cure = "Targets are queues, functions, topics, buses and HTTP endpoints."
         if arn.named is Named.SUBSCRIPTION:
-            cure = "Name it as the origin of its dlq: manage.py add_dlq NAME --origin ARN --confirm"
+            cure = "Name it as the origin of its DLQ: manage.py add_dlq NAME --origin ARN --confirm"
         raise TargetIsUnclear(f"{text} is {arn.named.value}, and no target by itself. {cure}")
     return kind, arn.text, drafted(kind, arn.text, region=arn.region, fifo=arn.fifo)
 
@@ -163,7 +158,7 @@ def _queue(seen: Seen) -> tuple[TargetKind, str, dict[str, Any]]:
 
 
 def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
-    """What was said means something for such a target."""
+    """Check that the options fit the kind of target."""
     for field, (option, kinds) in _FOR.items():
         if field in said and case.kind not in kinds:
             fitting = " and ".join(dict.fromkeys(_PLURAL[kind] for kind in kinds))
@@ -173,17 +168,17 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
     if named is not None and "region" in said and said["region"] != named.region:
         yield refuse(f"{case.arn} is in {named.region or 'no region'}, not in {said['region']}.", "Leave out --region.")
     if case.value("rate") is None:
-        yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets letters.", "Say --rate R.")
+        yield warn(f"Nothing limits the rate at which {name_of(case.arn)} gets messages.", "Say --rate R.")
 
 
 def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
-    """An endpoint is one that may be reached, over TLS, and its secret is there."""
+    """Check that an endpoint may be reached, uses TLS, and that its secret exists."""
     if case.kind is not TargetKind.HTTP:
         return
     found = url_policy.read(case.arn, conf.outbound_hosts)
     if isinstance(found, Denied):
         yield refuse(
-            f"Letters may not be sent there: {found.why}.",
+            f"Messages may not be sent there: {found.why}.",
             found.cure or "Correct the URL: https://HOST/PATH.",
         )
         return
@@ -206,8 +201,8 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
 
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
-    """Without TLS a letter goes to an address of a listed network alone, and a name may stand for another tomorrow."""
-    said = "Letters go there in plain text, and nothing proves who answers"
+    """Return a warning about an endpoint without TLS, which must have an address in a listed network."""
+    said = "Messages go there in plain text, and nothing proves who answers"
     if not isinstance(found.host, str):
         entry = allowed.entry(found.host, found.port)
         return warn(f"{said}. It is allowed: REDRIVE_OUTBOUND_HOSTS lists {entry}.", "Better is an https:// address.")
@@ -219,29 +214,25 @@ def _plain(found: Endpoint, allowed: AllowList) -> Finding:
 
 
 def _proof(case: TargetCase) -> Iterator[Finding]:
-    """What it takes to call a letter delivered can come about."""
+    """Check that the outcome can be found out."""
     proof = case.value("proof")
     if proof == Proof.ABSENCE and (case.row is None or case.row.watched_by is None):
         yield refuse(
             "The outcome absence cannot be seen here: "
-            + ("no watched dlq lies behind it." if case.kind in QUEUES else "nothing comes back from there."),
+            + ("no watched DLQ lies behind it." if case.kind in QUEUES else "nothing comes back from there."),
             "Say --outcome accepted, or acknowledged where its consumer reports.",
         )
     if proof == Proof.ACKNOWLEDGED and not case.value("window"):
         yield refuse(
-            "Its consumer is to say what became of each letter, and nobody said how long that may take.",
+            "Its consumer is to say what became of each message, and nobody said how long that may take.",
             "Say --window SECONDS.",
         )
-    if proof == Proof.ACKNOWLEDGED and not Reporter.objects.filter(targets__arn=case.arn, revoked_at=None).exists():
-        name = name_of(case.arn)
-        yield warn(
-            f"Nobody may report yet what becomes of letters sent to {name}.",
-            f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
-        )
+    if proof == Proof.ACKNOWLEDGED:
+        yield from reporters(case.arn, name_of(case.arn))
 
 
 def _published(case: TargetCase) -> Iterator[Finding]:
-    """Publishing again was agreed to, by the number of those who would get each letter again."""
+    """Check that publishing again was agreed to, for at least as many subscribers or rule targets as there are."""
     if case.kind not in _PUBLISHED:
         return
     what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
@@ -254,13 +245,13 @@ def _published(case: TargetCase) -> Iterator[Finding]:
             "name that as the origin: manage.py add_dlq NAME --origin ARN --confirm",
         )
         return
-    yield warn(f"Each letter goes to {agreed:,} {what} again that had it already.")
+    yield warn(f"Each message goes to {agreed:,} {what} again that had it already.")
     if isinstance(others, str):
         yield warn(f"Whether there are no more than that is not known: {others}")
 
 
 def _others(case: TargetCase) -> int | str:
-    """How many would get a letter again, at the most; or why that is not known."""
+    """Return how many others would get a message again, or why that is unknown."""
     try:
         return max(refired(case.arn, role=case.value("role_arn")) - 1, 0)
     except QueueIsOutOfReach as error:
@@ -268,7 +259,7 @@ def _others(case: TargetCase) -> int | str:
 
 
 def _watched(case: TargetCase) -> Iterator[Finding]:
-    """What is sent there is not captured as having failed."""
+    """Check that the target is not itself a watched DLQ."""
     dlq = DeadLetterQueue.objects.filter(arn=case.arn).first()
     if dlq is not None:
         yield refuse(

@@ -1,4 +1,4 @@
-"""Look at everything that the service leans on, and say what ails it. Nothing is changed, nothing taken."""
+"""Check everything that the service depends on. Nothing is changed or received."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from django.db import DatabaseError, InterfaceError, connection
@@ -31,21 +32,13 @@ from reprocessing.store.maintenance.database_checks import patience
 
 __all__ = ["Look", "Patient", "dlqs_alone", "everything", "service"]
 
-#: Seconds that one statement may take. SQS and CloudWatch have those of `sqs.clients`, Redis has one.
-_PATIENCE: Final = 15.0
+_PATIENCE: Final = 15.0  #: seconds that one statement may take
 _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patient:
-    """What is looked at, and by what.
-
-    Attributes:
-        names: dlqs; with none all of them.
-        control: the name of the queue that beat's tick travels in.
-        rates: of the Redis that workers ask.
-        now: this machine's clock.
-    """
+    """What is checked. `names`: DLQs (none: all); `control`: the queue of beat's ticks; `now`: this machine's clock."""
 
     names: tuple[str, ...]
     control: str
@@ -56,7 +49,7 @@ class Patient:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look found; that all is well is a remark, too."""
+    """The remarks of one check; at least one."""
 
     title: str
     remarks: tuple[Remark, ...]
@@ -70,27 +63,19 @@ class _Step:
 
 
 def everything(of: Patient, begins: Callable[[str], object]) -> Iterator[Look]:
-    """Every look, one after the other: one that fails says so, and keeps nobody from the next.
-
-    Args:
-        of: what is looked at.
-        begins: is told the title of each look before it begins.
-    """
-    for step in _of_service(of):
-        begins(step.title)
-        yield _look(step)
-    for step in _of_dlqs(of):
+    """Run every check; one that fails does not stop the others. `begins` is called with each title before its check."""
+    for step in chain(_of_service(of), _of_dlqs(of)):
         begins(step.title)
         yield _look(step)
 
 
 def service(of: Patient) -> Iterator[Look]:
-    """Every look at the service itself, but for beat and workers, which have a watchdog."""
+    """Run the checks of the service itself, except beat and workers, which have a watchdog."""
     yield from (_look(step) for step in _of_service(of) if step.title != _ALIVE)
 
 
 def dlqs_alone(of: Patient) -> Iterator[Look]:
-    """Every look at its DLQs, without their consumers, of whom CloudWatch would have to be asked."""
+    """Run the checks of its DLQs, without consumers, about which CloudWatch would be asked."""
     yield from (_look(step) for step in _of_dlqs(of) if step.title != _CONSUMERS)
 
 
@@ -109,7 +94,7 @@ def _of_dlqs(of: Patient) -> Iterator[_Step]:
         found = DeadLetterQueue.objects.order_by("name").select_related("interval", "crontab")
         rows = list(found.filter(name__in=of.names) if of.names else found)
     except (DatabaseError, InterfaceError):
-        return  # which dlqs there are is not known; that PostgreSQL is ill was said
+        return  # the check of PostgreSQL has reported it
     for row in rows:
         yield _Step(row.name, partial(dlqs.remarks, row, of.conf))
     if rows:
@@ -135,6 +120,6 @@ def _look(step: _Step) -> Look:
 def _without_postgres(title: str, error: Exception) -> Remark:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     if title == "PostgreSQL":
-        why = "Every letter and every attempt is in it: nothing is captured, sent or settled until it is back."
+        why = "Every message and every attempt is in it: nothing is captured, sent or settled until it is back."
         return ill(title, f"It does not answer: {said}.", why, "Check DATABASE_URL, the network, and that it runs.")
     return unknown(title, f"PostgreSQL did not tell: {said}.", cure="See what is said of PostgreSQL above.")

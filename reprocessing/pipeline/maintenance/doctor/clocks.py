@@ -1,4 +1,4 @@
-"""Clocks: PostgreSQL's, SQS's and this machine's."""
+"""Compare the clocks of PostgreSQL, SQS and this machine."""
 
 from __future__ import annotations
 
@@ -17,16 +17,11 @@ from reprocessing.store.ordering import lanes
 
 _POSTGRES: Final = "PostgreSQL's clock against this machine's"
 _SQS: Final = "SQS's clock against this machine's"
-_SECOND: Final = timedelta(seconds=1)  #: SQS tells no fractions
+_SECOND: Final = timedelta(seconds=1)  #: SQS's resolution
 
 
 def remarks(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[Remark]:
-    """Whether they agree.
-
-    Args:
-        now: this machine's clock.
-        urls: of queues; SQS is asked through the first that answers.
-    """
+    """Compare PostgreSQL's clock, and SQS's by the first of these queues that answers, with this machine's."""
     try:
         yield _compared(_POSTGRES, lanes.clock, now, timedelta(0))
     except (DatabaseError, InterfaceError):

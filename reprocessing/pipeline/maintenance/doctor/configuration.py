@@ -1,4 +1,4 @@
-"""What a dlq's rows say, checked without asking SQS: its selectors can be read, its endpoints may be reached."""
+"""Check a DLQ's rows without asking SQS: selectors, endpoints, secrets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SELECTORS: Final = {
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
-    """What is to be said of them, of targets that rules name, too."""
+    """Check the DLQ's selectors, and its HTTP targets, those of rules included."""
     for field, option in _SELECTORS.items():
         yield from _selector(row, getattr(row, field), option)
     for target in targets_of([row]):
@@ -39,7 +39,7 @@ def _selector(row: DeadLetterQueue, text: str, option: str) -> Iterator[Remark]:
         if text:
             Selector.parse(text)
     except SelectorIsUnclear as error:
-        why = "Letters are placed, or rules asked, by what it says: none of them goes on."
+        why = "Messages are placed, or rules asked, by what it says: none of them goes on."
         cure = f"manage.py add_dlq {row.name} {option} SELECTOR --confirm"
         yield ill(row.name, f"What {option} sets cannot be read: {error}", why, cure)
 
@@ -48,8 +48,8 @@ def _endpoint(target: Target, conf: Conf) -> Iterator[Remark]:
     found = url_policy.read(target.url, conf.outbound_hosts)
     if isinstance(found, Denied):
         cure = found.cure or f"manage.py add_target URL --confirm, and --to URL where {target} was named."
-        yield ill(str(target), f"Nothing may be sent there: {found.why}.", "Its letters wait.", cure)
+        yield ill(str(target), f"Nothing may be sent there: {found.why}.", "Its messages wait.", cure)
     if target.secret and target.secret not in conf.secrets:
-        what = f'The secret "{target.secret}" that signs its letters is not set.'
+        what = f'The secret "{target.secret}" that signs its messages is not set.'
         cure = f"Put {target.secret}=whsec_… into REDRIVE_SECRETS of the workers and of this process, and restart them."
-        yield ill(str(target), what, "Its letters wait.", cure)
+        yield ill(str(target), what, "Its messages wait.", cure)

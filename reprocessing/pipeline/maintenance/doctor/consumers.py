@@ -1,4 +1,4 @@
-"""The golden rule: what CloudWatch says of those who consume the queues that letters go back to."""
+"""Check the consumers of source queues by their CloudWatch metrics."""
 
 from __future__ import annotations
 
@@ -17,28 +17,25 @@ from reprocessing.models.target import QUEUES
 
 
 def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[Remark]:
-    """What their metrics say; where nobody may ask, that it is not known."""
-    found = (
-        Target.objects.filter(origins__dlq__in=rows, origins__removed_at=None, kind__in=QUEUES)
-        .distinct()
-        .order_by("arn")
-    )
+    """Check the consumers of these DLQs' source queues; without the right to ask, they are unknown."""
+    found = Target.objects.filter(origins__dlq__in=rows, origins__removed_at=None, kind__in=QUEUES)
     places: dict[tuple[str, str], list[QueueAddress]] = {}
-    for one in found:
-        places.setdefault((one.region, one.role_arn), []).append(QueueAddress(one.url, one.region, one.role_arn))
+    for target in found.distinct().order_by("arn"):
+        address = QueueAddress(target.url, target.region, target.role_arn)
+        places.setdefault((target.region, target.role_arn), []).append(address)
     for (region, role), queues in places.items():
-        names = ", ".join(one.name for one in queues[:5]) + (" …" if len(queues) > 5 else "")  # noqa: PLR2004
+        names = ", ".join(queue.name for queue in queues[:5]) + (" …" if len(queues) > 5 else "")  # noqa: PLR2004
         try:
             told = series(region, queues, role=role, now=now)
         except CloudWatchIsOutOfReach as error:
             yield unknown(names, f"How their consumers do is not known: {error}")
             continue
         for queue in queues:
-            yield from (_said(queue.name, one) for one in vitals(told[queue.url]))
+            yield from (_said(queue.name, vital) for vital in vitals(told[queue.url]))
 
 
-def _said(name: str, one: Vital) -> Remark:
-    match one:
+def _said(name: str, vital: Vital) -> Remark:
+    match vital:
         case Keeping():
             return well(name, "its consumers keep up.")
         case Untold(why):
@@ -57,4 +54,4 @@ def _said(name: str, one: Vital) -> Remark:
             cure = "Mend the consumer first; until then manage.py stop_redrive DLQ --reason WHY --confirm"
             return ill(name, what, why, cure)
         case _:
-            assert_never(one)
+            assert_never(vital)

@@ -1,4 +1,4 @@
-"""PostgreSQL: its version, its migrations, and the clock that everything here goes by."""
+"""Check PostgreSQL: version, migrations, schema, clock, stops."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from reprocessing.store.maintenance import database_checks, restore_hold, schema
 from reprocessing.store.safety import stops
 
 _NAME: Final = "PostgreSQL"
-#: Django 5.2's oldest, as the server counts. Django: Databases, PostgreSQL notes.
-_OLDEST: Final = 14
-_NAMED: Final = 5  #: migrations or parts of the schema, before the rest is counted
-_OWN: Final = timedelta(seconds=1)  #: two readings of one clock are not further apart
+_OLDEST: Final = 14  #: that Django 5.2 supports (Django: Databases, PostgreSQL notes)
+_NAMED: Final = 5  #: migrations or parts of the schema that are named; the rest is counted
+_OWN: Final = timedelta(seconds=1)  #: tolerance between two readings of one clock
 
 
 def remarks() -> Iterator[Remark]:
-    """What is to be said of it.
+    """Check PostgreSQL.
 
     Raises:
         django.db.Error: it does not answer.
     """
     if unusable := halfway() or _unmigrated() or _dismantled():
         yield unusable
-        return  # what follows asks for what migrations make
+        return  # the other checks need what migrations make
     found = database_checks.server()
     version = found.version // 10_000
     if version < _OLDEST:
@@ -42,11 +41,11 @@ def remarks() -> Iterator[Remark]:
         yield ill(_NAME, f"redrive_now() is {by:+,.1f} s from the server's clock.", why, cure)
     yield from _stops()
     if not database_checks.has_dlqs():
-        yield note("every dlq", "None has been added yet.", "manage.py add_dlq NAME --url URL --confirm")
+        yield note("every DLQ", "None has been added yet.", "manage.py add_dlq NAME --url URL --confirm")
 
 
 def halfway() -> Remark | None:
-    """That another version has to finish its migrations, where that is so.
+    """Return a remark if another version has to finish its migrations.
 
     Raises:
         django.db.Error: it does not answer.
@@ -72,7 +71,7 @@ def _dismantled() -> Remark | None:
     if not (missing := schema.missing()):
         return None
     what = f"Migrations are recorded as applied, and what they made is not there: {_named(missing)}."
-    why = "Somebody dropped or switched it off by hand: statements fail, or what guards letters does not."
+    why = "Somebody dropped or switched it off by hand: statements fail, or what guards messages does not."
     cure = (
         "Stop the workers. A table with its rows comes back from a backup alone (docs/runbook.md). The SQL that made "
         "anything else: manage.py sqlmigrate reprocessing 0001"
@@ -88,7 +87,7 @@ def _named(migrations: Sequence[str]) -> str:
 def _stops() -> Iterator[Remark]:
     if held := restore_hold.standing():
         what = f'Everything is held by {held.by} since a restore: "{held.reason}".'
-        yield warn("every dlq", what, "Nothing is sent before somebody has decided.", "manage.py after_restore report")
+        yield warn("every DLQ", what, "Nothing is sent before somebody has decided.", "manage.py after_restore report")
     elif halt := stops.stopped(None):
         what = f'Everything is stopped by {halt.by} since {halt.since:%Y-%m-%d %H:%M} UTC: "{halt.reason}".'
-        yield warn("every dlq", what, "Nothing is sent.", "manage.py resume_redrive --all --reason WHY --confirm")
+        yield warn("every DLQ", what, "Nothing is sent.", "manage.py resume_redrive --all --reason WHY --confirm")

@@ -1,4 +1,4 @@
-"""One dlq, as it was added: its queues, its rights, its schedule, what it has left. `examine` judges the queues."""
+"""Check one DLQ as it was added: queues, rights, schedule, time left. `examine` judges the queues."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from reprocessing.store.routing import rules
 from reprocessing.store.targets import targets
 
 _GRADES: Final = {Severity.REFUSE: Grade.ILL, Severity.WARN: Grade.WARN, Severity.NOTE: Grade.NOTE}
-#: What another value of a field that SQS decides comes to; what is not here is remembered, and harms nobody much.
+#: Consequences of an outdated field; others are harmless.
 _WHY: Final = {
-    "window": "A letter that fails again may come back later than that: by then it is presumed delivered, wrongly.",
-    "watched_by": "Letters that fail again come back elsewhere, so their absence from the old dlq proves nothing.",
-    "fifo": "Order and deduplication are other than what letters are sent with.",
+    "window": "A message that fails again may come back later than that: by then it is presumed delivered, wrongly.",
+    "watched_by": "Messages that fail again come back elsewhere, so their absence from the old DLQ proves nothing.",
+    "fifo": "Order and deduplication are other than what messages are sent with.",
     "arn": "It is another queue by now.",
     "retention": "When SQS drops a copy is reckoned with the old one.",
     "visibility": "How long a fresh lane rests is reckoned with the old one.",
 }
 _NAMES: Final = {
     "window": "window (in seconds) of",
-    "watched_by": "watched dlq behind",
+    "watched_by": "watched DLQ behind",
     "size_limit": "largest message of",
 }
 _ILL: Final = frozenset({"window", "watched_by", "fifo", "arn"})
@@ -44,7 +44,7 @@ _NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
-    """Everything that is to be said of it."""
+    """Run all checks of a DLQ."""
     found = [
         *poll_history.remarks(row, conf),
         *configuration.remarks(row, conf),
@@ -54,14 +54,15 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
         *_examined(row, conf),
     ]
     yield from found
-    if all(one.grade is Grade.NOTE for one in found):
+    if all(remark.grade is Grade.NOTE for remark in found):
         yield well(row.name, "its queues, rights, policies and schedule are as they have to be.")
 
 
 def _queues(row: DeadLetterQueue) -> dict[str, QueueAddress]:
-    """The queues that its letters go to, by ARN, as workers address them."""
+    """Return the queues among its targets, by ARN."""
     found = row.origins.filter(target__kind__in=QUEUES).select_related("target").order_by("arn")
-    return {one.target.arn: QueueAddress(one.target.url, one.target.region, one.target.role_arn) for one in found}
+    rows = [origin.target for origin in found]
+    return {target.arn: QueueAddress(target.url, target.region, target.role_arn) for target in rows}
 
 
 def _address(row: DeadLetterQueue) -> QueueAddress:
@@ -69,12 +70,12 @@ def _address(row: DeadLetterQueue) -> QueueAddress:
 
 
 def _regions(row: DeadLetterQueue) -> Iterator[Remark]:
-    """Calls are signed for the region that the queue is in."""
+    """Check that calls are signed for the region that each queue is in."""
     for address in (_address(row), *_queues(row).values()):
         try:
             region = describe(address).arn.split(":")[3]
         except QueueIsOutOfReach:
-            continue  # that is said where it is looked at
+            continue  # another check reports it
         if region != address.region:
             why = "Calls are signed for the wrong region: AWS refuses them, or they reach another queue."
             again = f"manage.py add_dlq {row.name} --confirm"
@@ -83,10 +84,10 @@ def _regions(row: DeadLetterQueue) -> Iterator[Remark]:
 
 
 def _rights(row: DeadLetterQueue) -> Iterator[Remark]:
-    """What workers may do with the dlq, and with the queues that letters go to."""
+    """Check the rights on the DLQ and on its target queues."""
     if row.mode == Mode.OBSERVE:
         return
-    for address, rights in ((_address(row), TAKING), *((one, SENDING) for one in _queues(row).values())):
+    for address, rights in ((_address(row), TAKING), *((_queue, SENDING) for _queue in _queues(row).values())):
         try:
             yield from lacking(address, rights)
         except QueueIsOutOfReach as error:
@@ -95,7 +96,7 @@ def _rights(row: DeadLetterQueue) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """A queue that no letter of the dlq goes to by itself: what follows where it takes nothing, and the cure."""
+    """A queue beside the DLQ's own targets: the consequence if it takes nothing, and the cure."""
 
     address: QueueAddress
     why: str
@@ -103,24 +104,24 @@ class _Beside:
 
 
 def _besides(row: DeadLetterQueue) -> Iterator[Remark]:
-    """Whether the parking queue, and the queues that rules send letters to, are there and may be sent to."""
+    """Check that the parking queue and the target queues of rules exist, and may be sent to."""
     if row.mode == Mode.OBSERVE:
         return
-    for one in (*_parking(row), *_ruled(row)):
+    for beside in (*_parking(row), *_ruled(row)):
         try:
-            yield from _sent_to(one)
+            yield from _sent_to(beside)
         except QueueIsOutOfReach as error:
-            yield ill(one.address.name, str(error), one.why, one.cure)
+            yield ill(beside.address.name, str(error), beside.why, beside.cure)
 
 
-def _sent_to(one: _Beside) -> Iterator[Remark]:
-    yield from lacking(one.address, SENDING)
+def _sent_to(queue: _Beside) -> Iterator[Remark]:
+    yield from lacking(queue.address, SENDING)
     try:
-        describe(one.address)
+        describe(queue.address)
     except QueueIsOutOfReach as error:
         if "AccessDenied" not in str(error):
             raise
-        yield unknown(one.address.name, str(error), "Whether it is there is not known.")  # it is sent to without
+        yield unknown(queue.address.name, str(error), "Whether it is there is not known.")
 
 
 def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
@@ -131,19 +132,19 @@ def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
 
 
 def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
-    """Each queue once, by the first of its rules; without those that `_queues` tells of."""
+    """Yield each target queue of a rule once, without the DLQ's own targets."""
     told = set(_queues(row))
     for rule in rules.leading(row.pk):
         if (to := rule.target) is not None and to.kind in QUEUES and to.arn not in told:
             told.add(to.arn)
-            why = f"The rule {rule.name} sends letters there, and they cannot go."
+            why = f"The rule {rule.name} sends messages there, and they cannot go."
             another = f"manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm"
             cure = f"Give the rule another queue ({another}), or disable it."
             yield _Beside(QueueAddress(to.url, to.region, to.role_arn), why, cure)
 
 
 def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
-    """What add_dlq would say of it now. Origins that are gone are left out, so that the rest is looked at."""
+    """Yield what add_dlq would say of the DLQ now, without sources that are gone."""
     named = []
     for origin in row.origins.select_related("target").order_by("arn"):
         if origin.target.kind in QUEUES and origin.target.arn == origin.arn:
@@ -151,7 +152,7 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
             try:
                 describe(address)
             except QueueIsOutOfReach as error:
-                why = "Letters that died in it go back to it, and cannot."
+                why = "Messages that died in it go back to it, and cannot."
                 cure = f"Say where they go instead: manage.py add_dlq {row.name} --to URL --confirm"
                 yield ill(address.name, str(error), why, cure)
             else:
@@ -159,43 +160,41 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
     try:
         found = examine.dlq(Wanted(name=row.name, origins=tuple(named)), conf)
     except QueueIsOutOfReach as error:
-        yield ill(
-            row.name,
-            str(error),
-            "Nothing of it can be looked at or captured.",
-            "Then run manage.py redrive_doctor again.",
-        )
+        why = "Nothing of it can be looked at or captured."
+        yield ill(row.name, str(error), why, "Then run manage.py redrive_doctor again.")
         return
-    told = AWS_MOVES if row.native_at else None  # with the dlq's turns
-    yield from (_found(row.name, one) for one in found.findings if told is None or not one.what.startswith(told))
+    told = AWS_MOVES if row.native_at else None  # poll_history reports it
+    yield from (
+        _found(row.name, finding) for finding in found.findings if told is None or not finding.what.startswith(told)
+    )
     yield from _outdated(row, found)
 
 
-def _found(name: str, one: Finding) -> Remark:
-    cure = one.cure
-    if one.severity is not Severity.NOTE and "--" in cure and "manage.py" not in cure:
+def _found(name: str, finding: Finding) -> Remark:
+    cure = finding.cure
+    if finding.severity is not Severity.NOTE and "--" in cure and "manage.py" not in cure:
         cure += f" (options of manage.py add_dlq {name} --confirm)"
-    return Remark(_GRADES[one.severity], name, one.what, "", cure)
+    return Remark(_GRADES[finding.severity], name, finding.what, "", cure)
 
 
 def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[Remark]:
     strangers = [(arn, fields) for arn, fields in found.proposal.targets.items() if arn not in found.sight.targets]
-    of_strangers = [one for arn, fields in strangers for one in targets.differences(arn, fields, None)]
-    for one in registration.differences(found.proposal):
-        if one.field in _NOT_ASKED or replace(one, kind="") in of_strangers:  # not remembered yet
+    of_strangers = [difference for arn, fields in strangers for difference in targets.differences(arn, fields, None)]
+    for difference in registration.differences(found.proposal):
+        if difference.field in _NOT_ASKED or replace(difference, kind="") in of_strangers:  # not remembered yet
             continue
-        yield _differs(row.name, one)
+        yield _differs(row.name, difference)
 
 
-def _differs(name: str, one: Difference) -> Remark:
+def _differs(name: str, difference: Difference) -> Remark:
     cure = f"manage.py add_dlq {name} shows what it would remember now; with --confirm it does."
-    if one.field == registration.ORIGIN:
-        what = f"Messages of {one.after} die into it, and it is no origin that is known."
-        return warn(name, what, "Where its letters go is decided only when they are captured.", cure)
-    which = f"{_NAMES.get(one.field, f'{one.field} of')} {one.of}"
-    what = f"The {which} is remembered as {_said(one.before)}, and is {_said(one.after)} by now."
-    why = _WHY.get(one.field, "What is remembered of it is old.")
-    return ill(name, what, why, cure) if one.field in _ILL else warn(name, what, why, cure)
+    if difference.field == registration.ORIGIN:
+        what = f"Messages of {difference.after} die into it, and it is no origin that is known."
+        return warn(name, what, "Where its messages go is decided only when they are captured.", cure)
+    which = f"{_NAMES.get(difference.field, f'{difference.field} of')} {difference.of}"
+    what = f"The {which} is remembered as {_said(difference.before)}, and is {_said(difference.after)} by now."
+    why = _WHY.get(difference.field, "What is remembered of it is old.")
+    return ill(name, what, why, cure) if difference.field in _ILL else warn(name, what, why, cure)
 
 
 def _said(value: object) -> str:

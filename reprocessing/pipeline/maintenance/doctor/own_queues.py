@@ -1,4 +1,4 @@
-"""The service's own queues, and the dlqs behind them, with no more rights than workers have."""
+"""Check the service's own queues and their DLQs, with no more rights than workers have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MEND: Final = "manage.py provision_queues --own shows what they lack, and makes
 
 
 def remarks(urls: Sequence[str]) -> Iterator[Remark]:
-    """What is to be said of each."""
+    """Check each queue."""
     if not urls:
         why = "Without them beat and workers do nothing; drain_dlq works without."
         yield warn("own queues", "settings.REDRIVE names no OWN_QUEUES.", why, "Set REDRIVE_CONTROL_QUEUE_URL, … .")
@@ -53,7 +53,7 @@ def _settings(address: QueueAddress, facts: QueueFacts) -> Iterator[Remark]:
 
 
 def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[Remark]:
-    """Tasks that died: SQS has a dlq beside its queue, in the same account and region."""
+    """Count failed tasks in the queue's DLQ, which is in the same account and region."""
     if facts.redrive is None:
         return
     name = name_of(facts.redrive.target_arn)

@@ -1,4 +1,4 @@
-"""A dlq's turns: its schedule, its last captures, and what it has left before SQS drops letters."""
+"""Check a DLQ's schedule, its last captures, and the time left before SQS deletes messages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.schedule import EVERY
 from reprocessing.store.ordering import lanes
 
-_LATE: Final = timedelta(minutes=5)  #: that a turn may be overdue: dlqs take turns
+_LATE: Final = timedelta(minutes=5)  #: that a turn may be overdue
 _SOON, _VERY_SOON = timedelta(days=1), timedelta(hours=1)
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
-    """What is to be said of them."""
+    """Check the DLQ's turns and deadlines."""
     now = lanes.clock()
     yield from _schedule(row, now)
     yield from _turn(row, now)
@@ -40,7 +40,7 @@ def _native(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
     cancel = f"manage.py native_redrive cancel {row.name} --reason WHY --confirm"
     if row.trouble.startswith(aws_redrives.TROUBLE):
         cure = f"{listing} shows it; what is left: manage.py drain_dlq {row.name} --confirm"
-        yield ill(row.name, row.trouble, "What is left in the dlq goes nowhere by itself.", cure)
+        yield ill(row.name, row.trouble, "What is left in the DLQ goes nowhere by itself.", cure)
     if row.native_at and now - row.native_at > aws_redrives.LONGEST:
         what = f"AWS's own redrive of it, begun at {row.native_at:%Y-%m-%d %H:%M} UTC, has not ended in 36 hours."
         yield ill(row.name, what, "AWS takes no longer; until it ends, nothing of it is captured or sent.", cancel)
@@ -58,13 +58,13 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
     overdue = now - row.next_poll_at if row.next_poll_at else timedelta(0)
     if overdue > _LATE and (row.leased_until is None or row.leased_until <= now):
         what = f"Its turn was due {in_words(overdue.total_seconds())} ago, and nobody took it."
-        why = "What dies into it is not noticed: beat is dead, or has more dlqs than turns."
+        why = "What dies into it is not noticed: beat is dead, or has more DLQs than turns."
         say = ill if row.mode == Mode.AUTOMATIC else warn
         yield say(row.name, what, why, "See what is said of beat and workers above.")
 
 
 def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
-    """Turns are given, and nobody takes them: each asks SQS for the depth first."""
+    """Check that turns are taken: each records the DLQ's depth first."""
     if row.crontab is not None or row.depth_at is None or row.next_poll_at is None or row.trouble or row.native_at:
         return
     every = timedelta(seconds=row.interval.schedule.run_every.total_seconds()) if row.interval else EVERY
@@ -82,14 +82,14 @@ def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[Remark]:
     if at is None or at - now > _SOON:
         return
     left = in_words(max((at - now).total_seconds(), 0.0))
-    why = "PostgreSQL keeps the letter, but what is left of it in SQS is gone; uncaptured ones beside it are lost."
-    cure = f"manage.py drain_dlq {row.name} --confirm, or raise the dlq's retention to 14 days."
+    why = "PostgreSQL keeps the message, but what is left of it in SQS is gone; uncaptured ones beside it are lost."
+    cure = f"manage.py drain_dlq {row.name} --confirm, or raise the DLQ's retention to 14 days."
     say = ill if at - now < _VERY_SOON else warn
-    yield say(row.name, f"SQS drops its first copy of an unfinished letter in {left}.", why, cure)
+    yield say(row.name, f"SQS drops its first copy of an unfinished message in {left}.", why, cure)
 
 
 def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[Remark]:
-    """How old the oldest is nobody knows who has not received it, but CloudWatch."""
+    """Check for messages that nobody captures."""
     ours = dlq_status.in_sight(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     n = dlq_status.uncaptured(dlq_status.watches(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:

@@ -1,4 +1,4 @@
-"""Redis, which the rates are kept in."""
+"""Check Redis, which holds the send rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME: Final = "Redis"
 
 
 def remarks(of: Rates) -> Iterator[Remark]:
-    """Whether it answers, and keeps what it is given."""
+    """Check that Redis answers, and does not evict keys."""
     try:
         policy = of.evicts()
     except RateIsUnknown as error:

@@ -1,4 +1,4 @@
-"""What SQS says of rights on a queue that were not used."""
+"""Check rights on a queue without using them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHY: Final = {
 
 
 def lacking(address: QueueAddress, rights: Iterable[str]) -> Iterator[Remark]:
-    """What each right is needed for that SQS refuses.
+    """Yield each right that SQS refuses, and what it is needed for.
 
     Raises:
         QueueIsOutOfReach: SQS did not answer.

@@ -1,4 +1,4 @@
-"""Lanes that stand still although nothing is said to hold them."""
+"""Check for lanes that stall without a reason."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import Stalled
 
-_LONG: Final = 900.0  #: seconds that a lane may be due for while nothing at all goes to its target
-_LOST: Final = 60.0  #: seconds after a lease: dead workers' lanes move on within 15
+_LONG: Final = 900.0  #: seconds that a lane may be due while nothing is sent to its target
+_LOST: Final = 60.0  #: seconds after the end of a lease; normally it takes 15
 
 
 def remarks(names: Sequence[str]) -> Iterator[Remark]:
-    """What stands still, of these dlqs, or of all."""
+    """Yield stalled lanes of these DLQs, or of all."""
     dlqs = list(DeadLetterQueue.objects.filter(name__in=names).values_list("pk", flat=True)) if names else None
     found = stalled_lanes.lanes(dlqs, long=_LONG, lost=_LOST)
     yield from map(_said, found)
@@ -23,17 +23,21 @@ def remarks(names: Sequence[str]) -> Iterator[Remark]:
         yield well("lanes", "none stands still without a reason.")
 
 
-def _said(one: Stalled) -> Remark:
-    look = f"manage.py redrive_status {one.dlq}"
-    since = f" since {one.since:%Y-%m-%d %H:%M:%S} UTC" if one.since else ""
-    match one.how:
+def _said(found: Stalled) -> Remark:
+    look = f"manage.py redrive_status {found.dlq}"
+    since = f" since {found.since:%Y-%m-%d %H:%M:%S} UTC" if found.since else ""
+    match found.how:
         case "overdue":
-            what = f"Lanes that nothing holds are due{since}, and nothing was sent meanwhile. At least: {one.n:,}."
+            what = (
+                f"Key queues that nothing holds are due{since}, and nothing was sent meanwhile. At least: {found.n:,}."
+            )
             cure = f"See that beat and workers consume (above), then {look}. In a hurry: manage.py rerun RUN --confirm"
         case "abandoned":
-            what = f"Workers that are gone have leased lanes; the leases ended{since}, and nobody took over: {one.n:,}."
+            what = (
+                f"Workers that are gone have leased lanes; the leases ended{since}, and nobody took over: {found.n:,}."
+            )
             cure = f"Restart the workers: they take such lanes first. Then {look}"
         case _:
-            what = f"Lanes are held, and no letter of theirs is parked, or held by a rule: {one.n:,}."
-            cure = f"{look} names them. One moves on with the next letter of its key; report it: it should not be."
-    return ill(one.dlq, what, "Their letters wait for ever.", cure)
+            what = f"Key queues are held, and no message of theirs is parked, or held by a rule: {found.n:,}."
+            cure = f"{look} names them. One moves on with the next message of its key; report it: it should not be."
+    return ill(found.dlq, what, "Their messages wait for ever.", cure)

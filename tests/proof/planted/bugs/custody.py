@@ -38,10 +38,12 @@ BUGS: Final = (
         name="hidden-from-when-it-was-noted",
         breaks="No loss: a copy counts as hidden that has come to sight, for a return that another reader hides.",
         file="reprocessing/pipeline/runs/feed_run.py",
-        old="    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n",
+        old=(
+            "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
+        ),
         new=(
             "    until = lanes.clock() + timedelta(seconds=conf.receive_visibility)\n"
-            "    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
+            "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
         ),
         caught_by=(
             "tests/reprocessing/pipeline/capture/test_another_reader.py"

@@ -60,9 +60,9 @@ BUGS: Final = (
             "    plan.places(dlq)\n"
             "    from reprocessing.models import Custody\n"
             "    from reprocessing.store.replay.settlement import Deletable\n"
-            "    from reprocessing.pipeline import clear\n\n"
+            "    from reprocessing.pipeline.capture import delete_copies\n\n"
             '    copies = Custody.objects.filter(dlq=dlq, state="held")\n'
-            "    clear.copies(dlq, [Deletable(dlq.pk, one.message_id, one.handle) for one in copies])\n"
+            "    delete_copies.copies(dlq, [Deletable(dlq.pk, copy.message_id, copy.handle) for copy in copies])\n"
             "    return captured\n"
         ),
         caught_by=f"{_OF_DRAIN}::test_collecting_sends_parks_and_discards_nothing",

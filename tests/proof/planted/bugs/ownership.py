@@ -190,9 +190,9 @@ BUGS: Final = (
         name="a-list-ends-what-was-claimed-since",
         breaks="One at a time: a list of before the claim ends a redrive that AWS is at, and captures run beside it.",
         file="reprocessing/pipeline/aws/native_redrive.py",
-        old="    active = next((one for one in listed if one.is_active), None)\n    if own is None:\n",
+        old="    active = next((move for move in listed if move.is_active), None)\n    if own is None:\n",
         new=(
-            "    active, own = next((one for one in listed if one.is_active), None), native.of(dlq.pk)\n"
+            "    active, own = next((move for move in listed if move.is_active), None), aws_redrives.of(dlq.pk)\n"
             "    if own is None:\n"
         ),
         caught_by="tests/race/test_native_redrive.py::test_a_list_that_is_older_than_the_claim_ends_nothing",

@@ -42,8 +42,8 @@ BUGS: Final = (
         new="    if known is not None and known <= ticks:\n",
         also=(
             (
-                "    if now is None or known <= now.ticks:\n",
-                "    if known is not None and now and known <= now.ticks:\n",
+                "    return now is None or known <= now.ticks or _hold(",
+                "    return bool(known is not None and now and known <= now.ticks) or _hold(",
             ),
             ("        if not restore_detection.catch_up(known) and not alone:\n            return None\n", ""),
             ("known=known, ", "known=known or 0, "),

@@ -215,7 +215,7 @@ BUGS: Final = (
         breaks="No loss: a letter is presumed delivered whose return another reader hides, for a copy that is gone.",
         file="reprocessing/pipeline/runs/feed_run.py",
         old=(
-            "    capture_lease.extended(dlq.pk, [one for one in perhaps if one.message_id in hidden], until=until)\n"
+            "    capture_lease.extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)\n"
             "    return bool(hidden)\n"
         ),
         new="    capture_lease.extended(dlq.pk, perhaps, until=until)\n    return True\n",

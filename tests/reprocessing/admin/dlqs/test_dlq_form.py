@@ -70,7 +70,7 @@ def test_what_is_refused_is_not_written_and_says_how_to_cure_it(make_queue: Make
     given = _look(ann, _sheet(ann) | {"name": "orders", "url": lonely.url})
     page = post(ann, ADD, **given)
     assert "<b>refused</b>No queue&#x27;s redrive policy names it." in page
-    assert "Name the queue that letters go back to: “Origins that SQS does not name” URL" in page
+    assert "Name the queue that messages go back to: “Origins that SQS does not name” URL" in page
     assert "Cure what is refused below" in page
     assert not DeadLetterQueue.objects.exists()
 

@@ -74,7 +74,7 @@ def test_a_plan_says_how_much_goes_where_and_what_cannot_go_and_why() -> None:
     assert "<b>3</b> to shop-dlq-origin" in page
     assert "<b>2</b> It lacks the ordering key that the dlq names" in page
     assert "all letters" in page
-    assert "Reckoned with: nothing fails, and nothing else goes to these targets; waves go well" in page
+    assert "Reckoned with: no failures, and nothing else is sent to these targets; every wave succeeds" in page
 
 
 def test_a_plan_says_how_long_each_wave_waits_for_which_captures(settings: Settings) -> None:

@@ -68,7 +68,7 @@ def test_what_is_refused_says_how_to_cure_it() -> None:
     ("given", "why"),
     [
         ({"target": "nowhere"}, "No target is named &quot;nowhere&quot;"),
-        ({"target": "http://127.0.0.1:9/gone"}, "Letters may not be sent there"),
+        ({"target": "http://127.0.0.1:9/gone"}, "Messages may not be sent there"),
         ({"region": "here"}, "This is no region"),
         ({"content_type": "json"}, "This is no content type"),
         ({"answers": "200=fine"}, "200=fine"),

@@ -341,7 +341,7 @@ def test_without_the_right_to_list_origins_one_names_them(
     refused: Refused, told: Told, shop: Shop, sandbox: Sandbox
 ) -> None:
     sandbox.plan({"kind": "error", "status": 403, "code": "AccessDenied", "action": "ListDeadLetterSourceQueues"})
-    assert "Without an origin every letter would be parked" in refused("--url", shop.dlq.url)
+    assert "Without an origin every message would be parked" in refused("--url", shop.dlq.url)
     url = ("--url", shop.dlq.url, "--origin", shop.origins[0].url)
     assert "Allow sqs:ListDeadLetterSourceQueues" in told("warn", *url)
     assert told("refuse", *url) == ""
@@ -422,14 +422,14 @@ def test_queues_of_different_types_do_not_die_into_each_other(
     refused: Refused, shop: Shop, make_queue: MakeQueue
 ) -> None:
     other = make_queue(fifo=True)
-    assert f"{other.name} is a FIFO queue, the dlq is a standard queue" in refused(
+    assert f"{other.name} is a FIFO queue, the DLQ is a standard queue" in refused(
         "--url", shop.dlq.url, "--origin", other.url
     )
 
 
 def test_absence_needs_a_watched_dlq_that_is_received_from(refused: Refused, shop: Shop, make_queue: MakeQueue) -> None:
     url = ("--url", shop.dlq.url, "--outcome", "absence")
-    assert "no watched dlq lies behind" in refused(*url, "--origin", make_queue().url)
+    assert "no watched DLQ lies behind" in refused(*url, "--origin", make_queue().url)
     assert "in mode observe" in refused(*url, "--mode", "observe")
 
 
@@ -443,7 +443,7 @@ def test_letters_that_wait_for_evidence_keep_a_dlq_from_being_only_observed(
 ) -> None:
     row = add(ask, shop.dlq)
     add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
-    assert "1 sent letters wait for what captures of orders prove" in refused(
+    assert "1 sent messages wait for what captures of orders prove" in refused(
         "--mode", "observe", "--outcome", "accepted"
     )
 
@@ -460,7 +460,7 @@ def test_targets_of_others_keep_a_dlq_from_being_only_observed(
 def test_keys_do_not_change_under_letters_on_their_way(ask: Ask, refused: Refused, shop: Shop) -> None:
     row = add(ask, shop.dlq)
     letter = add_letter(row.origins.get(), LetterState.WAITING)
-    assert "ordering_key cannot change while 1 letters are under way" in refused("--ordering-key", "attribute:a")
+    assert "ordering_key cannot change while 1 messages are under way" in refused("--ordering-key", "attribute:a")
     DeadLetter.objects.filter(pk=letter.pk).update(state="discarded", finished_at=clock())
     add(ask, shop.dlq, "--ordering-key", "attribute:a")
 
@@ -472,8 +472,8 @@ def test_copies_do_not_stay_where_they_block_or_are_moved(
     shop = Shop(make_queue, fifo=fifo)
     if not fifo:
         shop.dlq.set(RedrivePolicy=redrive_policy(make_queue(), 5))
-    assert "Copies cannot stay in the dlq" in refused("--url", shop.dlq.url, "--delete-when", "terminal")
-    assert "Copies are deleted from the dlq as soon as" in told("note", "--url", shop.dlq.url)
+    assert "Copies cannot stay in the DLQ" in refused("--url", shop.dlq.url, "--delete-when", "terminal")
+    assert "Copies are deleted from the DLQ as soon as" in told("note", "--url", shop.dlq.url)
 
 
 def test_a_native_move_under_way_is_seen(
@@ -509,7 +509,7 @@ def test_the_longest_lane_must_be_through_before_its_letters_expire(
             row.origins.get(), LetterState.CAPTURED, planned=True, key_hash=b"k", sequence="1", single=False,
             expires_at=ago(seconds=-470),
         )  # fmt: skip
-    assert "takes up to about 8 minutes; the dlq drops its first letter in about 8 minutes" in told("warn")
+    assert "takes up to about 8 minutes; the DLQ drops its first message in about 8 minutes" in told("warn")
     assert "The longest lane" in refused("--mode", "automatic")
     DeadLetter.objects.update(expires_at=ago(seconds=-490))
     assert "The longest lane" not in told("warn", "--mode", "automatic")
@@ -523,7 +523,7 @@ def test_letters_that_wait_for_evidence_keep_the_dlq_that_shows_it(
     sent = add_sent(row.origins.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
     shop.origins[0].set(RedrivePolicy="")
     named = ("--origin", shop.origins[0].url, *more)
-    assert "1 letters sent to" in refused(*named)
+    assert "1 messages sent to" in refused(*named)
     assert Target.objects.get().watched_by == row
     Attempt.objects.filter(pk=sent.pk).update(outcome="absent", closed_at=clock(), holds_lane=False)
     ask("add_dlq", "orders", "--origin", shop.origins[0].url, "--outcome", "accepted", "--confirm")

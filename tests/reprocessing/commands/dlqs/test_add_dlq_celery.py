@@ -63,7 +63,7 @@ def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQ
     name = origin.url.rpartition("/")[2]
     why = (
         f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), so a "
-        "letter that they do not know would be lost."
+        "message that they do not know would be lost."
     )
     assert said("refuse", dlq, *arguments) == []
     assert said("refuse", dlq, *arguments, "--celery") == [why]
@@ -76,7 +76,7 @@ def test_what_is_for_task_messages_is_refused_of_other_letters(make_queue: MakeQ
     name = origin.url.rpartition("/")[2]
     found = said("refuse", dlq, "--strip-eta", "--new-id")
     assert found == [
-        f"--strip-eta and --new-id would change task messages, and letters to {name} are not said to be any."
+        f"--strip-eta and --new-id would change task messages, and messages to {name} are not said to be any."
     ]
     assert said("refuse", dlq, "--strip-eta", "--new-id", "--celery") == []
 

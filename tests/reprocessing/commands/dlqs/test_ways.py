@@ -90,7 +90,7 @@ def test_a_queue_that_only_a_person_named_need_not_be_named_again(ask: Ask, dlq:
     ask("add_dlq", "orders", "--rate", "7", "--confirm")
     assert (Target.objects.get().rate, ways()) == (7, {queue.arn: queue.arn})
     [what] = refused("--outcome", "absence")
-    assert what == f"The outcome absence cannot be seen: no watched dlq lies behind {queue.name}."
+    assert what == f"The outcome absence cannot be seen: no watched DLQ lies behind {queue.name}."
 
 
 def test_a_dlq_of_a_queue_may_have_a_function_s_letters_as_well(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
@@ -148,9 +148,9 @@ def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
 @pytest.mark.parametrize(
     ("arn", "what"),
     [
-        ("arn:aws:sns:us-east-1:111122223333:orders", "orders is a topic, and letters die in its subscriptions."),
+        ("arn:aws:sns:us-east-1:111122223333:orders", "orders is a topic, and messages die in its subscriptions."),
         ("arn:aws:events:us-east-1:111122223333:event-bus/orders", "orders is a bus: what is put on it, all of its"),
-        ("arn:aws:events:us-east-1:111122223333:rule/orders", "rule/orders is a rule, and letters die in its targets."),
+        ("arn:aws:events:us-east-1:111122223333:rule/orders", "rule/orders is a rule, and messages die in its"),
         ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is nothing that letters can be sent to from here."),
     ],
 )
@@ -223,7 +223,7 @@ def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue,
     ask("add_target", topic, "--refire", "1", "--confirm")
     found = ask_json("add_dlq", "orders", "--url", dlq.url, "--origin", SHIP, "--to", topic, "--confirm")
     name = topic.rpartition(":")[2]
-    told = f"Each letter is published again: it goes to 1 subscribers of the topic {name} again that had it already."
+    told = f"Each message is published again: it goes to 1 subscribers of the topic {name} again that had it already."
     assert told in said("warn", found)
     dlq.send()
     for command in ("drain_dlq", "redrive_status"):
@@ -254,7 +254,7 @@ def test_captured_letters_take_the_new_way_and_those_under_way_keep_theirs(
     kept = [add_letter(origin, state) for state in (LetterState.WAITING, LetterState.PARKED)]
     found = ask_json("add_dlq", "orders", "--to", URL, "--confirm")
     assert (
-        f"Letters of ship go to {URL} from now on, those that are captured already included. 1 under way and 1 parked "
+        f"Messages of ship go to {URL} from now on, those that are captured already included. 1 under way and 1 parked "
         "ones keep ship."
     ) in said("note", found)
     captured.refresh_from_db()
@@ -279,7 +279,7 @@ def test_a_target_that_nobody_added_is_refused_in_one_sentence(ask: Ask, dlq: Qu
 
 def test_nothing_comes_back_from_a_function_so_absence_proves_nothing(dlq: Queue) -> None:
     [what] = refused("--url", dlq.url, "--origin", SHIP, "--outcome", "absence")
-    assert what == "The outcome absence cannot be seen: no watched dlq lies behind ship."
+    assert what == "The outcome absence cannot be seen: no watched DLQ lies behind ship."
 
 
 # Nothing goes in circles.
@@ -300,7 +300,7 @@ def test_a_queue_that_a_rule_sends_letters_to_is_not_watched_while_the_rule_hold
         made_by="ann",
     )
     [what] = refused("--url", dlq.url, "--origin", SHIP)
-    assert what.startswith("The rule aside sends letters to this queue: watched, it would have them captured as failed")
+    assert what.startswith("The rule aside sends messages to this queue: watched, it would have them")
     Rule.objects.filter(pk=rule.pk).update(enabled=False)
     add(ask, dlq, "--origin", SHIP)
 
@@ -309,14 +309,14 @@ def test_a_queue_that_another_dlq_s_letters_go_to_is_not_watched(dlq: Queue, add
     target = Target.objects.create(arn=dlq.arn, url=dlq.url, region="us-east-1")
     Origin.objects.create(dlq=add_row("mails"), arn=BILL, target=target)
     [what] = refused("--url", dlq.url, "--origin", SHIP)
-    assert what.startswith("Letters of mails that died in bill go to this queue: watched")
+    assert what.startswith("Messages of mails that died in bill go to this queue: watched")
 
 
 def test_letters_do_not_go_to_a_watched_dlq(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
     other = make_queue()
     ask("add_dlq", "mails", "--url", other.url, "--origin", BILL, "--confirm")
     for queue in (other, dlq):
-        assert f"{queue.name} is a watched dlq: what is sent there would be captured as failed." in refused(
+        assert f"{queue.name} is a watched DLQ: what is sent there would be captured as failed." in refused(
             "--url", dlq.url, "--origin", SHIP, "--to", queue.url
         )
 
@@ -347,9 +347,9 @@ def test_what_is_no_role_is_said(ask: Ask, dlq: Queue) -> None:
 def test_who_is_to_answer_for_a_function_has_a_time_to_answer_in(ask: Ask, dlq: Queue) -> None:
     asked = ("--url", dlq.url, "--origin", SHIP, "--outcome", "acknowledged")
     assert refused(*asked) == [
-        "The consumer of ship is to say what became of each letter, and nobody said how long that may take."
+        "The consumer of ship is to say what became of each message, and nobody said how long that may take."
     ]
     told = ask("add_dlq", "orders", *asked, "--window", "600", "--confirm")
     assert "says nothing for about 10 minutes is parked, since nothing else tells." in told
-    assert "Nobody may report yet what becomes of letters sent to ship." in told
+    assert "Nobody may report yet what becomes of messages sent to ship." in told
     assert Target.objects.values_list("proof", "window").get() == ("acknowledged", 600)

@@ -199,7 +199,7 @@ def test_a_queue_that_a_rule_sends_letters_to_and_that_is_gone_is_found(
     assert told_of(bulk) == [("ill", GONE)]
     said = the("ill", bulk.name)
     assert (said["why"], "manage.py add_rule large --to QUEUE" in said["cure"]) == (
-        "The rule large sends letters there, and they cannot go.", True,
+        "The rule large sends messages there, and they cannot go.", True,
     )  # fmt: skip
     Rule.objects.filter(pk=rule.pk).update(enabled=False)
     assert told_of(bulk) == []
@@ -244,14 +244,14 @@ def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, 
 def test_an_origin_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     another = make_queue()
     shop.origin.set(RedrivePolicy=redrive_policy(another, 3))
-    assert the("ill", f"The outcome absence cannot be seen: no watched dlq lies behind {shop.origin.name}.")
-    assert the("warn", f"Letters that fail again in {shop.origin.name} die into {another.arn}, which nobody watches.")
+    assert the("ill", f"The outcome absence cannot be seen: no watched DLQ lies behind {shop.origin.name}.")
+    assert the("warn", f"Messages that fail again in {shop.origin.name} die into {another.arn}, which nobody watches.")
 
 
 def test_a_retention_shorter_than_the_origin_s_is_found(shop: Shop) -> None:
     shop.dlq.set(MessageRetentionPeriod="86400")
     said = the("warn", "SQS counts from the first send on")
-    assert said["cure"] == "Give the dlq the longest retention, 14 days."
+    assert said["cure"] == "Give the DLQ the longest retention, 14 days."
 
 
 def test_an_origin_that_keeps_messages_as_long_as_a_dlq_can_is_to_be_shortened(shop: Shop) -> None:
@@ -278,7 +278,7 @@ def test_a_window_that_is_shorter_than_the_way_back_is_found(shop: Shop) -> None
 
 def test_a_dlq_that_has_got_a_redrive_policy_of_its_own_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     shop.dlq.set(RedrivePolicy=redrive_policy(make_queue(), 4))
-    assert the("ill", "Copies cannot stay in the dlq: it has a redrive policy of its own")["where"] == "orders"
+    assert the("ill", "Copies cannot stay in the DLQ: it has a redrive policy of its own")["where"] == "orders"
 
 
 def test_a_dlq_in_another_region_than_is_remembered_is_found(shop: Shop) -> None:
@@ -355,7 +355,8 @@ def test_a_lane_whose_worker_died_and_that_nobody_took_over_is_found(shop: Shop)
 
 def test_a_lane_that_is_held_by_no_letter_is_found(shop: Shop) -> None:
     shop.lane(LanePhase.HELD)
-    assert the("ill", "Lanes are held, and no letter of theirs is parked, or held by a rule: 1.")["where"] == "orders"
+    found = the("ill", "Key queues are held, and no message of theirs is parked, or held by a rule: 1.")
+    assert found["where"] == "orders"
 
 
 def test_a_clock_that_moved_is_found(shop: Shop, clock: Clock) -> None:
@@ -403,7 +404,7 @@ def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta,
     Custody.objects.create(
         dlq=shop.row, message_id=letter.message_id, letter=letter, handle="h", visible_until=at, state="held"
     )
-    said = the(grade, "SQS drops its first copy of an unfinished letter in")
+    said = the(grade, "SQS drops its first copy of an unfinished message in")
     assert (said["where"], "manage.py drain_dlq orders --confirm" in said["cure"]) == ("orders", True)
 
 
@@ -411,7 +412,7 @@ def test_aws_s_own_move_that_is_under_way_is_told(shop: Shop) -> None:
     for _ in range(30):  # at one a second: it is under way for as long
         shop.dlq.send()
     shop.dlq.client.start_message_move_task(SourceArn=shop.dlq.arn, MaxNumberOfMessagesPerSecond=1)
-    assert the("ill", "AWS's own redrive is moving messages out of the dlq")["where"] == "orders"
+    assert the("ill", "AWS's own redrive is moving messages out of the DLQ")["where"] == "orders"
 
 
 def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Shop) -> None:

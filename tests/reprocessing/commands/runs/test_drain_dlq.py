@@ -299,12 +299,12 @@ def test_a_plan_reckons_with_the_ramp_and_the_waves_and_says_so(
     said = ask("drain_dlq", bench.name)
     told = ask_json("drain_dlq", bench.name)
     assert told["targets"][0]["seconds_by_rate"] == 2 * 60 + 14 / 2
-    empty = f"{bench.name} has no message left when it is looked at"
+    empty = f"{bench.name} is empty when it is checked"
     assert told["forecast_assumes"] == [
-        "nothing fails, and nothing else goes to these targets",
-        "a rate that begins with 25% is doubled every 30 s",
-        "waves go well, and each is known after about 60 seconds",
-        f"{empty}; where others fill it, an outcome takes about 89 seconds",
+        "no failures, and nothing else is sent to these targets",
+        "the rate ramps from 25% and doubles every 30 s",
+        "every wave succeeds, and its outcome is known after about 60 seconds",
+        f"{empty}; if others fill it, an outcome takes about 89 seconds",
     ]
     assert f"  reckoned with   {'; '.join(told['forecast_assumes'])}" in said
 
@@ -322,7 +322,7 @@ def test_a_plan_for_workers_reckons_with_the_captures_that_beat_makes_and_says_s
     told = ask_json("drain_dlq", bench.name, "--enqueue")
     (target,) = told["targets"]
     assert (target["captured_every"], target["seconds_by_rate"], target["seconds_by_lane"]) == (50, 70 + 100 + 7, 170)
-    seen = f"{bench.name} is captured every 50 s, as its schedule says: that shows whether letters came back"
+    seen = f"{bench.name} is captured every 50 s, as its schedule says, which shows whether messages came back"
     assert told["forecast_assumes"][-2] == seen
     waits = f"each waits about 100 seconds, until a capture of {bench.name}, one every 50 s, shows that nothing came"
     assert waits in said

@@ -150,7 +150,7 @@ def test_a_host_that_is_not_listed_is_refused_with_the_line_to_set() -> None:
     with pytest.raises(CommandError, match="nothing was written"):
         call_command("add_target", "http://127.0.0.1:8199/hook", "--json", stdout=out)
     (found,) = [one for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
-    assert found["what"] == "Letters may not be sent there: 127.0.0.1:8199 is not listed in REDRIVE_OUTBOUND_HOSTS."
+    assert found["what"] == "Messages may not be sent there: 127.0.0.1:8199 is not listed in REDRIVE_OUTBOUND_HOSTS."
     line = "REDRIVE_OUTBOUND_HOSTS=shop.example.com,127.0.0.1:8199"
     assert found["cure"] == f"Set {line} for the workers and for this process, and restart them."
 
@@ -190,7 +190,7 @@ def test_a_url_that_hides_its_host_is_refused() -> None:
     assert "carries credentials" in refused("https://shop.example.com@evil.example.net/")[0]
 
 
-PLAIN = "Letters go there in plain text, and nothing proves who answers"
+PLAIN = "Messages go there in plain text, and nothing proves who answers"
 
 
 def test_an_endpoint_without_tls_is_warned_of(ask_json: AskJson) -> None:
@@ -225,7 +225,7 @@ def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
     ("what", "option", "sentence"),
     [
         (URL, ("--outcome", "absence"), "The outcome absence cannot be seen here: nothing comes back from there."),
-        (URL, ("--outcome", "acknowledged"), "Its consumer is to say what became of each letter, and nobody said how"),
+        (URL, ("--outcome", "acknowledged"), "Its consumer is to say what became of each message, and nobody said how"),
         (URL, ("--refire", "1"), "--refire means nothing for endpoints: it is for topics and buses."),
         (
             URL,
@@ -278,7 +278,7 @@ def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, l
     assert refused(topic)[0].startswith(what)
     assert refused(topic, "--refire", "1")[0].startswith(what)
     said = ask("add_target", topic, "--refire", "2", "--confirm")
-    assert "WARN    Each letter goes to 2 subscribers again that had it already." in said
+    assert "WARN    Each message goes to 2 subscribers again that had it already." in said
     row = Target.objects.get()
     assert (row.kind, row.refires, row.size_limit) == ("topic", 2, 262_144)
 
@@ -297,5 +297,5 @@ def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(
 ) -> None:
     found = ask_json("add_target", "arn:aws:sns:us-east-1:123456789012:gone", "--refire", "4")
     first, second = of_kind(found, "warn")
-    assert first == "Each letter goes to 4 subscribers again that had it already."
+    assert first == "Each message goes to 4 subscribers again that had it already."
     assert second.startswith("Whether there are no more than that is not known: ")

@@ -1,4 +1,4 @@
-"""What the metrics tell is what happened, whoever did it, and nothing of what is not known."""
+"""Metrics count what all processes did; what is not known gives no sample."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def told(what: Metric) -> dict[tuple[str, ...], float]:
-    """By the labels, and the part where there is one."""
-    found = [one for one in collect_metrics.samples(count_lag=0) if one.metric == what]
-    return {(*one.labels, *([one.part] if one.part else [])): one.value for one in found}
+    """Return the values by their labels, and by the part where there is one."""
+    found = [sample for sample in collect_metrics.samples(count_lag=0) if sample.metric == what]
+    return {(*sample.labels, *([sample.part] if sample.part else [])): sample.value for sample in found}
 
 
 @pytest.fixture
@@ -29,12 +29,17 @@ def bench(clock: Clock) -> Workbench:
     return Workbench(fields={"max_attempts": 1})
 
 
-def test_what_letters_came_to_is_counted_by_dlq_folded_or_not(bench: Workbench) -> None:
-    for body in ("good", "better", "bad"):
+def _replay(bench: Workbench, *bodies: str) -> None:
+    """Replay letters to a target that refuses "bad"."""
+    for body in bodies:
         bench.bury(body)
     bench.ready()
     with bench.refusing("bad"):
         bench.replay()
+
+
+def test_what_letters_came_to_is_counted_by_dlq_folded_or_not(bench: Workbench) -> None:
+    _replay(bench, "good", "better", "bad")
     expected = {"captured": 3.0, "delivered": 2.0, "failed": 1.0, "parked": 1.0}
     for _ in range(2):
         came = {what: told(one).get((bench.name,)) for what, one in metric_names.CAME_TO.items()}
@@ -43,20 +48,14 @@ def test_what_letters_came_to_is_counted_by_dlq_folded_or_not(bench: Workbench) 
 
 
 def test_a_counter_goes_on_when_its_letters_are_forgotten(bench: Workbench) -> None:
-    bench.bury("good")
-    bench.ready()
-    bench.replay()
+    _replay(bench, "good")
     counters.fold()
     assert counters.forget(history=-7200) > 0
     assert told(metric_names.CAME_TO["delivered"]) == {(bench.name,): 1.0}
 
 
 def test_letters_are_told_by_state_and_reason_and_as_the_sums_that_alarms_are_set_on(bench: Workbench) -> None:
-    bench.bury("good")
-    bench.bury("bad")
-    bench.ready()
-    with bench.refusing("bad"):
-        bench.replay()
+    _replay(bench, "good", "bad")
     bench.bury("new")
     bench.capture()
     assert told(metric_names.LETTERS) == {
@@ -67,15 +66,10 @@ def test_letters_are_told_by_state_and_reason_and_as_the_sums_that_alarms_are_se
 
 
 def test_nothing_is_told_of_what_nobody_has_asked(bench: Workbench) -> None:
-    asked = (
-        metric_names.VISIBLE,
-        metric_names.IN_FLIGHT,
-        metric_names.OLDEST,
-        metric_names.EXPIRY,
-        metric_names.CAPTURES,
-        metric_names.CONSUMED,
-    )
-    assert [told(one) for one in asked] == [{}] * len(asked)
+    unknown = {
+        metric_names.VISIBLE, metric_names.IN_FLIGHT, metric_names.OLDEST, metric_names.EXPIRY, metric_names.CONSUMED,
+    }  # fmt: skip
+    assert not unknown & {sample.metric for sample in collect_metrics.samples(count_lag=0)}
     capture_lease.note_depth(bench.dlq.pk, visible=7, in_flight=3)
     Pulse.beat("redrive-control")
     assert told(metric_names.VISIBLE) == {(bench.name,): 7}
@@ -113,7 +107,7 @@ def test_targets_of_one_name_are_told_apart_by_their_arns(bench: Workbench) -> N
     assert told(metric_names.ATTEMPTS) == {(queue,): 2, (function,): 3, (abroad,): 0}
     assert told(metric_names.BREAKER) == {(queue, ""): 0, (function, ""): 2, (abroad, ""): 0}
     assert told(metric_names.UNSETTLED) == {(queue,): 0, (function,): 0, (abroad,): 0}
-    series = [(one.metric.name, one.labels, one.part) for one in collect_metrics.samples(count_lag=0)]
+    series = [(sample.metric.name, sample.labels, sample.part) for sample in collect_metrics.samples(count_lag=0)]
     assert len(series) == len(set(series))
 
 
@@ -125,10 +119,7 @@ def test_what_is_stopped_is_told(bench: Workbench) -> None:
 
 
 def test_turns_are_counted_with_their_seconds_and_the_letters_they_sent(bench: Workbench) -> None:
-    for body in ("one", "two"):
-        bench.bury(body)
-    bench.ready()
-    bench.replay()
+    _replay(bench, "one", "two")
     name = bench.origin_url.rsplit("/", 1)[-1]
     assert told(metric_names.ATTEMPTS) == {(name,): 2}
     assert told(metric_names.CAPTURES)[bench.name, "+Inf"] == 1
@@ -137,17 +128,14 @@ def test_turns_are_counted_with_their_seconds_and_the_letters_they_sent(bench: W
     assert 0 < slices["sum",] < 60
 
 
-def test_what_never_happened_is_told_as_none_of_it(bench: Workbench) -> None:
-    """A counter that begins with its first event hides that one from whoever asks by how much it grew."""
-    name = bench.origin_url.rsplit("/", 1)[-1]
-    assert (told(metric_names.CAPTURE_ERRORS), told(metric_names.SLICE_ERRORS)) == ({(bench.name,): 0}, {(): 0})
-    assert (told(metric_names.THROTTLES), told(metric_names.ATTEMPTS)) == ({("sqs",): 0}, {(name,): 0})
-
-
-def test_turns_that_found_nothing_are_not_counted(bench: Workbench) -> None:
+def test_counters_begin_with_0_and_turns_that_found_nothing_are_not_counted(bench: Workbench) -> None:
+    """A counter that begins with its first event shows no growth for that event."""
     bench.capture()
     bench.replay()
     assert (told(metric_names.CAPTURES), told(metric_names.SLICES)) == ({}, {})
+    name = bench.origin_url.rsplit("/", 1)[-1]
+    assert (told(metric_names.CAPTURE_ERRORS), told(metric_names.SLICE_ERRORS)) == ({(bench.name,): 0}, {(): 0})
+    assert (told(metric_names.THROTTLES), told(metric_names.ATTEMPTS)) == ({("sqs",): 0}, {(name,): 0})
 
 
 def test_a_turn_that_fails_is_counted_as_one(bench: Workbench) -> None:
@@ -171,15 +159,15 @@ def test_what_grew_is_owed_once_and_again_when_it_could_not_be_told() -> None:
     key = (metric_names.THROTTLES.name, 0, "sqs")
     metrics.add({key: 3.0})
     owed = metrics.owed([metric_names.THROTTLES.name])
-    assert [(one.part, one.value) for one in owed] == [("sqs", 3.0)]
+    assert [(total.part, total.value) for total in owed] == [("sqs", 3.0)]
     assert metrics.owed([metric_names.THROTTLES.name]) == []
     metrics.take_back(owed)
     metrics.add({key: 1.0})
-    assert [one.value for one in metrics.owed([metric_names.THROTTLES.name])] == [4.0]
+    assert [total.value for total in metrics.owed([metric_names.THROTTLES.name])] == [4.0]
 
 
 def test_every_metric_has_a_name_of_its_own() -> None:
-    exposed = [name for one in METRICS for name in one.exposed]
+    exposed = [name for metric in METRICS for name in metric.exposed]
     assert len(set(exposed)) == len(exposed)
-    in_cloudwatch = [one.cloudwatch for one in METRICS if one.cloudwatch]
+    in_cloudwatch = [metric.cloudwatch for metric in METRICS if metric.cloudwatch]
     assert len(set(in_cloudwatch)) == len(in_cloudwatch)

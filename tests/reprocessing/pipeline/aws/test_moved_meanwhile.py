@@ -1,4 +1,4 @@
-"""Letters wait in their lanes while somebody else has AWS move their messages: nothing is sent once more."""
+"""Letters whose messages AWS may have moved meanwhile are not sent again."""
 
 from __future__ import annotations
 
@@ -34,13 +34,25 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MAYBE = ("waiting", "moved_by_aws")
 
 
-def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
-    """A run that was paused before it sent anything, whose copies have come to sight again, in SQS as here."""
+def _running(clock: Clock, *bodies: str) -> Workbench:
+    """Return a bench whose run has sent nothing yet, and whose copies are visible again."""
     bench = mine()
     captured_and_in_sight(bench, clock, *bodies)
-    run = bench.enlist()
+    bench.enlist()
+    return bench
+
+
+def _interrupted(clock: Clock, *bodies: str) -> tuple[Workbench, Run]:
+    """Return the same, with its run paused."""
+    bench = _running(clock, *bodies)
+    run = Run.objects.get()
     run_transitions.pause(run.pk, by="anna", reason="wait")
     return bench, run
+
+
+def _moved_outside(bench: Workbench) -> None:
+    begin_outside(bench)
+    let_it_end(bench)
 
 
 def _ends(bench: Workbench) -> list[tuple[str, str]]:
@@ -49,11 +61,11 @@ def _ends(bench: Workbench) -> list[tuple[str, str]]:
 
 def _sent(bench: Workbench) -> list[str]:
     bench.replay(seconds=1)
-    return sorted(one["Body"] for one in bench.delivered())
+    return sorted(message["Body"] for message in bench.delivered())
 
 
 def _goes_on(bench: Workbench, run: Run) -> list[str]:
-    """What the origin gets when the run goes on."""
+    """Resume the run; return what the source queue gets."""
     run_transitions.resume(run.pk, by="anna", reason="go on")
     return _sent(bench)
 
@@ -82,9 +94,9 @@ def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
     moved_by_aws.let_go(bench.dlq.pk)
     (kept,) = DeadLetter.objects.filter(payload__body=b"b").values_list("message_id", flat=True)
     copies = bench.sqs.receive_message(QueueUrl=bench.dlq_url, MaxNumberOfMessages=10)["Messages"]
-    for one in copies:
-        asked = {"QueueUrl": bench.dlq_url, "ReceiptHandle": one["ReceiptHandle"]}
-        if one["MessageId"] == kept:
+    for copy in copies:
+        asked = {"QueueUrl": bench.dlq_url, "ReceiptHandle": copy["ReceiptHandle"]}
+        if copy["MessageId"] == kept:
             bench.sqs.change_message_visibility(**asked, VisibilityTimeout=0)
         else:
             bench.sqs.delete_message(**asked)
@@ -96,8 +108,7 @@ def test_what_aws_did_not_move_goes_on_once_it_is_seen(clock: Clock) -> None:
 
 def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     (moved,) = bench.delivered()
     DeadLetter.objects.update(captured_at=bench.letter().died_at)
     bench.come_back({"MessageAttributes": {}, **moved})
@@ -107,8 +118,7 @@ def test_a_letter_that_waited_goes_on_when_it_comes_back(clock: Clock) -> None:
 
 def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock: Clock) -> None:
     bench, run = _interrupted(clock, "a")
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     (moved,) = bench.delivered()
     clock.advance(1)
     bench.capture()
@@ -123,8 +133,7 @@ def test_a_letter_that_was_parked_so_and_comes_back_goes_with_the_next_run(clock
 
 def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
     """Whoever has judged the head finds out with the intent."""
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     native_redrive.before_lanes_are_leased(None)
     (mine_now,) = lanes.lease("an owner", limit=1, lease=60)
     (head,) = lanes.advance([mine_now.lane_id], [mine_now.fence], keep=True, lease=60)
@@ -134,8 +143,7 @@ def test_what_is_committed_to_a_moment_later_is_not_sent(clock: Clock) -> None:
 
 
 def test_what_was_on_its_way_meanwhile_is_not_sent_once_more_when_it_fails(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     bench.judge_by_absence(window=1_000)
     assert _sent(bench) == ["a"]
     moved_by_aws.let_go(bench.dlq.pk)
@@ -162,8 +170,7 @@ def test_a_rule_s_delay_and_the_order_of_its_key_outlast_it(clock: Clock) -> Non
 
 
 def test_what_is_parked_for_another_reason_meanwhile_stays_so_though_its_message_is_seen(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     with bench.refusing("a", poison=True), bench.meanwhile(lambda: moved_by_aws.let_go(bench.dlq.pk)):
         bench.replay(seconds=1)
     letter = bench.letter()
@@ -171,19 +178,10 @@ def test_what_is_parked_for_another_reason_meanwhile_stays_so_though_its_message
     clock.advance(1)
     bench.capture()
     assert bench.letter().reason == "refused"
-    act_on_parked.release([letter.pk], by="ann", reason="mended")
-    assert _sent(bench) == ["a"]
-
-
-def test_a_mark_that_was_left_on_a_parked_letter_changes_neither_its_reason_nor_its_release(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
-    with bench.refusing("a", poison=True):
-        bench.replay(seconds=1)
-    DeadLetter.objects.update(objection="moved_by_aws")
-    moved_by_aws.stayed(bench.dlq.pk, [bench.letter().message_id], until=lanes.clock() + timedelta(minutes=1))
+    DeadLetter.objects.update(objection="moved_by_aws")  # a mark that is left changes nothing either
+    moved_by_aws.stayed(bench.dlq.pk, [letter.message_id], until=lanes.clock() + timedelta(minutes=1))
     assert bench.letter().reason == "refused"
-    act_on_parked.release([bench.letter().pk], by="ann", reason="mended")
+    act_on_parked.release([letter.pk], by="ann", reason="mended")
     assert _sent(bench) == ["a"]
 
 
@@ -196,8 +194,7 @@ def test_what_a_capture_saw_before_it_froze_may_be_aws_s_to_move_by_now(clock: C
 
 
 def test_what_is_delivered_meanwhile_is_aws_s_no_more(clock: Clock) -> None:
-    bench, run = _interrupted(clock, "a")
-    run_transitions.resume(run.pk, by="anna", reason="go on")
+    bench = _running(clock, "a")
     with bench.meanwhile(lambda: moved_by_aws.let_go(bench.dlq.pk)):
         bench.replay(seconds=1)
     assert (_ends(bench), moved_by_aws.are_expected(bench.dlq.pk)) == ([("delivered", "")], False)
@@ -232,9 +229,8 @@ def test_what_was_out_of_sight_goes_on() -> None:
     run = bench.ready()
     run_transitions.pause(run.pk, by="anna", reason="wait")
     bench.bury("b")
-    begin_outside(bench)
-    let_it_end(bench)
-    assert (_ends(bench), [one["Body"] for one in bench.delivered()]) == ([("waiting", "")], ["b"])
+    _moved_outside(bench)
+    assert (_ends(bench), [message["Body"] for message in bench.delivered()]) == ([("waiting", "")], ["b"])
     assert _goes_on(bench, run) == ["a"]
 
 
@@ -245,10 +241,8 @@ def test_what_was_out_of_sight_for_as_long_as_aws_may_have_worked_goes_on(clock:
     for body, until in ((b"seen", began + timedelta(hours=1)), (b"hidden", began + aws_redrives.LONGEST)):
         Custody.objects.filter(letter__payload__body=body).update(visible_until=until)
     assert aws_redrives.missed(bench.dlq.pk, through=began, moved=began) == 1
-    assert dict(DeadLetter.objects.values_list("payload__body", "objection")) == {
-        b"seen": "moved_by_aws",
-        b"hidden": "",
-    }
+    objections = dict(DeadLetter.objects.values_list("payload__body", "objection"))
+    assert objections == {b"seen": "moved_by_aws", b"hidden": ""}
 
 
 def test_letters_that_are_put_on_their_lanes_in_that_moment_are_not_sent_either(clock: Clock) -> None:

@@ -39,14 +39,16 @@ def watch(bench: Workbench) -> Watch:
 
 def in_trouble(bench: Workbench) -> float:
     found = {
-        one.labels: one.value for one in collect_metrics.samples(count_lag=0) if one.metric == metric_names.TROUBLE
+        sample.labels: sample.value
+        for sample in collect_metrics.samples(count_lag=0)
+        if sample.metric == metric_names.TROUBLE
     }
     return found[bench.name,]
 
 
 def ills(bench: Workbench) -> list[str]:
     row = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
-    return [one.what for one in poll_history.remarks(row, bench.conf) if one.grade is Grade.ILL]
+    return [remark.what for remark in poll_history.remarks(row, bench.conf) if remark.grade is Grade.ILL]
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *moves: Move) -> None:

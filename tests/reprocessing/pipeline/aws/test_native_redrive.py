@@ -1,4 +1,4 @@
-"""A dlq is AWS's to empty or ours: handed over, looked after, taken back; and letters known again."""
+"""A DLQ is handed to AWS's own redrive and taken back; letters that come back are recognised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from reprocessing.domain.replay.verdicts import Unknown
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Begun
-from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Lane, Review
+from reprocessing.models import Custody, DeadLetter, DeadLetterQueue, Review
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.aws.native_redrive import Cancelling, Open, Over, Refusal
 from reprocessing.pipeline.maintenance import recover
@@ -42,18 +42,43 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def _captured(clock: Clock, *bodies: str) -> Workbench:
+    """Return a bench whose letters are captured, and whose copies are visible again."""
+    bench = mine()
+    captured_and_in_sight(bench, clock, *bodies)
+    return bench
+
+
+def _moved(bench: Workbench) -> None:
+    start(bench)
+    let_it_end(bench)
+
+
+def _moved_outside(bench: Workbench) -> None:
+    begin_outside(bench)
+    let_it_end(bench)
+
+
 def acts(bench: Workbench) -> list[tuple[str, str, str]]:
     return list(Review.objects.filter(dlq=bench.dlq, run=None).order_by("pk").values_list("act", "by", "reason"))
 
 
-def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again() -> None:
-    bench = mine()
+@pytest.fixture
+def bench() -> Workbench:
+    return mine()
+
+
+def test_aws_moves_what_nobody_of_ours_is_at_and_the_dlq_is_ours_again(bench: Workbench) -> None:
     bench.bury("a")
     bench.bury("b")
     assert isinstance(start(bench), Begun)
     assert is_aws_s(bench)
     let_it_end(bench)
-    assert (is_aws_s(bench), bench.left(), sorted(one["Body"] for one in bench.delivered())) == (False, 0, ["a", "b"])
+    assert (is_aws_s(bench), bench.left(), sorted(message["Body"] for message in bench.delivered())) == (
+        False,
+        0,
+        ["a", "b"],
+    )
     assert acts(bench) == [
         ("started", "anna", "a bulk"), ("changed", "the service", "AWS says COMPLETED: 2 messages moved."),
     ]  # fmt: skip
@@ -75,6 +100,12 @@ def test_nothing_is_captured_enlisted_or_sent_while_aws_moves_messages() -> None
     assert (planned.state, run.state) == ("planned", "running")
 
 
+def _await_an_outcome(bench: Workbench) -> None:
+    bench.judge_by_absence()
+    bench.ready()
+    bench.replay()
+
+
 BUSY: dict[str, Callable[[Workbench], object]] = {
     "moving": lambda bench: DeadLetterQueue.objects.update(
         native_at=lanes.clock(), native_by="bob", native_reason="a bulk"
@@ -84,12 +115,12 @@ BUSY: dict[str, Callable[[Workbench], object]] = {
     "hidden": lambda bench: bench.capture(),
     "under_way": lambda bench: bench.ready(),
     "plans": lambda bench: prepare(bench.dlq, Asked("of-monday", "bob")),
+    "awaited": _await_an_outcome,
 }
 
 
 @pytest.mark.parametrize("why", BUSY)
-def test_aws_is_not_asked_while_something_of_ours_is_at_the_dlq(why: str) -> None:
-    bench = mine()
+def test_aws_is_not_asked_while_something_of_ours_is_at_the_dlq(bench: Workbench, why: str) -> None:
     bench.bury("letter")
     BUSY[why](bench)
     found = start(bench)
@@ -105,19 +136,7 @@ def test_aws_is_not_asked_while_beat_drains_the_dlq() -> None:
     assert (found.mode, tasks(bench)) == ("automatic", [])
 
 
-def test_letters_that_await_the_evidence_of_a_dlq_keep_aws_out_of_it() -> None:
-    bench = mine()
-    bench.judge_by_absence()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    found = start(bench)
-    assert isinstance(found, Standing)
-    assert (found.awaited, found.under_way) == (True, True)
-
-
-def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are() -> None:
-    bench = mine()
+def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are(bench: Workbench) -> None:
     bench.bury("letter")
     bench.ready()
     bench.replay()
@@ -129,8 +148,7 @@ def test_copies_that_are_to_be_deleted_keep_aws_out_until_they_are() -> None:
     assert isinstance(start(bench), Begun)
 
 
-def test_a_refusal_of_aws_leaves_the_dlq_ours() -> None:
-    bench = mine()
+def test_a_refusal_of_aws_leaves_the_dlq_ours(bench: Workbench) -> None:
     other = bench.sqs.create_queue(QueueName=f"{bench.name}-other")["QueueUrl"]
     to = bench.arn(other)
     bench.sqs.delete_queue(QueueUrl=other)
@@ -144,8 +162,9 @@ def lost(*_: object, **__: object) -> Unknown:
     return Unknown("no answer was had")
 
 
-def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    bench = mine()
+def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     assert isinstance(start(bench), Open)
     native_redrive.sweep()
@@ -156,8 +175,7 @@ def test_a_lost_answer_leaves_the_dlq_aws_s_until_its_list_tells(monkeypatch: py
 
 
 @pytest.mark.soak
-def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = mine()
+def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):  # at one a second: it is under way for as long
         bench.bury(f"{number}")
     begin = sqs.begin_move
@@ -178,10 +196,10 @@ def test_a_task_whose_answer_was_lost_is_found_in_aws_s_list(monkeypatch: pytest
     assert acts(bench)[1] == ("aborted", "bob", "the wrong dlq")
 
 
-def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = mine()
-    start(bench)
-    let_it_end(bench)
+def test_what_ended_before_is_not_taken_for_what_was_begun_now(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _moved(bench)
     monkeypatch.setattr(native_redrive, "begin_move", lost)
     start(bench)
     native_redrive.look(bench.dlq)
@@ -189,8 +207,9 @@ def test_what_ended_before_is_not_taken_for_what_was_begun_now(monkeypatch: pyte
 
 
 @pytest.mark.soak
-def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(clock: Clock) -> None:
-    bench = mine()
+def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_so(
+    bench: Workbench, clock: Clock
+) -> None:
     for body in "abc":
         bench.bury(body)
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
@@ -204,19 +223,16 @@ def test_a_task_that_somebody_began_outside_is_honoured_and_over_when_aws_says_s
     assert bench.capture().captured.letters == bench.left()
 
 
-def test_cancelling_what_is_over_says_what_became_of_it() -> None:
-    bench = mine()
+def test_cancelling_what_is_over_says_what_became_of_it(bench: Workbench) -> None:
     assert native_redrive.cancel(bench.dlq, by="anna", reason="a mistake") == Over("")
     bench.bury("a")
-    start(bench)
-    let_it_end(bench)
+    _moved(bench)
     done = native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
     assert done == Over("AWS says COMPLETED: 1 messages moved.")
 
 
 def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b")
+    bench = _captured(clock, "a", "b")
     public = set(DeadLetter.objects.values_list("public_id", flat=True))
     assert isinstance(start(bench), Begun)
     let_it_end(bench)
@@ -233,31 +249,15 @@ def test_a_letter_that_aws_moved_goes_on_when_it_comes_back(clock: Clock) -> Non
     assert [(one.state, one.objection) for one in (came, away)] == [("captured", ""), ("captured", "moved_by_aws")]
     bench.enlist()
     assert bench.replay().taken == 1
-    assert [one["Body"] for one in bench.delivered()] == [moved[0]["Body"]]
+    assert [message["Body"] for message in bench.delivered()] == [moved[0]["Body"]]
     recover.sweep(bench.dlq, conf=bench.conf)
     away.refresh_from_db()
     assert (bench.left(), away.state, away.reason) == (0, "parked", "moved_by_aws")
 
 
-def test_a_letter_that_a_run_parked_meanwhile_goes_on_too(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
-    (moved,) = bench.delivered()
-    clock.restore()
-    bench.enlist()
-    assert bench.letter().reason == "moved_by_aws"
-    bench.come_back({"MessageAttributes": {}, **moved})
-    DeadLetter.objects.update(captured_at=bench.letter().died_at)
-    bench.capture()
-    assert (bench.letter().state, bench.letter().objection, Lane.objects.count()) == ("captured", "", 0)
-
-
 @pytest.mark.soak
 def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b", "c")
+    bench = _captured(clock, "a", "b", "c")
     start(bench, per_second=1)
     native_redrive.cancel(bench.dlq, by="anna", reason="a mistake")
     let_it_end(bench)
@@ -269,10 +269,8 @@ def test_a_message_that_aws_did_not_move_is_the_letter_it_was(clock: Clock) -> N
 
 
 def test_other_bytes_are_another_letter(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved(bench)
     clock.restore()
     DeadLetter.objects.update(captured_at=bench.letter().died_at)
     bench.bury("a", kind="another")
@@ -281,10 +279,8 @@ def test_other_bytes_are_another_letter(clock: Clock) -> None:
 
 
 def test_what_was_sent_before_the_letter_was_captured_is_another(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved(bench)
     bench.bury("a")
     DeadLetter.objects.update(captured_at=lanes.clock() + timedelta(hours=1))
     clock.restore()
@@ -296,8 +292,7 @@ def objections(bench: Workbench) -> list[str]:
 
 
 def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b")
+    bench = _captured(clock, "a", "b")
     begin_outside(bench)
     let_it_end_unseen(bench)
     assert (bench.left(), len(bench.delivered())) == (0, 2)
@@ -310,8 +305,7 @@ def test_what_somebody_else_had_aws_move_unseen_is_not_sent_once_more(clock: Clo
 
 @pytest.mark.soak
 def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b")
+    bench = _captured(clock, "a", "b")
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     native_redrive.look(bench.dlq)
     assert (is_aws_s(bench), objections(bench)) == (True, ["", ""])
@@ -319,39 +313,23 @@ def test_what_somebody_else_has_aws_move_is_let_go_when_that_ends(clock: Clock) 
     assert (is_aws_s(bench), objections(bench)) == (False, ["moved_by_aws"] * 2)
 
 
-def test_a_copy_that_was_out_of_sight_was_not_moved() -> None:
-    bench = mine()
-    bench.bury("a")
-    bench.capture()
-    bench.bury("b")
-    begin_outside(bench)
-    let_it_end(bench)
-    assert ([one["Body"] for one in bench.delivered()], objections(bench)) == (["b"], [""])
-
-
 def test_a_letter_that_was_seen_since_a_task_is_not_let_go_for_it_again(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    begin_outside(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
     DeadLetter.objects.update(objection="", planned=False)  # as the capture that sees its copy leaves it
     native_redrive.look(bench.dlq)
     assert objections(bench) == [""]
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     assert objections(bench) == [""]  # it moved nothing
     bench.bury("b")
-    begin_outside(bench)
-    let_it_end(bench)
+    _moved_outside(bench)
     assert objections(bench) == ["moved_by_aws"]
 
 
 def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
-    start(bench)
-    let_it_end(bench)
+    bench = _captured(clock, "a")
+    _moved(bench)
     DeadLetter.objects.update(objection="", planned=False)
     native_redrive.look(bench.dlq)
     assert objections(bench) == [""]
@@ -360,8 +338,7 @@ def test_a_task_of_ours_that_has_ended_is_not_taken_for_another_s(clock: Clock) 
 def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it_sees(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a")
+    bench = _captured(clock, "a")
     renew = capture_lease.renew
 
     def let_go_first(*args: Any, **options: Any) -> Renewed | None:  # noqa: ANN401  those of renew
@@ -374,8 +351,7 @@ def test_a_capture_that_is_under_way_when_letters_are_let_go_knows_those_that_it
 
 
 @pytest.mark.parametrize("broken", ["native_by = ''", "leased_until = redrive_now()"])
-def test_the_schema_keeps_a_dlq_aws_s_or_ours(broken: str) -> None:
-    bench = mine()
+def test_the_schema_keeps_a_dlq_aws_s_or_ours(bench: Workbench, broken: str) -> None:
     DeadLetterQueue.objects.update(native_at=lanes.clock(), native_by="anna", native_reason="a bulk")
     with pytest.raises(IntegrityError), transaction.atomic():
         rows.execute(f"UPDATE redrive_dlq SET {broken} WHERE id = %(dlq)b", {"dlq": bench.dlq.pk})

@@ -1,4 +1,4 @@
-"""CloudWatch is told what is so, what grew since the last time once, and never twice. Against moto's server."""
+"""CloudWatch gets gauges as they are, and what each counter grew by once. Against moto's server."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from reprocessing.gateways.aws_services.cloudwatch_put import Value
 from reprocessing.pipeline.aws import publish_metrics
 from tests.contract.endpoints import moto_endpoint
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.benches import waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,10 +47,7 @@ def at(minute: int) -> int:
 
 
 def drained(*bodies: str) -> Workbench:
-    bench = Workbench(fields={"max_attempts": 1})
-    for body in bodies:
-        bench.bury(body)
-    bench.ready()
+    bench = waiting(*bodies, fields={"max_attempts": 1})
     with bench.refusing("bad"):
         bench.replay()
     return bench
@@ -61,9 +59,7 @@ def test_counters_are_told_by_what_they_grew_and_others_as_they_are(cloudwatch: 
     bench = drained("good", "better", "bad")
     assert at(0) > 0
     at(1)
-    bench.bury("late")
-    bench.ready()
-    bench.replay()
+    _one_more(bench, "late")
     at(2)
     assert told(cloudwatch, "RedriveSuccess", Dlq=bench.name) == [2, 1]
     assert told(cloudwatch, "RedriveFailure", Dlq=bench.name) == [1]
@@ -73,51 +69,29 @@ def test_counters_are_told_by_what_they_grew_and_others_as_they_are(cloudwatch: 
     assert told(cloudwatch, "EverythingStopped", "Maximum") == [0, 0, 0, 0]
 
 
-def test_what_cloudwatch_did_not_take_is_told_the_next_time(
-    cloudwatch: Any,  # noqa: ANN401
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    at(-1)
-    bench = drained("good")
-    with monkeypatch.context() as patch:
-        patch.setattr(publish_metrics, "tell", _refuse)
-        assert at(0) == 0
-    at(1)
-    assert told(cloudwatch, "RedriveSuccess", Dlq=bench.name) == [1]
-
-
-def _refuse(*_: object, **__: object) -> int:
-    raise CloudWatchIsOutOfReach("no")
-
-
-class Ear:
-    """What CloudWatch is told, without one; where it is deaf, nothing is taken."""
+class StandIn:
+    """Stands in for CloudWatch, and keeps the values of the last request that it took."""
 
     def __init__(self) -> None:
-        self.deaf = False
-        self.heard: list[Value] = []
+        self.is_away = False
+        self.values: list[Value] = []
 
     def tell(self, _region: str, _namespace: str, values: Sequence[Value], *, now: datetime) -> int:
         assert now.tzinfo
-        if self.deaf:
+        if self.is_away:
             raise CloudWatchIsOutOfReach("no")
-        self.heard = list(values)
+        self.values = list(values)
         return len(values)
 
-    def successes(self) -> list[float]:
-        """What it was told last of letters that were delivered."""
-        return [one.value for one in self.heard if one.name == "RedriveSuccess"]
-
-    def gauges(self) -> list[float]:
-        """What it was told last of letters that are unfinished."""
-        return [one.value for one in self.heard if one.name == "UnfinishedLetters"]
+    def told(self, name: str) -> list[float]:
+        return [value.value for value in self.values if value.name == name]
 
 
 @pytest.fixture
-def ear(monkeypatch: pytest.MonkeyPatch) -> Ear:
-    ear = Ear()
-    monkeypatch.setattr(publish_metrics, "tell", ear.tell)
-    return ear
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    made = StandIn()
+    monkeypatch.setattr(publish_metrics, "tell", made.tell)
+    return made
 
 
 def _one_more(bench: Workbench, body: str) -> None:
@@ -126,60 +100,58 @@ def _one_more(bench: Workbench, body: str) -> None:
     bench.replay()
 
 
-def test_who_begins_to_tell_tells_of_what_comes_from_now_on(ear: Ear, caplog: pytest.LogCaptureFixture) -> None:
-    """The history of months is no minute's: the alarms would ring."""
+def test_counters_are_published_from_the_first_time_on(stand_in: StandIn, caplog: pytest.LogCaptureFixture) -> None:
+    """Months of counts in one minute would trip the alarms."""
     bench = drained("good", "better")
     at(0)
-    assert (ear.successes(), ear.gauges()) == ([], [0])
-    (said,) = [one.getMessage() for one in caplog.records if one.name == publish_metrics.__name__]
+    assert (stand_in.told("RedriveSuccess"), stand_in.told("UnfinishedLetters")) == ([], [0])
+    (said,) = [record.getMessage() for record in caplog.records if record.name == publish_metrics.__name__]
     assert said == (
         "CloudWatch was told nothing for 15 minutes, or never anything. What 3 counters had grown by is left out: "
         "it would seem to be of one minute. They are told from now on."
     )
     _one_more(bench, "late")
     at(1)
-    assert ear.successes() == [1]
+    assert stand_in.told("RedriveSuccess") == [1]
 
 
 @pytest.mark.parametrize(("minutes", "told"), [(15, [1.0]), (16, [])])
-def test_what_was_counted_while_nothing_was_told_is_told_after_a_short_while_only(
-    ear: Ear, minutes: int, told: list[float]
+def test_counts_are_published_late_by_fifteen_minutes_at_most(
+    stand_in: StandIn, minutes: int, told: list[float]
 ) -> None:
     at(0)
     bench = drained("good")
     at(minutes)
-    assert ear.successes() == told
+    assert stand_in.told("RedriveSuccess") == told
     _one_more(bench, "late")
     at(minutes + 1)
-    assert ear.successes() == [1]
+    assert stand_in.told("RedriveSuccess") == [1]
 
 
-def test_what_cloudwatch_does_not_take_is_told_in_full_once_it_does_however_long_that_lasts(ear: Ear) -> None:
+def test_counts_that_cloudwatch_did_not_take_are_published_once_it_does_however_late(stand_in: StandIn) -> None:
     at(0)
-    ear.deaf = True
+    stand_in.is_away = True
     bench = drained("good")
     for minutes in range(10, 60, 10):
         at(minutes)
     _one_more(bench, "late")
-    ear.deaf = False
+    stand_in.is_away = False
     at(60)
-    assert ear.successes() == [2.0]
+    assert stand_in.told("RedriveSuccess") == [2.0]
 
 
-def test_values_go_out_five_hundred_at_a_time_and_the_rest_is_known(
+def test_values_are_sent_five_hundred_at_a_time_and_the_number_taken_is_returned(
     cloudwatch: Any,  # noqa: ANN401
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     values = [Value("Many", (("Dlq", f"d{number}"),), "Count", 1.0) for number in range(1_200)]
     assert cloudwatch_put.tell(REGION, SPACE, values, now=NOW) == 1_200
     assert told(cloudwatch, "Many", Dlq="d1199") == [1]
+    datum = cloudwatch_put._datum
     monkeypatch.setattr(
-        cloudwatch_put, "_datum", lambda one, now: {} if one.dimensions[0][1] == "d700" else _datum(one, now)
+        cloudwatch_put, "_datum", lambda value, now: {} if value.dimensions[0][1] == "d700" else datum(value, now)
     )
     assert cloudwatch_put.tell(REGION, SPACE, values, now=NOW) == 500
-
-
-_datum = cloudwatch_put._datum
 
 
 @pytest.mark.soak

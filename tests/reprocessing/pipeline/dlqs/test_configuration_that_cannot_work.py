@@ -68,4 +68,4 @@ def test_an_endpoint_whose_host_is_not_listed_is_ill_with_the_line_to_set(dlq: D
 def test_an_endpoint_whose_secret_is_not_set_is_ill(dlq: DeadLetterQueue) -> None:
     lead_to(dlq, secret="shop")
     (remark,) = configuration.remarks(dlq, conf("shop.example.com"))
-    assert remark.what == 'The secret "shop" that signs its letters is not set.'
+    assert remark.what == 'The secret "shop" that signs its messages is not set.'

@@ -19,7 +19,7 @@ def warnings(bench: Workbench, *, asks: bool = True) -> list[Remark]:
     if asks:
         feed_run.look(row)
         row.refresh_from_db()
-    return [one for one in poll_history.remarks(row, bench.conf) if one.grade is Grade.WARN]
+    return [remark for remark in poll_history.remarks(row, bench.conf) if remark.grade is Grade.WARN]
 
 
 @pytest.mark.parametrize(("fifo", "since"), [(False, "it was sent first"), (True, "it died")])

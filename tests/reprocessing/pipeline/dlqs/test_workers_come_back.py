@@ -27,7 +27,7 @@ Asked = list[str]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+def asked(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> Asked:
     """The ARNs of DLQs that AWS is asked about, one a call."""
     found: Asked = []
 
@@ -37,14 +37,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
     monkeypatch.setattr(native_redrive, "move_tasks", ask)
     return found
-
-
-def _back(clock: Clock) -> Workbench:
-    """A run that is under way, its copies in sight, and nobody there for two minutes."""
-    bench = mine()
-    captured_and_in_sight(bench, clock, "a", "b")
-    bench.enlist()
-    return bench
 
 
 def _lease(**options: object) -> list[lanes.Leased]:
@@ -58,8 +50,16 @@ def _fails(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(native_redrive, "move_tasks", fail)
 
 
-def test_what_aws_moved_meanwhile_is_not_sent_again(clock: Clock) -> None:
-    bench = _back(clock)
+@pytest.fixture
+def bench(clock: Clock) -> Workbench:
+    """A run in progress, its copies visible, and no worker there for two minutes."""
+    bench = mine()
+    captured_and_in_sight(bench, clock, "a", "b")
+    bench.enlist()
+    return bench
+
+
+def test_what_aws_moved_meanwhile_is_not_sent_again(bench: Workbench) -> None:
     begin_outside(bench)
     let_it_end_unseen(bench)
     assert len(bench.delivered()) == 2
@@ -68,16 +68,13 @@ def test_what_aws_moved_meanwhile_is_not_sent_again(clock: Clock) -> None:
     assert {lane.why for lane in bench.dlq.lanes.all()} == {MAYBE_MOVED}
 
 
-def test_a_dlq_that_aws_empties_right_now_is_left_to_aws(clock: Clock) -> None:
-    bench = _back(clock)
+def test_a_dlq_that_aws_empties_right_now_is_left_to_aws(bench: Workbench) -> None:
     begin_outside(bench, MaxNumberOfMessagesPerSecond=1)
     bench.replay(seconds=1)
     assert (is_aws_s(bench), bench.states()) == (True, {"a": "waiting", "b": "waiting"})
 
 
-def test_what_aws_did_not_move_goes_at_once(clock: Clock, asked: Asked) -> None:
-    bench = _back(clock)
-    asked.clear()  # a capture asks, too
+def test_what_aws_did_not_move_goes_at_once(bench: Workbench, asked: Asked) -> None:
     bench.replay()
     assert (len(bench.delivered()), asked) == (2, [bench.dlq.arn])
 
@@ -92,9 +89,8 @@ def _these(lane_ids: list[int]) -> dict[str, object]:
 
 @pytest.mark.parametrize("which", [_any, _these])
 def test_no_lane_is_leased_until_aws_was_asked_within_a_minute(
-    clock: Clock, which: Callable[[list[int]], dict[str, object]]
+    bench: Workbench, clock: Clock, which: Callable[[list[int]], dict[str, object]]
 ) -> None:
-    bench = _back(clock)
     options = which(list(bench.dlq.lanes.values_list("pk", flat=True)))
     assert _lease(**options) == []
     native_redrive.before_lanes_are_leased(None)
@@ -106,10 +102,8 @@ def test_no_lane_is_leased_until_aws_was_asked_within_a_minute(
 
 @pytest.mark.parametrize("runs", [None, "its own"])
 def test_aws_is_asked_once_a_dlq_and_minute_however_many_turns_there_are(
-    clock: Clock, asked: Asked, runs: str | None
+    bench: Workbench, clock: Clock, asked: Asked, runs: str | None
 ) -> None:
-    bench = _back(clock)
-    asked.clear()  # a capture asks, too
     own = None if runs is None else list(Run.objects.values_list("pk", flat=True))
     for _ in range(3):
         native_redrive.before_lanes_are_leased(own)
@@ -120,24 +114,23 @@ def test_aws_is_asked_once_a_dlq_and_minute_however_many_turns_there_are(
     assert asked == [bench.dlq.arn] * 2
 
 
-def test_of_another_run_s_dlq_nobody_asks(clock: Clock, asked: Asked) -> None:
-    bench = _back(clock)
-    asked.clear()  # a capture asks, too
+def test_of_another_run_s_dlq_nobody_asks(bench: Workbench, asked: Asked) -> None:
     native_redrive.before_lanes_are_leased([0])
     assert asked == []
     assert bench.states() == {"a": "waiting", "b": "waiting"}
 
 
-def test_where_no_copy_is_in_sight_aws_is_not_asked_and_lanes_are_leased(clock: Clock, asked: Asked) -> None:
-    bench = _back(clock)
-    asked.clear()  # a capture asks, too
+def test_where_no_copy_is_in_sight_aws_is_not_asked_and_lanes_are_leased(
+    bench: Workbench, clock: Clock, asked: Asked
+) -> None:
     Custody.objects.update(visible_until=lanes.clock() + timedelta(hours=1))
     bench.replay()
     assert (len(bench.delivered()), asked) == (2, [])
 
 
-def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _back(clock)
+def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(
+    bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         _fails(patch, QueueIsOutOfReach("dlq: ListMessageMoveTasks failed: no route to host."))
         bench.replay(seconds=1)
@@ -152,9 +145,8 @@ def test_while_sqs_is_out_of_reach_the_lanes_wait_and_say_why(clock: Clock, monk
     assert len(bench.delivered()) == 2
 
 
-def test_what_aws_answered_is_known_when_it_is_written_down(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_aws_answered_is_known_when_it_is_written_down(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever dies in between has another one ask."""
-    bench = _back(clock)
 
     def dies(*_: object) -> None:
         raise Killed
@@ -173,16 +165,13 @@ def _obstacles(bench: Workbench) -> list[str]:
         return [why for (why,) in cursor.fetchall()]
 
 
-def test_whoever_may_not_ask_lets_them_go_on(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _back(clock)
+def test_whoever_may_not_ask_lets_them_go_on(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     _fails(monkeypatch, QueueRefuses("dlq: ListMessageMoveTasks failed: AccessDenied."))
     bench.replay()
     assert len(bench.delivered()) == 2
 
 
-def test_a_question_whose_asker_died_is_asked_again(clock: Clock, asked: Asked) -> None:
-    bench = _back(clock)
-    asked.clear()  # a capture asks, too
+def test_a_question_whose_asker_died_is_asked_again(bench: Workbench, clock: Clock, asked: Asked) -> None:
     assert looks_at_moves.dlqs_to_ask_about(None) == [bench.dlq.pk]
     native_redrive.before_lanes_are_leased(None)
     assert (asked, _lease()) == ([], [])
@@ -191,9 +180,10 @@ def test_a_question_whose_asker_died_is_asked_again(clock: Clock, asked: Asked) 
     assert (asked, len(bench.delivered())) == ([bench.dlq.arn], 2)
 
 
-def test_an_answer_holds_from_when_it_was_asked_for(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_holds_from_when_it_was_asked_for(
+    bench: Workbench, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """AWS takes its time, or whoever asked is frozen with the answer: what was moved since is in no list."""
-    bench = _back(clock)
 
     def slow(arn: str, role: str) -> list[Move]:
         listed = move_tasks(arn, role)
@@ -216,4 +206,4 @@ def test_asking_costs_a_turn_one_statement_however_many_letters_it_sends(clock: 
     with CaptureQueriesContext(connection) as queries:
         bench.replay()
     assert len(bench.delivered()) == 12
-    assert sum("native_asked_at" in one["sql"] for one in queries) == 1
+    assert sum("native_asked_at" in query["sql"] for query in queries) == 1

@@ -1,9 +1,8 @@
-"""PostgreSQL was restored from a backup: nothing is sent before a person has said what became of what it forgot."""
+"""After a restore from a backup nothing is sent until a person has decided about the messages in doubt."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -36,15 +35,12 @@ from tests.conditions import eventually
 from tests.race.abreast import elsewhere, together, waits_for_us
 from tests.reprocessing.pipeline import restoring
 from tests.reprocessing.pipeline.bench import BRISK, Clock, Workbench
+from tests.reprocessing.pipeline.benches import KEYED, awaiting, bury_keyed, replayed, waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WHY: dict[str, Any] = {"by": "ann", "reason": "the disk burnt"}
-#: Copies come to sight again at once.
-SHORT = replace(BRISK, receive_visibility=1)
-
-
-#: What failed rests for a while.
+SHORT = replace(BRISK, receive_visibility=1)  #: copies are visible again at once
 SLOW: dict[str, Any] = {"backoff_base": 600, "backoff_jitter": "none"}
 
 
@@ -53,12 +49,12 @@ def held() -> restore_hold.Hold:
 
 
 def found() -> dict[str, int]:
-    """What is found of undecided letters."""
+    """Return how many undecided letters have each finding."""
     return {one.finding: one.n for one in restore_doubts.tally()}
 
 
-def by_body(bench: Workbench) -> dict[str, str]:
-    """What is found of each undecided letter, by its body."""
+def by_body() -> dict[str, str]:
+    """Return the finding of each undecided letter, by its body."""
     bodies = dict(DeadLetter.objects.values_list("pk", "payload__body"))
     return {bytes(bodies[one.letter_id]).decode(): one.finding for group in reconcile.letters() for one in group}
 
@@ -67,40 +63,54 @@ def say(**words: str) -> int:
     return reconcile.decide({kind: Word(word) for kind, word in words.items()}, dlq=None, **WHY)
 
 
-def ask(*arguments: str) -> Any:  # noqa: ANN401  each test knows what it asked for
+def replay_all() -> None:
+    """Decide that every letter in doubt is replayed, and end the hold."""
+    say(unknown="replay", unfinished="replay")
+    assert restore_hold.end(**WHY, early=True) is not None
+
+
+def sent_and_forgotten(bench: Workbench) -> list[dict[str, Any]]:
+    """Replay, go back to the backup from before, and begin a hold. Return what was delivered."""
+    restoring.take()
+    bench.replay()
+    sent = bench.delivered()
+    restoring.restore()
+    held()
+    return sent
+
+
+def ask(*arguments: str) -> Any:  # noqa: ANN401  parsed JSON, or text
     out = StringIO()
     call_command("after_restore", *arguments, stdout=out)
     return json.loads(out.getvalue()) if "--json" in arguments else out.getvalue()
 
 
 def come_to_sight(bench: Workbench) -> None:
-    """SQS's own clock passes, which nobody drives, until it hides nothing any more."""
+    """Wait, by SQS's own clock, until no message of the DLQ is in flight."""
 
-    def hidden() -> int:
+    def in_flight() -> int:
         asked = bench.sqs.get_queue_attributes(QueueUrl=bench.dlq_url, AttributeNames=["All"])["Attributes"]
         return int(asked["ApproximateNumberOfMessagesNotVisible"])
 
-    eventually(lambda: hidden() == 0, within=10)
+    eventually(lambda: in_flight() == 0, within=10)
 
 
 def drained_late(bench: Workbench, clock: Clock) -> None:
-    """A capture that begins when all that was hidden is in sight, and runs dry."""
+    """Capture until the DLQ is empty, after all hidden copies have become visible."""
     come_to_sight(bench)
     clock.advance(restore_hold.HIDDEN_FOR.total_seconds() + 60)
     assert bench.capture().captured.drained
 
 
 def test_nothing_is_sent_while_it_is_held_and_all_is_when_a_person_has_said_so() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = waiting("letter")
     held()
     assert (bench.replay().taken, bench.delivered()) == (0, [])
     assert lanes.hint(limit=5, lifetime=5) == []
     say(unknown="replay", unfinished="replay")
     assert (bench.replay().taken, bench.delivered()) == (0, [])
-    assert restore_hold.end(**WHY, early=True) is not None
-    assert (bench.replay().taken, [one["Body"] for one in bench.delivered()]) == (1, ["letter"])
+    restore_hold.end(**WHY, early=True)
+    assert (bench.replay().taken, [message["Body"] for message in bench.delivered()]) == (1, ["letter"])
 
 
 def test_no_other_command_lifts_the_hold() -> None:
@@ -122,13 +132,6 @@ def test_a_stop_of_everything_outlives_the_hold() -> None:
     assert (stop.by, stop.reason) == ("bob", "rain")
 
 
-def test_a_second_hold_changes_nothing() -> None:
-    first = held()
-    second = restore_hold.begin(lanes.clock(), by="bob", reason="again")
-    assert (first.new, second.new, second.by, second.since) == (True, False, "ann", first.since)
-    assert Review.objects.filter(act="stopped").count() == 1
-
-
 def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     def dies(_: int) -> bool:
         raise KeyboardInterrupt
@@ -142,19 +145,13 @@ def test_a_hold_that_ends_before_it_has_caught_up_has_not_begun(monkeypatch: pyt
 
 
 def test_two_who_hold_at_once_begin_one_hold() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    waiting("letter")
     begun = together([held] * 4)
     assert (sum(one.new for one in begun), len({one.since for one in begun}), found()) == (1, 1, {"hidden": 1})
 
 
 def test_nothing_that_was_out_is_presumed_delivered_since_its_return_may_be_forgotten() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=0)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = awaiting("letter")
     bench.delivered()
     held()
     for _ in range(2):
@@ -164,40 +161,24 @@ def test_nothing_that_was_out_is_presumed_delivered_since_its_return_may_be_forg
 
 
 def test_a_promotion_that_had_begun_before_the_hold_presumes_nothing() -> None:
-    bench = Workbench()
-    bench.judge_by_absence(window=0)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = awaiting("letter")
     held()
     assert (presume([Attempt.objects.get().pk]), bench.states()) == ([], {"letter": "awaiting"})
 
 
 @pytest.mark.soak
 def test_a_restore_shows_what_became_of_each_letter(clock: Clock) -> None:
-    bench = Workbench(conf=SHORT, fields=SLOW)
-    for body in "abcd":
-        bench.bury(body, key=body)
-    bench.ready()
-    restoring.take()
+    bench = waiting(*"abcd", conf=SHORT, fields=SLOW)
     with bench.refusing("c"), bench.refusing("d"):
-        bench.replay()
-    assert Counter(bench.states().values()) == {"delivered": 2, "waiting": 2}
-    restoring.restore()
-    held()
+        assert len(sent_and_forgotten(bench)) == 2
     assert found() == {"hidden": 4}
     drained_late(bench, clock)
-    assert by_body(bench) == {"a": "gone", "b": "gone", "c": "seen", "d": "seen"}
+    assert by_body() == {"a": "gone", "b": "gone", "c": "seen", "d": "seen"}
 
 
 def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock) -> None:
-    bench = Workbench(conf=SHORT)
-    bench.bury("letter")
-    bench.ready()
-    restoring.take()
-    bench.replay()
-    restoring.restore()
-    held()
+    bench = waiting("letter", conf=SHORT)
+    sent_and_forgotten(bench)
     drained_late(bench, clock)
     assert found() == {"gone": 1}
     DeadLetter.objects.update(expires_at=lanes.clock() + timedelta(hours=1))
@@ -207,22 +188,17 @@ def test_a_copy_that_was_about_to_expire_and_is_gone_proves_nothing(clock: Clock
 @pytest.mark.soak
 def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     bench = Workbench(conf=SHORT, fields={"ordering_key": "attribute:key", **SLOW})
-    for n in range(6):
-        bench.bury(f"{n}", key="k")
+    for body in "012345":
+        bench.bury(body, key="k")
     bench.ready()
-    restoring.take()
     with bench.refusing("3"):
-        bench.replay()
-    sent_before = [one["Body"] for one in bench.delivered()]
-    assert sent_before == ["0", "1", "2"]
-    restoring.restore()
-    held()
+        assert [sent["Body"] for sent in sent_and_forgotten(bench)] == ["0", "1", "2"]
     drained_late(bench, clock)
-    named = {body for body, finding in by_body(bench).items() if finding != "gone"}
+    named = {body for body, finding in by_body().items() if finding != "gone"}
     say(finished="delivered", unfinished="replay", unknown="replay")
     assert restore_hold.end(**WHY, early=False) is not None
     bench.replay()
-    sent_after = [one["Body"] for one in bench.delivered()]
+    sent_after = [message["Body"] for message in bench.delivered()]
     assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
     assert set(bench.states().values()) == {"delivered"}
     said = DeadLetter.objects.filter(presumed=True)
@@ -233,27 +209,18 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
 
 
 def test_a_letter_keeps_its_id_when_it_is_sent_twice() -> None:
-    bench = Workbench(conf=SHORT)
-    bench.bury("letter")
-    bench.ready()
-    restoring.take()
-    bench.replay()
-    (before,) = bench.delivered()
-    restoring.restore()
-    held()
-    say(unknown="replay")
-    restore_hold.end(**WHY, early=True)
+    bench = waiting("letter", conf=SHORT)
+    (before,) = sent_and_forgotten(bench)
+    replay_all()
     bench.replay()
     (after,) = bench.delivered()
     names = ("RedriveId", "IdempotencyKey")
-    assert [before["MessageAttributes"][one] for one in names] == [after["MessageAttributes"][one] for one in names]
+    assert [before["MessageAttributes"][name] for name in names] == [after["MessageAttributes"][name] for name in names]
 
 
 @pytest.mark.soak
 def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
-    bench = Workbench(conf=SHORT)
-    bench.bury("letter")
-    bench.ready()
+    bench = waiting("letter", conf=SHORT)
     bench.replay_and_die(sent=True)
     held()
     come_to_sight(bench)
@@ -266,15 +233,12 @@ def test_what_was_out_when_the_backup_was_made_waits_for_a_person() -> None:
 
 @pytest.mark.soak
 def test_what_was_on_its_last_attempt_is_replayed_when_a_person_says_so(clock: Clock) -> None:
-    bench = Workbench(conf=SHORT, fields={"max_attempts": 1})
-    bench.bury("letter")
-    bench.ready()
+    bench = waiting("letter", conf=SHORT, fields={"max_attempts": 1})
     bench.replay_and_die(sent=True)
     held()
     come_to_sight(bench)
     bench.capture()
-    say(unknown="replay")
-    restore_hold.end(**WHY, early=True)
+    replay_all()
     clock.advance(10)  # past the dead worker's lease
     bench.replay()
     assert (bench.states(), bench.history()) == ({"letter": "delivered"}, [(1, "unknown", 0), (2, "accepted", 0)])
@@ -296,20 +260,13 @@ def test_whoever_looks_is_told_of_the_restore_and_of_what_ends_the_hold(client: 
 
 
 def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost() -> None:
-    bench = Workbench(conf=SHORT)
-    bench.bury("letter")
-    bench.ready()
-    restoring.take()
-    bench.replay()
-    (sent,) = bench.delivered()
-    restoring.restore()
-    held()
+    bench = waiting("letter", conf=SHORT)
+    (sent,) = sent_and_forgotten(bench)
     bench.come_back(sent)
     bench.capture()
     assert (bench.states(), found()) == ({"letter": "waiting"}, {"came_back": 1})
     assert bench.letter().attempts == 1
-    say(unfinished="replay")
-    restore_hold.end(**WHY, early=True)
+    replay_all()
     bench.replay()
     (again,) = bench.delivered()
     assert again["MessageAttributes"]["RedriveId"]["StringValue"].endswith(":2")
@@ -317,30 +274,22 @@ def test_what_came_back_from_a_forgotten_attempt_is_the_same_letter_and_not_lost
 
 
 def test_what_came_back_from_a_forgotten_attempt_went_before_an_earlier_letter_that_turns_up_now() -> None:
-    bench = Workbench(conf=SHORT, fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
-    bench.bury("2", key="a", n="2")
+    bench = Workbench(conf=SHORT, fields=KEYED)
+    bury_keyed(bench, "a2")
     bench.ready()
-    restoring.take()
-    bench.replay()
-    (sent,) = bench.delivered()
-    restoring.restore()
-    held()
+    (sent,) = sent_and_forgotten(bench)
     bench.come_back(sent)
     bench.capture()
-    say(unfinished="replay")
-    restore_hold.end(**WHY, early=True)
-    bench.bury("1", key="a", n="1")
+    replay_all()
+    bury_keyed(bench, "a1")
     bench.ready()
     bench.replay()
-    early = bench.letter(payload__body=b"1")
-    assert (early.state, early.reason, bench.states()["2"]) == ("parked", "stale", "delivered")
+    early = bench.letter(payload__body=b"a1")
+    assert (early.state, early.reason, bench.states()["a2"]) == ("parked", "stale", "delivered")
 
 
 def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again() -> None:
-    bench = Workbench(conf=SHORT)
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = replayed("letter", conf=SHORT)
     (sent,) = bench.delivered()
     mark = sent["MessageAttributes"]["RedriveId"]
     sent["MessageAttributes"]["RedriveId"] = {**mark, "StringValue": mark["StringValue"].replace(":1", ":3")}
@@ -351,17 +300,6 @@ def test_a_delivered_letter_that_came_back_from_a_forgotten_attempt_waits_again(
     assert (bench.letter().attempts, bench.left()) == (3, 0)
 
 
-def test_what_is_captured_anew_is_in_doubt_too() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    held()
-    bench.capture()
-    restore_hold.doubt_arrived()
-    assert found() == {"arrived": 1}
-    with pytest.raises(BackupIsUnreconciled, match="1 letter is undecided"):
-        restore_hold.end(**WHY, early=True)
-
-
 def test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_since_is_not() -> None:
     bench = Workbench()
     bench.bury("before")
@@ -369,7 +307,7 @@ def test_what_died_between_the_backup_and_the_hold_is_in_doubt_and_what_died_sin
     bench.bury("since")
     bench.capture()
     restore_hold.doubt_arrived()
-    assert by_body(bench) == {"before": "arrived"}
+    assert by_body() == {"before": "arrived"}
 
 
 def test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold(clock: Clock) -> None:
@@ -379,47 +317,37 @@ def test_a_capture_that_ran_dry_before_all_is_in_sight_ends_no_hold(clock: Clock
     assert bench.capture().captured.drained
     with pytest.raises(BackupIsUnreconciled, match=bench.name):
         restore_hold.end(**WHY, early=False)
-
-
-def test_a_release_waits_until_all_is_in_sight(clock: Clock) -> None:
-    bench = Workbench()
-    held()
-    with pytest.raises(BackupIsUnreconciled, match=bench.name):
-        restore_hold.end(**WHY, early=False)
-    clock.advance(restore_hold.HIDDEN_FOR.total_seconds() + 1)
+    clock.advance(61)
     bench.capture()
     assert restore_hold.end(**WHY, early=False) is not None
 
 
-def test_a_decision_goes_on_where_it_was_interrupted() -> None:
-    bench = Workbench()
-    for n in range(3):
-        bench.bury(f"{n}")
-    bench.ready()
+def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting("a", "b", "c")
     held()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reconcile, "GROUP", 1)
+    monkeypatch.setattr(reconcile, "GROUP", 1)
 
-        def gone(done: int) -> None:
-            if done == 2:
-                raise KeyboardInterrupt
+    def interrupt(done: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt):
-            reconcile.decide({"unknown": Word.REPLAY}, dlq=None, **WHY, heard=gone)
+    with pytest.raises(KeyboardInterrupt):
+        reconcile.decide({"unknown": Word.REPLAY}, dlq=None, **WHY, heard=interrupt)
     assert (found(), say(unknown="replay"), found()) == ({"hidden": 1}, 1, {})
     assert Review.objects.filter(act="changed").count() == 3
 
 
 def test_copies_nobody_has_seen_since_are_not_hidden_for_longer() -> None:
-    bench = Workbench(conf=replace(BRISK, receive_visibility=30))
-    bench.bury("letter")
-    bench.ready()
+    bench = waiting("letter", conf=replace(BRISK, receive_visibility=30))
     held()
     recover.sweep(bench.dlq, conf=replace(BRISK, receive_visibility=120))
     assert rows.execute("SELECT FROM redrive_custody WHERE extended", {}) == 0
 
 
-# --- a restore that nobody tells of -------------------------------------------------------------------------------
+# A restore that nobody announced
+
+
+NOTICES = pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
 
 
 @pytest.fixture
@@ -428,7 +356,7 @@ def marks() -> HighWater:
 
 
 def restored(marks: HighWater, *, forgets: int = 3) -> None:
-    """Some ticks; then the database is as it was after the first two."""
+    """Tick, then set the database back to where it was after two ticks."""
     for _ in range(2):
         detect_restore.tick(marks)
     was = restore_detection.stand()
@@ -439,13 +367,11 @@ def restored(marks: HighWater, *, forgets: int = 3) -> None:
 
 
 @pytest.mark.parametrize("forgets", [1, 3])
-@pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
+@NOTICES
 def test_a_restore_that_nobody_tells_of_is_held(
     marks: HighWater, notices: Callable[[HighWater], bool], forgets: int
 ) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = waiting("letter")
     restored(marks, forgets=forgets)
     assert not notices(marks)
     there = restore_hold.standing()
@@ -454,11 +380,9 @@ def test_a_restore_that_nobody_tells_of_is_held(
     assert (bench.replay().taken, found()) == (0, {"hidden": 1})
 
 
-@pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
+@NOTICES
 def test_a_restore_from_a_backup_of_a_hold_is_held_anew(notices: Callable[[HighWater], bool], marks: HighWater) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    waiting("letter")
     first = held()
     say(unknown="replay", unfinished="replay")
     assert restore_hold.undecided() == 0
@@ -474,9 +398,7 @@ def test_a_restore_from_a_backup_of_a_hold_is_held_anew(notices: Callable[[HighW
 
 
 def test_a_person_who_says_again_is_asked_about_every_letter_anew() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    waiting("letter")
     held()
     say(unknown="replay", unfinished="replay")
     later = lanes.clock().isoformat()
@@ -500,29 +422,19 @@ def decided() -> None:
     say(unknown="replay", unfinished="replay")
 
 
-def released() -> None:
-    decided()
-    restore_hold.end(**WHY, early=True)
-
-
-@pytest.mark.parametrize("people_have", [decided, released])
-@pytest.mark.parametrize("notices", [detect_restore.tick, detect_restore.look], ids=["a tick", "a slice"])
+@pytest.mark.parametrize("decides", [decided, replay_all])
+@NOTICES
 def test_a_worker_that_froze_with_the_proof_of_a_restore_does_not_hold_it_again(
-    marks: HighWater,
-    notices: Callable[[HighWater], bool],
-    people_have: Callable[[], None],
-    monkeypatch: pytest.MonkeyPatch,
+    marks: HighWater, notices: Callable[[HighWater], bool], decides: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    waiting("letter")
     restored(marks)
     hold_it, there = detect_restore._hold, []
 
     def freezes(*proof: int) -> bool:
         monkeypatch.undo()
-        assert not detect_restore.look(marks)  # another one
-        people_have()
+        assert not detect_restore.look(marks)  # another worker holds it first
+        decides()
         there.append(restore_hold.standing())
         return hold_it(*proof)
 
@@ -581,14 +493,12 @@ def test_a_tick_and_a_slice_ask_redis_once_each(marks: HighWater) -> None:
     assert [cost(detect_restore.tick), cost(detect_restore.look)] == [1, 1]
 
 
-# --- the command --------------------------------------------------------------------------------------------------
+# The command
 
 
 @pytest.mark.soak
 def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
-    bench = Workbench(conf=SHORT)
-    bench.bury("letter")
-    bench.ready()
+    bench = waiting("letter", conf=SHORT)
     since = (lanes.clock() + timedelta(seconds=1)).isoformat()
     clock.advance(2)
     said = ("--reason", "the disk burnt", "--by", "ann")
@@ -597,9 +507,10 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
     assert ask("hold", "--since", since, *said, "--confirm", "--json")["new"] is True
     drained_late(bench, clock)
     told = ask("report", "--json")
-    assert [(one["message_id"], one["class"], one["finding"]) for one in told["letters"]] == [
-        (bench.letter().message_id, "unfinished", "seen")
-    ]
+    (letter,) = told["letters"]
+    assert (letter["message_id"], letter["class"], letter["finding"]) == (
+        bench.letter().message_id, "unfinished", "seen",
+    )  # fmt: skip
     assert (told["undecided"], told["not_in_sight"]) == (1, [])
     assert "1 letters are decided" in ask("resolve", bench.name, "--unfinished", "replay", *said)
     for more in ((), ("--confirm",)):
@@ -611,9 +522,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
 
 
 def test_what_ends_the_hold_is_told_with_its_time_and_a_dry_run_is_refused_as_the_release_is() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
+    bench = waiting("letter")
     began = held()
     why = ("--reason", "why")
     after = f"when a capture of {bench.name} that begins after {when(began.in_sight_at)} has run dry: manage.py"
@@ -637,30 +546,26 @@ def test_a_second_hold_with_another_time_says_that_the_first_stands() -> None:
         assert f"restored to {when(began.restored_to)}" in str(refused.value)
     again = ask("hold", "--since", began.restored_to.isoformat(), "--reason", "again", "--confirm", "--json")
     assert (again["new"], restore_hold.standing()) == (False, replace(began, new=False))
+    assert Review.objects.filter(act="stopped").count() == 1
 
 
-def test_a_first_line_of_a_hold_counts_in_words_and_says_the_year_in_full() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
-    assert ask("hold", "--since", "0001-01-01", "--reason", "why").startswith(
-        "1 attempt began after 0001-01-01 00:00:00 UTC: "
-    )
-
-
-def test_without_a_hold_there_is_nothing_to_decide() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("resolve", "--unfinished", "replay"), "Nothing is held after a restore"),
+        (("resolve", "--unfinished", "delivered"), "invalid choice"),
+        (("hold", "--since", "2999-01-01T00:00:00Z"), "has not come yet"),
+    ],
+)
+def test_a_command_that_makes_no_sense_is_refused_and_holds_nothing(arguments: tuple[str, ...], why: str) -> None:
     for more in ((), ("--confirm",)):
-        with pytest.raises(CommandError, match="Nothing is held after a restore"):
-            ask("resolve", "--unfinished", "replay", "--reason", "why", *more)
-
-
-def test_a_backup_of_the_future_is_refused() -> None:
-    with pytest.raises(CommandError, match="has not come yet"):
-        ask("hold", "--since", "2999-01-01T00:00:00Z", "--reason", "why", "--confirm")
+        with pytest.raises(CommandError, match=why):
+            ask(*arguments, "--reason", "why", *more)
     assert Halt.objects.count() == 0
 
 
-def test_what_is_still_in_its_dlq_cannot_be_called_delivered() -> None:
-    with pytest.raises(CommandError, match="invalid choice"):
-        ask("resolve", "--unfinished", "delivered", "--reason", "why", "--confirm")
+def test_a_first_line_of_a_hold_counts_in_words_and_says_the_year_in_full() -> None:
+    replayed("letter")
+    assert ask("hold", "--since", "0001-01-01", "--reason", "why").startswith(
+        "1 attempt began after 0001-01-01 00:00:00 UTC: "
+    )

@@ -1,4 +1,4 @@
-"""Conditions that are looked for: told once, over when they are over, and as cheap for many messages as for few."""
+"""Lasting conditions are announced once, concluded when they are over, and cost the same for many messages."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 WHO: dict[str, Any] = {"by": "ann", "reason": "it is broken"}
 
 
-def look(conf: Conf = CONF) -> None:
-    conditions.look(conf)
+def look() -> None:
+    conditions.look(CONF)
 
 
 def ago(**time: float) -> datetime:
@@ -50,12 +50,13 @@ def leave(stock: Stock, many: int) -> None:
     DeadLetter.objects.filter(pk__in=list(parked)[many:]).update(state="discarded", reason="")
 
 
-# The parking lot
+@pytest.fixture
+def stock() -> Stock:
+    return Stock()
 
 
 @pytest.mark.parametrize("letters", [101, pytest.param(5_000, marks=pytest.mark.soak)])
-def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(letters: int) -> None:
-    stock = Stock()
+def test_many_parked_messages_are_one_incident_and_it_is_over_when_few_are_left(stock: Stock, letters: int) -> None:
     park(stock, letters)
     look()
     together([look] * 3)
@@ -78,8 +79,7 @@ def test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_
     assert list(is_open("parked_many")) == [f"dlq:{many.dlq.pk}"]
 
 
-def test_the_oldest_parked_message_is_told_of_until_it_is_seen_to() -> None:
-    stock = Stock()
+def test_the_oldest_parked_message_is_told_of_until_it_is_seen_to(stock: Stock) -> None:
     park(stock, 1, finished_at=ago(hours=23))
     look()
     assert is_open("parked_old") == {}
@@ -93,8 +93,7 @@ def test_the_oldest_parked_message_is_told_of_until_it_is_seen_to() -> None:
     assert is_open("parked_old") == {}
 
 
-def test_a_look_at_many_parked_messages_asks_as_many_statements_as_one_at_none() -> None:
-    stock = Stock()
+def test_a_look_at_many_parked_messages_asks_as_many_statements_as_one_at_none(stock: Stock) -> None:
     look()
     with statements() as few:
         look()
@@ -103,9 +102,6 @@ def test_a_look_at_many_parked_messages_asks_as_many_statements_as_one_at_none()
     with statements() as many:
         look()
     assert len(many) == len(few) <= 12
-
-
-# Expiry
 
 
 def visible(stock: Stock, n: int, **fields: object) -> None:
@@ -132,8 +128,7 @@ def test_messages_that_nobody_captures_are_told_of_a_day_before_sqs_deletes_them
     assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, False)]
 
 
-def test_a_dlq_that_was_empty_in_between_begins_anew(clock: Clock) -> None:
-    stock = Stock()
+def test_a_dlq_that_was_empty_in_between_begins_anew(stock: Stock, clock: Clock) -> None:
     for n in (7, 0, 7):
         visible(stock, n)
         look()
@@ -142,8 +137,7 @@ def test_a_dlq_that_was_empty_in_between_begins_anew(clock: Clock) -> None:
     assert is_open("messages_expiring") == {}
 
 
-def test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured(clock: Clock) -> None:
-    stock = Stock()
+def test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured(stock: Stock, clock: Clock) -> None:
     visible(stock, 7)
     look()
     clock.advance(3.5 * DAY)
@@ -156,9 +150,6 @@ def test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured
     assert told("messages_expiring") == [(f"dlq:{stock.dlq.pk}", 1, True)]
 
 
-# Growth
-
-
 def noted(stock: Stock, *backlogs: int) -> None:
     """Notes up to now, five minutes apart."""
     DlqNote.objects.all().delete()
@@ -169,8 +160,7 @@ def noted(stock: Stock, *backlogs: int) -> None:
     )
 
 
-def test_a_dlq_that_fills_faster_than_it_drains_is_told_of_until_it_does_not() -> None:
-    stock = Stock()
+def test_a_dlq_that_fills_faster_than_it_drains_is_told_of_until_it_does_not(stock: Stock) -> None:
     look()  # the first note is taken: the next one is due in five minutes
     noted(stock, *range(100, 230, 10))
     look()
@@ -183,8 +173,7 @@ def test_a_dlq_that_fills_faster_than_it_drains_is_told_of_until_it_does_not() -
     assert is_open("dlq_growing") == {}
 
 
-def test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any(clock: Clock) -> None:
-    stock = Stock()
+def test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any(stock: Stock, clock: Clock) -> None:
     look()
     noted(stock, *range(100, 230, 10))
     look()
@@ -196,8 +185,7 @@ def test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any(clock: Cl
     assert [is_open for *_, is_open in told("dlq_growing")] == [False]
 
 
-def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(clock: Clock) -> None:
-    stock = Stock()
+def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(stock: Stock, clock: Clock) -> None:
     stock.more_letters(4)
     for _ in range(3):
         look()
@@ -207,9 +195,6 @@ def test_what_a_dlq_holds_is_noted_every_five_minutes_and_forgotten(clock: Clock
     clock.advance(3 * HOUR)
     look()
     assert DlqNote.objects.count() == 1
-
-
-# Standing still
 
 
 @pytest.fixture
@@ -300,11 +285,7 @@ def test_a_run_that_stood_still_before_all_workers_were_away_is_not_told_as_over
     assert is_open("run_stalled") == {}
 
 
-# What was left open
-
-
-def test_incidents_of_what_is_gone_or_was_moved_by_hand_are_concluded() -> None:
-    stock = Stock()
+def test_incidents_of_what_is_gone_or_was_moved_by_hand_are_concluded(stock: Stock) -> None:
     run = {"run": "r", "dlq": "d", "why": "w"}
     announce([
         Event(EventKind.BREAKER_OPEN, "breaker:999999", {"target": "t", "breaker_id": 999_999, "why": "w"}),

@@ -1,4 +1,4 @@
-"""People are told: received by real servers, grouped, limited, told once, and in nobody's way."""
+"""Notifications are received by real servers: grouped, limited, sent once, and without delaying messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db import transaction
 from reprocessing import conf
 from reprocessing.conf import Conf
 from reprocessing.domain.notifications.delivery import Failed, Sent
-from reprocessing.domain.notifications.event import EventKind
+from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.targets import webhook_signature
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.pipeline import notifications
@@ -26,10 +26,11 @@ from tests.conditions import eventually
 from tests.race.abreast import elsewhere
 from tests.reprocessing.domain.notifications.events import event
 from tests.reprocessing.gateways.aws_stand_in import amazon
-from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.bench import Clock
+from tests.reprocessing.pipeline.benches import replayed
 from tests.reprocessing.pipeline.notifications.receivers import body, headers, mail, posts, said
 from tests.reprocessing.store.stock import Stock
-from tests.reprocessing.web_servers import Server, serving, silent
+from tests.reprocessing.web_servers import Script, Server, serving, silent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,10 +54,27 @@ def route(name: str = "ops", *kinds: EventKind) -> NotificationRoute:
     return NotificationRoute.objects.create(destination=name, kinds=[kind.value for kind in kinds])
 
 
+def happen(clock: Clock, *events: Event) -> None:
+    """Announce events, and let the time pass after which they are sent."""
+    announce(list(events))
+    clock.advance(SETTLES)
+
+
+def stages(webhook: Server) -> list[str]:
+    return [said(post)["events"][0]["stage"] for post in webhook.asked]
+
+
 @pytest.fixture
 def webhook() -> Iterator[Server]:
     with serving(posts()) as server:
         yield server
+
+
+@pytest.fixture
+def ops(webhook: Server) -> Conf:
+    """All events go to the destination "ops", which is the webhook."""
+    route()
+    return view(ops=hook(webhook))
 
 
 def nobody() -> int:
@@ -65,11 +83,9 @@ def nobody() -> int:
         return int(taken.getsockname()[1])
 
 
-def test_a_webhook_is_sent_signed_json(clock: Clock, webhook: Server) -> None:
-    route()
-    announce([event(BREAKER, "breaker:7", breaker_id=7, target="orders")])
-    clock.advance(SETTLES)
-    assert notifications.deliver(view(ops=hook(webhook))) == 1
+def test_a_webhook_is_sent_signed_json(clock: Clock, webhook: Server, ops: Conf) -> None:
+    happen(clock, event(BREAKER, "breaker:7", breaker_id=7, target="orders"))
+    assert notifications.deliver(ops) == 1
     (post,) = webhook.asked
     head, found = headers(post), said(post)
     signed = webhook_signature.headers(
@@ -91,8 +107,7 @@ def test_mail_arrives_at_an_smtp_server_and_a_topic_is_published_to(clock: Clock
         aws.subscribe(topic, queue, raw=False)
         route("mail")
         route("topic")
-        announce([event(STOPPED, "run:7", run="nightly")])
-        clock.advance(SETTLES)
+        happen(clock, event(STOPPED, "run:7", run="nightly"))
         to = f"mailto://user:hunter2@127.0.0.1:{server.port}/?from=redrive@example.com&to=ops@example.com"
         assert notifications.deliver(view(mail=to, topic=f"sns:{topic}")) == 2
         (sent,) = server.asked
@@ -103,62 +118,52 @@ def test_mail_arrives_at_an_smtp_server_and_a_topic_is_published_to(clock: Clock
         assert "resume_run nightly --reason WHY --confirm" in message["Body"]
 
 
-def test_what_is_told_is_told_once_and_its_end_as_well(clock: Clock, webhook: Server) -> None:
-    route()
-    to = view(ops=hook(webhook))
-    announce([event(BREAKER, "breaker:7")])
-    clock.advance(SETTLES)
-    assert [notifications.deliver(to), notifications.deliver(to)] == [1, 0]
+def test_an_incident_is_sent_once_and_its_end_once(clock: Clock, webhook: Server, ops: Conf) -> None:
+    happen(clock, event(BREAKER, "breaker:7"))
+    assert [notifications.deliver(ops), notifications.deliver(ops)] == [1, 0]
     conclude([(BREAKER, "breaker:7")])
     clock.advance(HOUR)
-    assert [notifications.deliver(to), notifications.deliver(to)] == [1, 0]
-    assert [said(post)["events"][0]["stage"] for post in webhook.asked] == ["opened", "ended"]
-    assert not notifications.is_due(to)
+    assert [notifications.deliver(ops), notifications.deliver(ops)] == [1, 0]
+    assert stages(webhook) == ["opened", "ended"]
+    assert not notifications.is_due(ops)
 
 
-def test_a_storm_of_five_thousand_groups_is_one_text(clock: Clock, webhook: Server) -> None:
-    route()
-    announce([event(NEW_GROUP, f"group:{number}", group_id=number) for number in range(5_000)])
-    clock.advance(SETTLES)
-    assert notifications.deliver(view(ops=hook(webhook))) == 1
+def test_a_storm_of_five_thousand_groups_is_one_text(clock: Clock, webhook: Server, ops: Conf) -> None:
+    happen(clock, *(event(NEW_GROUP, f"group:{number}", group_id=number) for number in range(5_000)))
+    assert notifications.deliver(ops) == 1
     assert [said(post)["events"][0]["count"] for post in webhook.asked] == [5_000]
 
 
-def test_twenty_texts_an_hour_and_the_rest_in_one(clock: Clock, webhook: Server) -> None:
-    route()
-    to = view(ops=hook(webhook))
+@pytest.mark.parametrize(("kind", "gap"), [(NEW_GROUP, 61), (BREAKER, 11)], ids=["ordinary", "urgent"])
+def test_twenty_texts_an_hour_and_the_rest_in_one(
+    clock: Clock, webhook: Server, ops: Conf, kind: EventKind, gap: int
+) -> None:
     for number in range(40):
-        announce([event(NEW_GROUP, f"group:{number}")])
-        clock.advance(61)
-        notifications.deliver(to)
+        announce([event(kind, f"subject:{number}")])
+        clock.advance(gap)
+        notifications.deliver(ops)
     assert len(webhook.asked) == 20
     clock.advance(HOUR)
-    notifications.deliver(to)
+    notifications.deliver(ops)
     counts = [said(post)["events"][0]["count"] for post in webhook.asked]
     assert counts == [1] * 20 + [20]
 
 
 def test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute(
-    clock: Clock, webhook: Server
+    clock: Clock, webhook: Server, ops: Conf
 ) -> None:
-    route()
-    to = view(ops=hook(webhook))
-
     def after(seconds: float) -> int:
         clock.advance(seconds)
-        return notifications.deliver(to)
+        return notifications.deliver(ops)
 
     announce([event(NEW_GROUP, "group:1")])
     assert after(SETTLES) == 1
     announce([event(NEW_GROUP, "group:2"), event(EventKind.DLQ_GROWING, "dlq:1")])
     assert [after(SETTLES), after(20)] == [0, 0]
     announce([event(BREAKER, "breaker:7")])
-    assert (notifications.is_due(to), after(SETTLES)) == (False, 1)
-    assert [told["kind"] for told in said(webhook.asked[-1])["events"]] == [
-        "breaker_open",
-        "dlq_growing",
-        "failure_group_new",
-    ]
+    assert (notifications.is_due(ops), after(SETTLES)) == (False, 1)
+    kinds = [told["kind"] for told in said(webhook.asked[-1])["events"]]
+    assert kinds == ["breaker_open", "dlq_growing", "failure_group_new"]
     announce([event(STOPPED, "run:7")])
     Incident.objects.filter(kind=STOPPED).update(due_at=lanes.clock())
     assert [after(8), after(3)] == [0, 1]
@@ -166,33 +171,19 @@ def test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_min
     assert [after(30), after(31)] == [0, 1]  # an end can wait
 
 
-def test_urgent_events_are_twenty_texts_an_hour_as_well(clock: Clock, webhook: Server) -> None:
-    route()
-    to = view(ops=hook(webhook))
-    for number in range(30):
-        announce([event(BREAKER, f"breaker:{number}")])
-        clock.advance(11)
-        notifications.deliver(to)
-    assert len(webhook.asked) == 20
-
-
-def test_a_condition_that_lasts_is_told_again_once_a_day(clock: Clock, webhook: Server) -> None:
-    route()
-    to = view(ops=hook(webhook))
-    announce([event(STOPPED, "run:7")])
-    clock.advance(SETTLES)
+def test_a_condition_that_lasts_is_sent_again_once_a_day(clock: Clock, webhook: Server, ops: Conf) -> None:
+    happen(clock, event(STOPPED, "run:7"))
     for _ in range(50):  # two days
-        notifications.deliver(to)
+        notifications.deliver(ops)
         clock.advance(HOUR)
-    assert [said(post)["events"][0]["stage"] for post in webhook.asked] == ["opened", "reminded", "reminded"]
+    assert stages(webhook) == ["opened", "reminded", "reminded"]
 
 
-def test_a_blip_within_ten_seconds_is_told_to_nobody(clock: Clock, webhook: Server) -> None:
-    route()
+def test_an_incident_that_ends_within_ten_seconds_is_not_sent(clock: Clock, webhook: Server, ops: Conf) -> None:
     announce([event(BREAKER, "breaker:7")])
     conclude([(BREAKER, "breaker:7")])
     clock.advance(HOUR)
-    assert notifications.deliver(view(ops=hook(webhook))) == 0
+    assert notifications.deliver(ops) == 0
     assert webhook.asked == []
 
 
@@ -211,24 +202,22 @@ def test_events_go_where_their_route_says(clock: Clock, webhook: Server) -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "why"),
+    ("script", "why"),
     [
-        ("hangs", "it did not answer, or broke the connection"),
-        ("500", "it answered 500"),
-        ("gone", "it could not be reached: no connection, no address, or a certificate that is not good"),
+        (silent, "it did not answer, or broke the connection"),
+        (posts(b"500 Oh no"), "it answered 500"),
+        (None, "it could not be reached: no connection, no address, or a certificate that is not good"),
     ],
+    ids=["hangs", "answers 500", "is gone"],
 )
-def test_a_destination_that_fails_keeps_none_from_the_others_and_is_retried(
-    clock: Clock, webhook: Server, caplog: pytest.LogCaptureFixture, kind: str, why: str
+def test_a_destination_that_fails_is_retried_and_does_not_delay_the_others(
+    clock: Clock, webhook: Server, caplog: pytest.LogCaptureFixture, script: Script | None, why: str
 ) -> None:
-    script = {"hangs": silent, "500": posts(b"500 Oh no"), "gone": silent}[kind]
-    with serving(script) as bad:
-        if kind == "gone":
-            bad.port = nobody()
+    with serving(script or silent) as bad:
+        bad.port = bad.port if script else nobody()
         route("bad")
         route("good")
-        announce([event(BREAKER, "breaker:7")])
-        clock.advance(SETTLES)
+        happen(clock, event(BREAKER, "breaker:7"))
         to = view(bad=hook(bad), good=hook(webhook))
         with caplog.at_level(logging.WARNING):
             assert notifications.deliver(to, seconds=0.5) == 1
@@ -244,24 +233,18 @@ def test_a_destination_that_fails_keeps_none_from_the_others_and_is_retried(
 def test_a_destination_that_hangs_takes_no_slot_of_a_worker_and_delays_no_letter(clock: Clock) -> None:
     with serving(silent) as bad:
         route("bad")
-        announce([event(BREAKER, "breaker:7")])
-        clock.advance(SETTLES)
+        happen(clock, event(BREAKER, "breaker:7"))
         assert notifications.start_delivery(view(bad=hook(bad)))
         eventually(lambda: NotificationRoute.objects.get().leased_until, within=20)
         assert not notifications.start_delivery(view(bad=hook(bad)))  # one turn at a time
-        bench = Workbench()
-        bench.bury("a")
-        bench.ready()
-        bench.replay()
-        assert bench.states() == {"a": "delivered"}
+        assert replayed("a").states() == {"a": "delivered"}
         assert not notifications.wait_for_delivery(0)  # it hangs still
     assert notifications.wait_for_delivery(60)
 
 
 def test_what_could_not_be_sent_for_a_day_is_given_up(clock: Clock) -> None:
     route("away")
-    announce([event(NEW_GROUP, "group:1")])
-    clock.advance(SETTLES)
+    happen(clock, event(NEW_GROUP, "group:1"))
     notifications.deliver(view())
     clock.advance(DAY)
     notifications.deliver(view())
@@ -270,8 +253,7 @@ def test_what_could_not_be_sent_for_a_day_is_given_up(clock: Clock) -> None:
 
 def test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committed_after(clock: Clock) -> None:
     route()
-    announce([event(NEW_GROUP, "group:1")])
-    clock.advance(SETTLES)
+    happen(clock, event(NEW_GROUP, "group:1"))
 
     def second() -> tuple[Claimed, Owed]:
         announce([event(NEW_GROUP, "group:2")])
@@ -292,54 +274,48 @@ def test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committ
 
 def test_the_same_notifications_again_are_the_same_message_and_others_are_another(clock: Clock) -> None:
     route()
-    announce([event(NEW_GROUP, "group:1")])
-    clock.advance(SETTLES)
+    happen(clock, event(NEW_GROUP, "group:1"))
     filing.file_notifications()
     row = NotificationRoute.objects.get().pk
     keys = [owed.key for _ in range(2) if (owed := sending.owed(row))]
-    announce([event(NEW_GROUP, "group:2")])
-    clock.advance(SETTLES)
+    happen(clock, event(NEW_GROUP, "group:2"))
     filing.file_notifications()
     more = sending.owed(row)
     assert more is not None
     assert (keys[0] == keys[1], more.key in keys) == (True, False)
 
 
-def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clock, webhook: Server) -> None:
-    route()
-    announce([event(BREAKER, "breaker:7")])
-    clock.advance(SETTLES)
+def test_two_senders_at_the_same_time_never_take_the_same_destination(clock: Clock, webhook: Server, ops: Conf) -> None:
+    happen(clock, event(BREAKER, "breaker:7"))
     notifications.deliver(view())  # written down; nobody is there to be told
     (first,), second = sending.claim(["ops"], limit=8), sending.claim(["ops"], limit=8)
     assert second == []
     clock.advance(61)  # the first one died
-    assert notifications.deliver(view(ops=hook(webhook))) == 1
+    assert notifications.deliver(ops) == 1
     sending.record(first, (), Failed("too late"), lanes.clock())  # or did not: what it says is stale
     assert NotificationRoute.objects.get().failures == 0
 
 
-def test_what_began_and_ended_while_nobody_could_be_told_is_told_once_as_over(clock: Clock, webhook: Server) -> None:
-    route()
-    announce([event(BREAKER, "breaker:7")])
-    clock.advance(SETTLES)
+def test_an_incident_that_ended_before_it_could_be_sent_is_sent_once_as_ended(
+    clock: Clock, webhook: Server, ops: Conf
+) -> None:
+    happen(clock, event(BREAKER, "breaker:7"))
     notifications.deliver(view())
     conclude([(BREAKER, "breaker:7")])
     clock.advance(RESUMES)
-    assert notifications.deliver(view(ops=hook(webhook))) == 1
-    assert [one["stage"] for one in said(webhook.asked[0])["events"]] == ["ended"]
+    assert notifications.deliver(ops) == 1
+    assert stages(webhook) == ["ended"]
 
 
-def test_old_incidents_are_forgotten_and_open_ones_kept(clock: Clock, webhook: Server) -> None:
-    route()
-    announce([event(NEW_GROUP, "group:1"), event(BREAKER, "breaker:7")])
-    clock.advance(SETTLES)
-    notifications.deliver(view(ops=hook(webhook)))
+def test_old_incidents_are_forgotten_and_open_ones_kept(clock: Clock, webhook: Server, ops: Conf) -> None:
+    happen(clock, event(NEW_GROUP, "group:1"), event(BREAKER, "breaker:7"))
+    notifications.deliver(ops)
     clock.advance(90 * DAY)
     assert incident_retention.forget_incidents(history=timedelta(days=89).total_seconds(), limit=10) == 1
     assert list(Incident.objects.values_list("kind", flat=True)) == [BREAKER.value]
 
 
-def test_a_trial_is_sent_at_once_and_nothing_is_written(webhook: Server) -> None:
+def test_a_test_notification_is_sent_at_once_and_nothing_is_stored(webhook: Server) -> None:
     to = view(ops=hook(webhook))
     assert notifications.send_trial(to, "ops") == Sent()
     assert said(webhook.asked[0])["title"] == "[production] Test notification"

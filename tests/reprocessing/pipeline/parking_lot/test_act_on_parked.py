@@ -1,4 +1,4 @@
-"""The parking lot: what people decide, recorded with the deed."""
+"""People release, discard, restore, assign and note parked letters; each act is recorded with its effect."""
 
 from __future__ import annotations
 
@@ -15,22 +15,19 @@ from reprocessing.store.parking_lot import decisions
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.runs import enlistment, run_transitions
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.benches import parked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _parked(**fields: object) -> Workbench:
-    bench = Workbench(fields={"max_attempts": 1, **fields})
-    bench.bury("letter")
-    bench.ready()
-    with bench.refusing("letter"):
-        bench.replay()
-    assert bench.letter().state == "parked"
-    return bench
+@pytest.fixture
+def bench() -> Workbench:
+    """One letter that was parked after its only attempt."""
+    return parked("letter")
 
 
 def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None:
-    bench = _parked(max_attempts=2)
+    bench = parked("letter", fields={"max_attempts": 2})
     assert act_on_parked.release([bench.letter().pk], by="anna", reason="mended").done == (bench.letter().pk,)
     with bench.refusing("letter"):
         bench.replay()
@@ -44,8 +41,7 @@ def test_a_released_letter_has_as_many_attempts_anew_as_its_dlq_allows() -> None
     ("deed", "act", "after"),
     [(act_on_parked.release, "released", "waiting"), (act_on_parked.discard, "discarded", "discarded")],
 )
-def test_who_decided_and_why_is_recorded_with_the_deed(deed: object, act: str, after: str) -> None:
-    bench = _parked()
+def test_who_decided_and_why_is_recorded_with_the_deed(bench: Workbench, deed: object, act: str, after: str) -> None:
     deed([bench.letter().pk], by="anna", reason="because")  # type: ignore[operator]
     review = Review.objects.exclude(letter=None).get()
     assert (review.act, review.letter_id, review.dlq_id) == (act, bench.letter().pk, bench.dlq.pk)
@@ -56,8 +52,7 @@ def test_who_decided_and_why_is_recorded_with_the_deed(deed: object, act: str, a
 
 
 @pytest.mark.parametrize("deed", [act_on_parked.release, act_on_parked.discard])
-def test_what_cannot_be_recorded_is_not_done(deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _parked()
+def test_what_cannot_be_recorded_is_not_done(bench: Workbench, deed: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fails(*_: object, **__: object) -> None:
         raise DatabaseError("gone")
@@ -69,15 +64,13 @@ def test_what_cannot_be_recorded_is_not_done(deed: object, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("by", "reason"), [("", "because"), ("anna", " ")])
-def test_nobody_decides_without_a_name_and_a_reason(by: str, reason: str) -> None:
-    bench = _parked()
+def test_nobody_decides_without_a_name_and_a_reason(bench: Workbench, by: str, reason: str) -> None:
     with pytest.raises(ValueError, match="who decided, and why"):
         act_on_parked.discard([bench.letter().pk], by=by, reason=reason)
     assert bench.letter().state == "parked"
 
 
-def test_what_is_no_longer_parked_is_left_alone_and_said_so() -> None:
-    bench = _parked()
+def test_what_is_no_longer_parked_is_left_alone_and_said_so(bench: Workbench) -> None:
     letter = bench.letter().pk
     act_on_parked.discard([letter], by="anna", reason="of no use")
     again = act_on_parked.release([letter, 0], by="ben", reason="no, it is")
@@ -86,8 +79,7 @@ def test_what_is_no_longer_parked_is_left_alone_and_said_so() -> None:
     assert (bench.letter().state, Review.objects.count()) == ("discarded", 1)
 
 
-def test_a_letter_released_after_its_run_has_ended_gets_a_run() -> None:
-    bench = _parked()
+def test_a_letter_released_after_its_run_has_ended_gets_a_run(bench: Workbench) -> None:
     Run.objects.update(state="finished")
     act_on_parked.release([bench.letter().pk], by="anna", reason="mended")
     assert bench.replay().taken == 1
@@ -128,7 +120,7 @@ def test_a_letter_of_unknown_origin_is_released_to_the_one_queue_that_was_named_
     _name(bench)
     assert act_on_parked.release([letter], by="anna", reason="named").done == (letter,)
     bench.replay()
-    assert (bench.states(), [one["Body"] for one in bench.delivered()]) == ({"letter": "delivered"}, ["letter"])
+    assert (bench.states(), [message["Body"] for message in bench.delivered()]) == ({"letter": "delivered"}, ["letter"])
 
 
 def test_of_several_queues_named_since_it_goes_to_the_default_and_is_never_guessed() -> None:
@@ -184,8 +176,7 @@ def test_a_letter_released_into_a_paused_run_waits_for_that_one_to_go_on() -> No
     assert bench.replay().taken == 1
 
 
-def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_released() -> None:
-    bench = _parked()
+def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_released(bench: Workbench) -> None:
     letter = bench.letter().pk
     assert act_on_parked.restore([letter], by="ben", reason="no").refused == {
         letter: "it is no longer discarded: it is parked"
@@ -200,23 +191,14 @@ def test_a_discarded_letter_is_restored_with_the_reason_it_had_and_can_be_releas
     assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
 
 
-def test_what_a_rule_discarded_is_restored_as_quarantined() -> None:
-    bench = _parked()
+def test_what_a_rule_discarded_is_restored_as_quarantined(bench: Workbench) -> None:
     DeadLetter.objects.update(state="discarded", reason="")
     act_on_parked.restore([bench.letter().pk], by="ben", reason="the rule was wrong")
     assert bench.letter().reason == "quarantined"
 
 
 def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
-    bench = Workbench(fields={"idempotency_key": "attribute:order"})
-    for body in ("first", "second"):
-        bench.bury(body, order="7")
-    bench.capture()
-    bench.enlist()
-    DeadLetter.objects.filter(payload__body=b"first").update(
-        state="parked", reason="refused", finished_at=lanes.clock()
-    )
-    first, second = (bench.letter(payload__body=body).pk for body in (b"first", b"second"))
+    bench, first, second = _twins()
     act_on_parked.discard([first], by="anna", reason="of no use")
     bench.replay()
     assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "discarded")
@@ -224,8 +206,8 @@ def test_a_restored_letter_frees_its_key_and_leaves_twins_parked() -> None:
     assert (bench.letter(pk=second).reason, Claim.objects.get().state) == ("twin_discarded", "free")
 
 
-def _twins(**attributes: str) -> tuple[Workbench, int, int]:
-    """The first of two letters with one key is parked; its key is free, and the second waits."""
+def _twins() -> tuple[Workbench, int, int]:
+    """Park the first of two letters with one idempotency key, which is free again; the second waits."""
     bench = Workbench(fields={"idempotency_key": "attribute:order"})
     bench.bury("first", order="7")
     bench.ready()
@@ -252,8 +234,7 @@ def test_a_restored_letter_leaves_a_key_that_says_something_else_than_its_discar
     assert Claim.objects.values_list("letter", "state").get() == (first, "delivered")
 
 
-def test_a_letter_released_at_a_time_waits_for_it(clock: Clock) -> None:
-    bench = _parked()
+def test_a_letter_released_at_a_time_waits_for_it(bench: Workbench, clock: Clock) -> None:
     due = lanes.clock() + timedelta(minutes=10)
     act_on_parked.release([bench.letter().pk], by="anna", reason="after the deployment", due=due)
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
@@ -262,8 +243,7 @@ def test_a_letter_released_at_a_time_waits_for_it(clock: Clock) -> None:
     assert (bench.replay().taken, bench.letter().state) == (1, "delivered")
 
 
-def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before() -> None:
-    bench = _parked()
+def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before(bench: Workbench) -> None:
     due = lanes.clock() + timedelta(hours=1)
     slow = {"action": "delay", "delay": 10_800.0, "enabled": True, "conditions": []}
     rule = rule_changes.put("slow", slow, by="ben", reason="a test").id
@@ -274,8 +254,7 @@ def test_the_time_that_a_person_said_is_not_ended_by_a_rule_that_delayed_before(
     assert (bench.replay(1).taken, bench.letter().due_at) == (0, due)
 
 
-def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word() -> None:
-    bench = _parked()
+def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_without_that_word(bench: Workbench) -> None:
     rule_changes.put("hold", {"action": "hold", "enabled": True, "conditions": []}, by="ben", reason="a test")
     url = bench.queue(f"{bench.name}-elsewhere")
     other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1")
@@ -283,7 +262,7 @@ def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_with
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.pk)
     assert Review.objects.exclude(letter=None).get(act="released").after["target"] == other.arn
     bench.replay()
-    assert ([one["Body"] for one in bench.delivered(url)], bench.delivered()) == (["letter"], [])
+    assert ([message["Body"] for message in bench.delivered(url)], bench.delivered()) == (["letter"], [])
 
     DeadLetter.objects.update(state="parked", reason="refused", finished_at=lanes.clock())
     Rule.objects.update(enabled=False)
@@ -291,8 +270,7 @@ def test_a_letter_goes_where_a_person_said_whatever_rules_say_and_back_home_with
     assert (bench.letter().target, bench.letter().route_version) == (bench.target, 0)
 
 
-def test_a_target_that_cannot_take_a_letter_is_refused_for_it() -> None:
-    bench = _parked()
+def test_a_target_that_cannot_take_a_letter_is_refused_for_it(bench: Workbench) -> None:
     letter = bench.letter().pk
     fifo = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:x.fifo", url="http://127.0.0.1:9", region="x", fifo=True)
     tasks = Target.objects.create(arn="arn:aws:sqs:eu-west-1:0:t", url="http://127.0.0.1:9", region="x", kind="celery")
@@ -306,20 +284,15 @@ def test_a_target_that_cannot_take_a_letter_is_refused_for_it() -> None:
     assert (bench.letter().state, Review.objects.count()) == ("parked", 0)
 
 
-def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing_else() -> None:
-    bench = _parked()
+def test_who_sees_to_a_letter_and_what_was_noted_is_recorded_and_changes_nothing_else(bench: Workbench) -> None:
     letter, before = bench.letter().pk, bench.letter().finished_at
     assert act_on_parked.assign([letter], to="ben", by="anna", reason="he knows").done == (letter,)
     assert act_on_parked.note([letter, 0], by="ben", reason="the supplier was asked").refused == {
         0: "there is no such letter"
     }
-    assert [(one.act, one.by, one.before, one.after) for one in Review.objects.order_by("id")] == [
+    spent = {"state": "parked", "reason": "attempts_spent"}
+    assert [(review.act, review.by, review.before, review.after) for review in Review.objects.order_by("id")] == [
         ("assigned", "anna", {"assigned_to": ""}, {"assigned_to": "ben"}),
-        (
-            "noted",
-            "ben",
-            {"state": "parked", "reason": "attempts_spent"},
-            {"state": "parked", "reason": "attempts_spent"},
-        ),
+        ("noted", "ben", spent, spent),
     ]
     assert (bench.letter().assigned_to, bench.letter().finished_at, bench.letter().state) == ("ben", before, "parked")

@@ -1,4 +1,4 @@
-"""Edit one letter: what a person made of it is what goes, what it was stays, and whatever comes back is known."""
+"""An edited letter is sent as edited; its captured bytes stay, and returns of every version are recognised."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ import uuid
 
 import pytest
 
-from reprocessing.domain.message.envelope import Attribute, unpack
+from reprocessing.domain.message.envelope import Attribute, pack, unpack
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.models import Claim, DeadLetter, Payload, Review, Revision
+from reprocessing.models import Claim, DeadLetter, DeadLetterQueue, Payload, Review, Revision
 from reprocessing.pipeline.parking_lot import edit
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, Overtaken, Seen, Unsendable
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store.maintenance import counters
 from reprocessing.store.parking_lot import editing
+from reprocessing.store.parking_lot.editing import Stand
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.benches import replayed, waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NAMES = MarkNames()
 BODY, MENDED = '{"total": 1}', b'{"total": 2}'
+FIRST = {"note": Attribute("String", "first")}
+STAND = Stand(
+    letter_id=1, dlq_id=1, message_id="m", state="parked", finished_at=None, revision=0, size=27, body=BODY.encode(),
+    attributes=pack(FIRST), system={}, largest=2**20, ordering_key=None, placed=True, led=True,
+)  # fmt: skip
 
 
 def _parked(body: str = BODY, *, fifo: bool = False, key: str | None = None, **fields: object) -> Workbench:
@@ -51,14 +58,6 @@ def _edit(  # noqa: PLR0913  # each by its name
     return edit.letter(letter.pk, seen or _seen(letter), to, names=NAMES, by=by, reason="a typo", replay=replay)
 
 
-def test_an_edit_is_no_failure_in_what_is_counted() -> None:
-    bench = _parked()
-    before = {one.what: one.n for one in counters.hours(1)}
-    for total in (b"2", b"3"):
-        assert isinstance(_edit(bench.letter(), total, replay=False), Edited)
-    assert {one.what: one.n for one in counters.hours(1)} == before
-
-
 def test_what_was_written_is_sent_byte_for_byte_and_what_was_captured_stays() -> None:
     bench = _parked()
     before = Payload.objects.values_list("body", "attributes", "system").get()
@@ -73,21 +72,19 @@ def test_what_was_written_is_sent_byte_for_byte_and_what_was_captured_stays() ->
     assert (letter.state, bytes(letter.body_hash)) == ("delivered", hashlib.sha256(MENDED).digest())
 
 
-def test_without_replay_it_stays_parked_and_the_next_edit_is_of_this_one() -> None:
+def test_an_edit_without_replay_stays_parked_is_no_failure_and_the_next_edit_follows_it() -> None:
     bench = _parked()
+    before = {hour.what: hour.n for hour in counters.hours(1)}
     assert _edit(bench.letter(), replay=False) == Edited(1)
-    assert bench.letter().state == "parked"
+    assert (bench.letter().state, {hour.what: hour.n for hour in counters.hours(1)}) == ("parked", before)
     assert _edit(bench.letter(), b'{"total": 3}') == Edited(2)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == ['{"total": 3}']
-    assert [bytes(one.body) for one in Revision.objects.order_by("no")] == [MENDED, b'{"total": 3}']
+    assert [message["Body"] for message in bench.delivered()] == ['{"total": 3}']
+    assert [bytes(revision.body) for revision in Revision.objects.order_by("no")] == [MENDED, b'{"total": 3}']
 
 
 def test_copies_of_what_was_sent_before_and_after_the_edit_are_both_known() -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury(BODY)
-    bench.ready()
-    bench.replay()
+    bench = replayed(BODY, fields={"max_attempts": 1})
     (first,) = bench.delivered()
     bench.come_back(first)
     bench.capture()
@@ -102,24 +99,16 @@ def test_copies_of_what_was_sent_before_and_after_the_edit_are_both_known() -> N
     assert (twice.returns, twice.letters, bench.letter().state) == (1, 0, "parked")
 
 
-def test_of_two_who_saw_the_same_letter_one_edits_it_and_the_other_is_told() -> None:
+@pytest.mark.parametrize(("replay", "now"), [(False, ""), (True, "; it is waiting")])
+def test_of_two_who_saw_the_same_letter_one_edits_it_and_the_other_is_told(*, replay: bool, now: str) -> None:
     bench = _parked()
     seen = _seen(bench.letter())
-    assert _edit(bench.letter(), seen=seen, replay=False) == Edited(1)
+    assert _edit(bench.letter(), seen=seen, replay=replay) == Edited(1)
     told = _edit(bench.letter(), b'{"total": 9}', seen=seen, by="ben")
     assert isinstance(told, Overtaken)
-    assert told.why.startswith("it is not as you saw it any more: anna edited it at ")
-    assert told.why.endswith(' UTC ("a typo")')
-    assert [one.by for one in Revision.objects.all()] == ["anna"]
-
-
-def test_what_is_released_meanwhile_is_not_edited() -> None:
-    bench = _parked()
-    seen = _seen(bench.letter())
-    _edit(bench.letter())
-    told = _edit(bench.letter(), b'{"total": 9}', seen=seen, by="ben")
-    assert isinstance(told, Overtaken)
-    assert told.why.endswith("; it is waiting")
+    assert told.why.startswith("it is not as you saw it any more: anna ")
+    assert told.why.endswith(f' UTC ("a typo"){now}')
+    assert [revision.by for revision in Revision.objects.all()] == ["anna"]
 
 
 def test_who_edited_what_and_why_is_recorded_without_a_word_of_it() -> None:
@@ -162,17 +151,14 @@ def test_a_fifo_queue_takes_what_was_edited_though_it_may_have_had_the_letter_be
     assert bench.letter().state == "parked"
     _edit(bench.letter())
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [BODY, MENDED.decode()]
+    assert [message["Body"] for message in bench.delivered()] == [BODY, MENDED.decode()]
 
 
 def test_rules_are_asked_about_what_will_be_sent() -> None:
     rule = {"action": "quarantine", "conditions": ["body:total equals 1"], "enabled": True}
     rule_changes.put("ones", rule, by="anna", reason="a test")
     rule_changes.put("twos", {**rule, "conditions": ["body:total equals 2"]}, by="anna", reason="a test")
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury('{"total": 1}')
-    bench.ready()
-    bench.replay()
+    bench = replayed('{"total": 1}', fields={"max_attempts": 1})
     assert bench.letter().reason == "quarantined"
     _edit(bench.letter())
     bench.replay()
@@ -181,9 +167,7 @@ def test_rules_are_asked_about_what_will_be_sent() -> None:
 
 
 def test_a_letter_without_the_key_of_its_place_gets_both_by_an_edit() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:customer"})
-    bench.bury(BODY)
-    bench.ready()
+    bench = waiting(BODY, fields={"ordering_key": "attribute:customer"})
     assert bench.letter().reason == "no_ordering_key"
     _edit(bench.letter(), attributes={"customer": Attribute("String", "c-7")}, key="k-1")
     bench.replay()
@@ -202,21 +186,17 @@ def test_a_letter_without_the_key_of_its_place_gets_both_by_an_edit() -> None:
     ],
 )
 def test_a_body_that_no_queue_would_take_is_refused_in_a_sentence(body: bytes, told: str) -> None:
-    bench = _parked()
-    found = _edit(bench.letter(), body)
-    assert isinstance(found, Unsendable)
-    assert told in found.problems
-    assert (Revision.objects.count(), bench.letter().state) == (0, "parked")
+    assert told in edit.problems(STAND, Alteration(body, FIRST), NAMES)
 
 
 @pytest.mark.parametrize(
-    ("name", "one", "told"),
+    ("name", "attribute", "told"),
     [
         ("a b", ("String", "x"), "The name of an attribute has letters, digits, _ . and - alone, 256 at most, "),
         (
             "a",
             ("Text", "x"),
-            "The type of a is none: String, Number or Binary, and perhaps a label behind a full stop.",
+            "The type of a is none: String, Number or Binary, and perhaps a label behind a ",
         ),
         ("a", ("String", ""), "a is empty; SQS takes no attribute without a value. Remove it, or say something."),
         ("a", ("Number", "7 and more"), "a is a Number, and what it says is none of 38 digits at most."),
@@ -226,41 +206,42 @@ def test_a_body_that_no_queue_would_take_is_refused_in_a_sentence(body: bytes, t
         ("ERROR_CODE", ("String", "x"), "ERROR_CODE stays as it is: what AWS says of its death."),
     ],
 )
-def test_an_attribute_that_cannot_go_is_refused_in_a_sentence(name: str, one: tuple[str, str], told: str) -> None:
+def test_an_attribute_that_cannot_be_sent_is_refused_in_a_sentence(
+    name: str, attribute: tuple[str, str], told: str
+) -> None:
+    (problem,) = edit.problems(STAND, Alteration(MENDED, FIRST | {name: Attribute(*attribute)}), NAMES)
+    assert problem.startswith(told)
+
+
+def test_room_is_left_for_the_attributes_that_are_added_on_replay() -> None:
+    attributes = {f"a{number}": Attribute("String", "x") for number in range(7)}
+    assert edit.problems(STAND, Alteration(MENDED, attributes), NAMES) == [
+        "These are 7 attributes; SQS takes 10, and 4 of them are kept free for what is added on replay. Remove 1."
+    ]
+
+
+def test_an_edit_that_cannot_be_sent_or_has_no_author_changes_nothing() -> None:
     bench = _parked()
-    found = _edit(bench.letter(), MENDED, _own(bench.letter()) | {name: Attribute(*one)})
-    assert isinstance(found, Unsendable)
-    (said,) = found.problems
-    assert said.startswith(told)
+    assert isinstance(_edit(bench.letter(), b""), Unsendable)
+    with pytest.raises(ValueError, match="who made it, and why"):
+        _edit(bench.letter(), by=" ")
+    assert (Revision.objects.count(), bench.letter().state) == (0, "parked")
 
 
-def test_room_is_left_for_what_is_added_on_replay() -> None:
-    bench = _parked()
-    found = _edit(bench.letter(), MENDED, {f"a{number}": Attribute("String", "x") for number in range(7)})
-    assert isinstance(found, Unsendable)
-    assert found.problems == (
-        "These are 7 attributes; SQS takes 10, and 4 of them are kept free for what is added on replay. Remove 1.",
-    )
-
-
-def test_what_somebody_goes_by_is_named_when_it_changes() -> None:
-    bench = _parked(ordering_key="attribute:note", message_type="body:total")
-    stand = editing.stands(bench.letter().pk)
-    assert stand
-    dlq = type(bench.dlq).objects.get(pk=bench.dlq.pk)
-    to = Alteration(MENDED, {"note": Attribute("String", "second")})
-    assert edit.touched(stand, to, edit.keys(dlq)) == [
+def test_an_edit_names_the_keys_that_it_changes() -> None:
+    keys = edit.keys(DeadLetterQueue(ordering_key="attribute:note", message_type="body:total"))
+    assert edit.touched(STAND, Alteration(MENDED, {"note": Attribute("String", "second")}), keys) == [
         "This changes attribute:note, which says which letters are replayed in order.",
         "This changes body:total, which says which type rules take it for.",
     ]
-    assert edit.touched(stand, Alteration(BODY.encode(), _own(bench.letter())), edit.keys(dlq)) == []
+    assert edit.touched(STAND, Alteration(BODY.encode(), FIRST), keys) == []
 
 
 def _order(bench: Workbench, body: bytes = MENDED, **attributes: str) -> str:
     stand = editing.stands(bench.letter().pk)
     assert stand
     to = Alteration(body, {name: Attribute("String", value) for name, value in attributes.items()})
-    return edit.order(stand, to, place_letters.policy_of(type(bench.dlq).objects.get(pk=bench.dlq.pk)))
+    return edit.order(stand, to, place_letters.policy_of(DeadLetterQueue.objects.get(pk=bench.dlq.pk)))
 
 
 def test_a_letter_that_has_a_key_keeps_its_place_whatever_the_edit_changes() -> None:
@@ -281,9 +262,7 @@ def test_a_letter_without_a_key_goes_alone_and_no_edit_gives_it_one() -> None:
 
 
 def test_a_letter_that_was_parked_without_a_place_is_told_which_one_the_edit_gives_it() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:customer"})
-    bench.bury(BODY)
-    bench.ready()
+    bench = waiting(BODY, fields={"ordering_key": "attribute:customer"})
     assert _order(bench, note="first") == (
         "It has no place, and this edit gives it none: attribute:customer names nothing that could be a key. "
         "Replayed, it goes alone, in no order."
@@ -291,13 +270,7 @@ def test_a_letter_that_was_parked_without_a_place_is_told_which_one_the_edit_giv
     assert _order(bench, customer="c-7") == (
         "It had no place. With this edit it has an ordering key, and takes its place in that lane."
     )
-    type(bench.dlq).objects.update(missing_key="lane")
+    DeadLetterQueue.objects.update(missing_key="lane")
     assert _order(bench) == "It had no place. With this edit it has one, without an ordering key: it goes alone."
     DeadLetter.objects.update(origin=None)
     assert _order(bench) == "The queue it goes back to is not known: as long as that is so, nothing replays it."
-
-
-def test_an_edit_says_who_and_why() -> None:
-    bench = _parked()
-    with pytest.raises(ValueError, match="who made it, and why"):
-        _edit(bench.letter(), by=" ")

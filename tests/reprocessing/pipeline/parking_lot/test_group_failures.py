@@ -11,6 +11,7 @@ from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked, group_failures
 from tests.reprocessing.pipeline.bench import Clock, Workbench
+from tests.reprocessing.pipeline.benches import captured, replayed, waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,9 +43,7 @@ def test_what_was_captured_is_sorted_by_what_it_is_once_it_has_its_place() -> No
 
 
 def test_what_its_target_refused_is_sorted_by_its_answer_once_it_is_parked() -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury('{"a": 1}')
-    bench.capture()
+    bench = captured('{"a": 1}', fields={"max_attempts": 1})
     assert told(bench) == {'{"a": 1}': ("body", "JSON with a")}
     bench.enlist()
     with bench.refusing('{"a": 1}'):
@@ -96,10 +95,7 @@ def test_a_report_that_was_there_before_the_letter_is_its_cause() -> None:
 
 
 def test_what_a_consumer_says_of_an_attempt_is_its_letters_cause() -> None:
-    bench = Workbench(target_fields={"proof": "acknowledged", "advance": "settled"})
-    bench.bury("{}")
-    bench.ready()
-    bench.replay()
+    bench = replayed("{}", target_fields={"proof": "acknowledged", "advance": "settled"})
     sent = bench.letter().history.get().sent_message_id
     assert sent
     report(message_id=sent, type="KeyError")
@@ -119,25 +115,18 @@ def test_what_a_reporter_says_of_other_targets_is_nobodys_cause() -> None:
 
 
 def test_the_sweep_sorts_what_nobody_else_has() -> None:
-    bench = Workbench()
-    bench.bury(json.dumps({"a": 1}))
-    bench.capture()
+    bench = captured(json.dumps({"a": 1}))
     recover.dlqs(conf=bench.conf)
     assert bench.letter().group == LetterGroup.objects.get(title="JSON with a")
 
 
 def test_what_is_sent_before_its_turn_comes_is_never_sorted() -> None:
-    bench = Workbench()
-    bench.bury("{}")
-    bench.ready()
-    bench.replay()
+    bench = replayed("{}")
     assert (group_failures.letters(batches=1), bench.letter().state, bench.letter().group) == (0, "delivered", None)
 
 
 def test_a_letter_released_and_parked_again_is_sorted_anew(clock: Clock) -> None:
-    bench = Workbench(fields={"max_attempts": 1})
-    bench.bury("{}")
-    bench.ready()
+    bench = waiting("{}", fields={"max_attempts": 1})
     for answer in ("Busy not now", "Busy not now"):
         with bench.refusing("{}"):
             bench.replay()

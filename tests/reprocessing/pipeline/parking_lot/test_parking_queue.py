@@ -1,4 +1,4 @@
-"""The parking queue of a dlq: a copy of what was parked, a mark for what has left, however often that takes."""
+"""A DLQ's parking queue gets a copy of each parked letter, and a mark when the letter leaves the parking lot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BINARY = b"\xff\x00\xfe"
 
 
 def _parking(bench: Workbench, *, fifo: bool = False, **attributes: str) -> str:
-    """A parking queue for this dlq; its URL."""
+    """Make a parking queue for the DLQ; return its URL."""
     name = f"{bench.name}-parking{'.fifo' if fifo else ''}"
     url: str = bench.queue(name)
     if attributes:
@@ -37,7 +37,7 @@ def _parking(bench: Workbench, *, fifo: bool = False, **attributes: str) -> str:
 
 
 def _park(bench: Workbench, *bodies: str) -> None:
-    """All of them, refused once."""
+    """Have the target refuse all of these, once."""
     bench.ready()
     with ExitStack() as refusing:
         for body in bodies:
@@ -45,20 +45,29 @@ def _park(bench: Workbench, *bodies: str) -> None:
         bench.replay()
 
 
+def _with_one_parked(*, fifo: bool = False) -> tuple[Workbench, str]:
+    """Return a bench with one parked letter, and the URL of its parking queue."""
+    bench = Workbench(fields={"max_attempts": 1})
+    url = _parking(bench, fifo=fifo)
+    bench.bury("letter")
+    _park(bench, "letter")
+    return bench, url
+
+
+def _unsent() -> int:
+    return Notice.objects.filter(sent_at=None).count()
+
+
 def _sweep(bench: Workbench) -> None:
     recover.sweep(bench.dlq, conf=bench.conf)
 
 
-def _said(message: dict[str, Any]) -> dict[str, str]:
+def _texts(message: dict[str, Any]) -> dict[str, str]:
     return {name: one["StringValue"] for name, one in message["MessageAttributes"].items() if "StringValue" in one}
 
 
-def _bench(**fields: object) -> Workbench:
-    return Workbench(fields={"max_attempts": 1, **fields})
-
-
 def test_what_is_parked_goes_into_the_parking_queue_as_it_was() -> None:
-    bench = _bench()
+    bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench)
     bench.sqs.send_message(
         QueueUrl=bench.dlq_url, MessageBody="grüße\r\n",
@@ -69,12 +78,13 @@ def test_what_is_parked_goes_into_the_parking_queue_as_it_was() -> None:
     )  # fmt: skip
     _park(bench, "grüße\r\n")
     _sweep(bench)
+    _sweep(bench)  # a notice is sent once
     (copy,) = bench.delivered(url)
     own = {name: (one["DataType"], one.get("BinaryValue", one.get("StringValue")))
            for name, one in copy["MessageAttributes"].items() if name in {"blob", "n"}}  # fmt: skip
     assert (copy["Body"], own) == ("grüße\r\n", {"blob": ("Binary.png", BINARY), "n": ("Number.int", "007")})
     letter = bench.letter()
-    assert {**_said(copy), "n": "-"} == {
+    assert {**_texts(copy), "n": "-"} == {
         "n": "-", parking_queue.LETTER: str(letter.public_id), parking_queue.STATUS: "parked",
         parking_queue.REASON: letter.reason,
     }  # fmt: skip
@@ -82,35 +92,21 @@ def test_what_is_parked_goes_into_the_parking_queue_as_it_was() -> None:
 
 @pytest.mark.parametrize(("deed", "status"), [(act_on_parked.release, "waiting"), (act_on_parked.discard, "discarded")])
 def test_what_left_the_parking_lot_is_marked_in_the_parking_queue(deed: Any, status: str) -> None:  # noqa: ANN401
-    bench = _bench()
-    url = _parking(bench)
-    bench.bury("letter")
-    _park(bench, "letter")
+    bench, url = _with_one_parked()
     _sweep(bench)
     (copy,) = bench.delivered(url)
     deed([bench.letter().pk], by="anna", reason="because")
     _sweep(bench)
     (mark,) = bench.delivered(url)
-    assert (_said(mark)[parking_queue.LETTER], _said(mark)[parking_queue.STATUS]) == (
-        _said(copy)[parking_queue.LETTER],
+    assert (_texts(mark)[parking_queue.LETTER], _texts(mark)[parking_queue.STATUS]) == (
+        _texts(copy)[parking_queue.LETTER],
         status,
     )
     assert mark["Body"] == f'{{"letter": "{bench.letter().public_id}", "status": "{status}"}}'
 
 
-def test_a_notice_is_sent_once() -> None:
-    bench = _bench()
-    url = _parking(bench)
-    bench.bury("letter")
-    _park(bench, "letter")
-    for _ in range(2):
-        _sweep(bench)
-    assert len(bench.delivered(url)) == 1
-    assert Notice.objects.get().sent_at is not None
-
-
 def test_without_a_parking_queue_there_are_no_notices() -> None:
-    bench = _bench()
+    bench = Workbench(fields={"max_attempts": 1})
     bench.bury("letter")
     _park(bench, "letter")
     _sweep(bench)
@@ -120,7 +116,7 @@ def test_without_a_parking_queue_there_are_no_notices() -> None:
 
 
 def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _bench()
+    bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench)
     for body in ("a", "b"):
         bench.bury(body)
@@ -134,18 +130,15 @@ def test_what_the_parking_queue_did_not_take_is_sent_again(monkeypatch: pytest.M
 
     monkeypatch.setattr(parking_queue, "send", busy_once)
     _sweep(bench)
-    assert (len(bench.delivered(url)), Notice.objects.filter(sent_at=None).count()) == (1, 1)
+    assert (len(bench.delivered(url)), _unsent()) == (1, 1)
     _sweep(bench)
-    assert (len(bench.delivered(url)), Notice.objects.filter(sent_at=None).count()) == (1, 0)
+    assert (len(bench.delivered(url)), _unsent()) == (1, 0)
 
 
 def test_a_parking_queue_that_is_not_there_is_owed_its_notices_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    bench = _bench()
-    url = _parking(bench)
-    bench.bury("letter")
-    _park(bench, "letter")
+    bench, url = _with_one_parked()
     bench.dlq.parking_url = f"{url}-misspelt"
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         _sweep(bench)
@@ -153,43 +146,37 @@ def test_a_parking_queue_that_is_not_there_is_owed_its_notices_and_the_log_says_
     bench.dlq.parking_url = url
     with caplog.at_level(logging.WARNING, logger=recover.__name__):
         _sweep(bench)
-    said = [one.getMessage() for one in caplog.records if one.name == recover.__name__]
+    said = [record.getMessage() for record in caplog.records if record.name == recover.__name__]
     assert said == [f"{bench.name}: its parking queue did not take 1 of 1 notices."]
-    assert [one["Body"] for one in bench.delivered(url)] == ["letter"]
+    assert [message["Body"] for message in bench.delivered(url)] == ["letter"]
 
 
 def test_what_the_parking_queue_can_never_take_holds_nothing_up() -> None:
-    bench = _bench()
+    bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench, MaximumMessageSize="1024")
     bench.bury("x" * 1_025)
     bench.bury("letter")
     _park(bench, "x" * 1_025, "letter")
     _sweep(bench)
-    assert ([one["Body"] for one in bench.delivered(url)], Notice.objects.filter(sent_at=None).count()) == (
+    assert ([message["Body"] for message in bench.delivered(url)], _unsent()) == (
         ["letter"],
         0,
     )
 
 
 def test_a_fifo_parking_queue_takes_a_copy_and_its_mark_in_their_order() -> None:
-    bench = _bench()
-    url = _parking(bench, fifo=True)
-    bench.bury("letter")
-    _park(bench, "letter")
+    bench, url = _with_one_parked(fifo=True)
     act_on_parked.release([bench.letter().pk], by="anna", reason="mended")
     with bench.refusing("letter"):
         bench.replay()
     _sweep(bench)
     found = bench.delivered(url)
-    assert [_said(one)[parking_queue.STATUS] for one in found] == ["parked", "parked", "parked"]
+    assert [_texts(one)[parking_queue.STATUS] for one in found] == ["parked", "parked", "parked"]
     assert {one["Attributes"]["MessageGroupId"] for one in found} == {str(bench.letter().public_id)}
 
 
 def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _bench()
-    url = _parking(bench, fifo=True)
-    bench.bury("letter")
-    _park(bench, "letter")
+    bench, url = _with_one_parked(fifo=True)
     tell = parking_queue.parking_queue
 
     def tell_and_die(*args: Any, **options: Any) -> list[int]:  # noqa: ANN401
@@ -205,7 +192,7 @@ def test_a_fifo_parking_queue_swallows_a_notice_that_is_sent_twice(monkeypatch: 
 
 
 def _freezes_when(monkeypatch: pytest.MonkeyPatch, place: object, name: str, meanwhile: Callable[[], object]) -> None:
-    """The next sweep freezes for a minute when it was answered this, and meanwhile something happens."""
+    """Freeze the next sweep for a minute after this call, and let something happen meanwhile."""
     now, ask = 100.0, getattr(place, name)
 
     def answered(*args: Any, **options: Any) -> Any:  # noqa: ANN401  those of whatever it is
@@ -221,10 +208,7 @@ def _freezes_when(monkeypatch: pytest.MonkeyPatch, place: object, name: str, mea
 
 
 def test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _bench()
-    url = _parking(bench)
-    bench.bury("letter")
-    _park(bench, "letter")
+    bench, url = _with_one_parked()
 
     def another() -> None:
         _sweep(bench)
@@ -233,27 +217,24 @@ def test_what_a_sweep_read_before_it_froze_is_not_told_after_what_came_later(mon
 
     _freezes_when(monkeypatch, parking_queue_outbox, "owed", another)
     _sweep(bench)
-    assert sorted(_said(one)[parking_queue.STATUS] for one in bench.delivered(url)) == ["discarded", "parked"]
+    assert sorted(_texts(message)[parking_queue.STATUS] for message in bench.delivered(url)) == ["discarded", "parked"]
 
 
 @pytest.mark.parametrize(("place", "name"), [(parking_queue_outbox, "owed"), (stops, "stopped")])
 def test_a_sweep_that_froze_tells_nothing_of_a_dlq_that_was_stopped_meanwhile_and_owes_it(
     monkeypatch: pytest.MonkeyPatch, place: object, name: str
 ) -> None:
-    bench = _bench()
-    url = _parking(bench)
-    bench.bury("letter")
-    _park(bench, "letter")
+    bench, url = _with_one_parked()
     _freezes_when(monkeypatch, place, name, lambda: stops.stop(bench.dlq.pk, by="anna", reason="an incident"))
     _sweep(bench)
-    assert (bench.left(url), Notice.objects.filter(sent_at=None).count()) == (0, 1)
+    assert (bench.left(url), _unsent()) == (0, 1)
     stops.resume(bench.dlq.pk, by="anna", reason="mended")
     _sweep(bench)
-    assert (bench.left(url), Notice.objects.filter(sent_at=None).count()) == (1, 0)
+    assert (bench.left(url), _unsent()) == (1, 0)
 
 
 def test_a_copy_that_has_no_room_for_what_is_said_of_it_goes_without() -> None:
-    bench = _bench()
+    bench = Workbench(fields={"max_attempts": 1})
     url = _parking(bench)
     bench.bury("ten", **{f"a{n}": "1" for n in range(10)})
     _park(bench, "ten")
@@ -262,7 +243,7 @@ def test_a_copy_that_has_no_room_for_what_is_said_of_it_goes_without() -> None:
     _park(bench, whole)
     _sweep(bench)
     ten, full = sorted(bench.delivered(url), key=lambda one: len(one["Body"]))
-    assert (sorted(_said(ten)), len(full["Body"])) == ([f"a{n}" for n in range(10)], len(whole))
+    assert (sorted(_texts(ten)), len(full["Body"])) == ([f"a{n}" for n in range(10)], len(whole))
 
 
 def test_news_of_one_letter_are_of_it_alone() -> None:

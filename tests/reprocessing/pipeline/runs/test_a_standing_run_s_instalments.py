@@ -1,4 +1,4 @@
-"""An automatic dlq with many captured letters: its standing run takes them a few at a time, and in order."""
+"""A standing run enlists many captured letters in batches, and keeps the order of each key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import transaction
 
 from reprocessing.domain.errors import AwsMovesTheMessages
 from reprocessing.domain.runs.selection import ALL, Selection
-from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue, Run
+from reprocessing.models import DeadLetter, DeadLetterQueue, Run
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.store.ordering import lanes
@@ -18,10 +18,11 @@ from reprocessing.store.runs import enlistment_batches, leftover_lanes, run_tran
 from reprocessing.store.runs.plans import Asked
 from tests.race.abreast import elsewhere, waits_for_us
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-AUTOMATIC: dict[str, Any] = {"mode": "automatic", "ordering_key": "attribute:key", "sequence": "attribute:n"}
+AUTOMATIC: dict[str, Any] = {"mode": "automatic", **KEYED}
 WHO = {"by": "ann", "reason": "mended"}
 LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
 
@@ -32,47 +33,41 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enlistment_batches, "AHEAD", 4)
 
 
-@pytest.fixture
-def bench() -> Workbench:
-    """Seven letters that were captured while their dlq was manual."""
-    bench = Workbench(fields=AUTOMATIC | {"mode": "manual"})
+def _bench(**fields: object) -> Workbench:
+    """Return a bench with mode automatic, whose seven letters were captured in mode manual."""
+    bench = Workbench(fields=AUTOMATIC | fields)
     _capture(bench, *LETTERS)
-    DeadLetterQueue.objects.update(mode="automatic")
-    bench.dlq.refresh_from_db()
     return bench
 
 
+@pytest.fixture
+def bench() -> Workbench:
+    return _bench()
+
+
 def _capture(bench: Workbench, *letters: str) -> None:
-    """They have their places, and no run."""
-    mode = DeadLetterQueue.objects.get().mode
+    """Capture letters and place them, without a run."""
     DeadLetterQueue.objects.update(mode="manual")
-    for one in letters:
-        bench.bury(one, key=one[0], n=one[1:])
+    bury_keyed(bench, *letters)
     bench.capture()
-    DeadLetterQueue.objects.update(mode=mode)
+    DeadLetterQueue.objects.update(mode="automatic")
 
 
 def _enlist(bench: Workbench, stop: Callable[[], bool] = lambda: False) -> plan.Fed:
     return plan.enlist(bench.dlq, feed_run.standing_run(bench.dlq), stop=stop)
 
 
-def _on_lanes(bench: Workbench) -> set[str]:
+def _enlisted(bench: Workbench) -> set[str]:
     return {body for body, state in bench.states().items() if state != "captured"}
 
 
 def _replay_all(bench: Workbench) -> None:
-    """However slow the machine is."""
     while {"waiting", "sending"} & set(bench.states().values()):
         bench.replay(seconds=60)
 
 
-def _sent(key: str) -> list[str]:
-    bodies = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
-    return [text for body in bodies if (text := bytes(body).decode())[0] == key]
-
-
 def _at_turn(number: int, does: Callable[[], object]) -> Callable[[], bool]:
-    """A stop that never says so, and before the instalment of this number lets something happen."""
+    """Return a stop that never stops, and does something before the batch with this number."""
     turns = iter(range(1, 100))
 
     def stop() -> bool:
@@ -91,18 +86,18 @@ def test_it_takes_them_in_several_transactions_and_no_letter_overtakes_another(b
         turns += 1
     _replay_all(bench)
     assert (turns, set(bench.states().values())) == (3, {"delivered"})
-    assert (_sent("a"), _sent("b")) == (["a1", "a2", "a3", "a4", "a5"], ["b1", "b2"])
+    assert sorted(bodies_sent(), key=lambda body: body[0]) == ["a1", "a2", "a3", "a4", "a5", "b1", "b2"]
 
 
 def test_a_turn_takes_all_of_them_where_it_has_the_time(bench: Workbench) -> None:
     assert _enlist(bench) == plan.Fed(letters=7, lanes=4)
-    assert {one.run_id for one in DeadLetter.objects.all()} == {Run.objects.get().pk}
+    assert {letter.run_id for letter in DeadLetter.objects.all()} == {Run.objects.get().pk}
 
 
 def test_whatever_it_has_not_taken_is_in_no_run(bench: Workbench) -> None:
     _enlist(bench, lambda: True)
-    assert _on_lanes(bench) == {"b1", "b2"}
-    assert {one.run_id for one in DeadLetter.objects.filter(state="captured")} == {None}
+    assert _enlisted(bench) == {"b1", "b2"}
+    assert {letter.run_id for letter in DeadLetter.objects.filter(state="captured")} == {None}
 
 
 def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> None:
@@ -111,7 +106,7 @@ def test_one_that_was_killed_in_between_keeps_what_it_took(bench: Workbench) -> 
 
     with pytest.raises(KeyboardInterrupt):
         _enlist(bench, _at_turn(2, die))
-    assert _on_lanes(bench) == {"b1", "b2", "a1", "a2"}
+    assert _enlisted(bench) == {"b1", "b2", "a1", "a2"}
     assert _enlist(bench).letters == 3
 
 
@@ -123,10 +118,10 @@ def test_objections_are_parked_with_their_instalment(bench: Workbench) -> None:
 
 def test_an_earlier_letter_that_is_captured_meanwhile_keeps_the_later_ones_of_its_lane_back(bench: Workbench) -> None:
     assert _enlist(bench, _at_turn(1, lambda: _capture(bench, "a0"))).letters == 2
-    assert _on_lanes(bench) == {"b1", "b2"}
+    assert _enlisted(bench) == {"b1", "b2"}
     assert _enlist(bench).letters == 6
     _replay_all(bench)
-    assert _sent("a") == ["a0", "a1", "a2", "a3", "a4", "a5"]
+    assert [body for body in bodies_sent() if body[0] == "a"] == ["a0", "a1", "a2", "a3", "a4", "a5"]
 
 
 def test_a_later_letter_that_is_captured_meanwhile_is_the_next_turn_s(bench: Workbench) -> None:
@@ -142,7 +137,7 @@ def test_a_letter_that_a_plan_took_meanwhile_keeps_the_later_ones_of_its_lane_ba
             assert selection.select(bench.dlq.pk, other.pk, Selection(limit=1)).selected == 1
 
     assert _enlist(bench, _at_turn(1, choose)).letters == 2
-    assert _on_lanes(bench) == {"b1", "b2"}
+    assert _enlisted(bench) == {"b1", "b2"}
 
 
 def test_whoever_selects_later_letters_leaves_them_behind_those_it_has_not_taken(bench: Workbench) -> None:
@@ -157,7 +152,7 @@ def test_whoever_selects_later_letters_leaves_them_behind_those_it_has_not_taken
 def test_whoever_pauses_the_run_in_between_is_obeyed(bench: Workbench) -> None:
     run = feed_run.standing_run(bench.dlq)
     fed = _enlist(bench, _at_turn(1, lambda: run_transitions.pause(run.pk, **WHO)))
-    assert (fed, len(_on_lanes(bench))) == (plan.Fed(letters=2, lanes=1), 2)
+    assert (fed, len(_enlisted(bench))) == (plan.Fed(letters=2, lanes=1), 2)
     assert _enlist(bench) == plan.Fed()
     run_transitions.resume(run.pk, **WHO)
     assert _enlist(bench).letters == 5
@@ -175,7 +170,7 @@ def test_whoever_hands_the_dlq_to_aws_in_between_keeps_it_out(bench: Workbench) 
 
     with pytest.raises(AwsMovesTheMessages):
         _enlist(bench, _at_turn(1, hand_over))
-    assert _on_lanes(bench) == {"b1", "b2"}
+    assert _enlisted(bench) == {"b1", "b2"}
 
 
 def test_of_two_processes_one_takes_at_a_time(bench: Workbench) -> None:
@@ -200,7 +195,7 @@ def test_an_instalment_waits_for_whoever_selects_letters_of_its_dlq(bench: Workb
             waits_for_us()
         taken = taking.result(20)
     assert taken
-    assert (taken.letters, _on_lanes(bench)) == (0, set())
+    assert (taken.letters, _enlisted(bench)) == (0, set())
 
 
 def test_an_instalment_that_was_taken_already_changes_nothing(bench: Workbench) -> None:
@@ -215,18 +210,14 @@ def test_an_instalment_that_was_taken_already_changes_nothing(bench: Workbench) 
 def test_what_fits_one_instalment_is_taken_at_once_also_by_a_run_that_is_paused() -> None:
     bench = Workbench(fields=AUTOMATIC)
     run_transitions.pause(feed_run.standing_run(bench.dlq).pk, **WHO)
-    for one in ("a2", "a1"):
-        bench.bury(one, key="a", n=one[1:])
+    bury_keyed(bench, "a2", "a1")
     assert bench.capture().enlisted == plan.Fed(letters=2, lanes=1)
     bench.replay()
     assert bench.states() == {"a1": "waiting", "a2": "waiting"}
 
 
 def test_it_begins_with_one_letter_and_not_anew_with_each_instalment() -> None:
-    bench = Workbench(fields=AUTOMATIC | {"mode": "manual", "waves": True})
-    _capture(bench, *LETTERS)
-    DeadLetterQueue.objects.update(mode="automatic")
-    bench.dlq.refresh_from_db()
+    bench = _bench(waves=True)
     assert _enlist(bench, _at_turn(1, lambda: _replay_all(bench))).letters == 7
     _replay_all(bench)
     assert list(Run.objects.get().wave_history.order_by("no").values_list("size", "touched")) == [(1, 1), (10, None)]

@@ -1,4 +1,4 @@
-"""A drain: the id of a run stands for its selection, and repeating it changes nothing that is done."""
+"""A drain captures, plans, replays and proves outcomes in one process; repeating a run changes nothing."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from reprocessing.pipeline.runs import drain
 from reprocessing.store.safety import health_checks
 from reprocessing.store.safety.health_checks import Question
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.benches import KEYED, parked
 from tests.reprocessing.pipeline.rulings import rule
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,8 +37,9 @@ def _drained(bench: Workbench, name: str = "run", limit: int | None = None) -> R
     return run
 
 
-def test_a_drain_needs_neither_worker_nor_beat() -> None:
+def test_a_drain_needs_neither_worker_nor_beat_and_checks_the_health_of_its_target() -> None:
     bench = Workbench()
+    health_checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
     for number in range(5):
         bench.bury(str(number))
     run = _drained(bench)
@@ -46,7 +48,7 @@ def test_a_drain_needs_neither_worker_nor_beat() -> None:
 
 
 @pytest.mark.soak
-def test_a_drain_proves_by_itself_what_became_of_letters_that_a_rule_sends_elsewhere() -> None:
+def test_a_drain_finds_the_outcome_of_letters_that_a_rule_sends_elsewhere() -> None:
     bench, other, consumed = Workbench(), Workbench(), list[dict[str, Any]]()
     other.judge_by_absence(window=0)
     rule("elsewhere", "divert", target=other.target)
@@ -59,7 +61,7 @@ def test_a_drain_proves_by_itself_what_became_of_letters_that_a_rule_sends_elsew
     assert (letter.state, letter.presumed, Run.objects.get(pk=run.pk).state) == ("delivered", True, "finished")
 
 
-def test_a_drain_sorts_what_it_leaves_by_its_cause() -> None:
+def test_a_drain_assigns_the_letters_it_leaves_to_failure_groups() -> None:
     bench = Workbench(fields={"ordering_key": "attribute:key"})
     bench.bury("{}")
     _drained(bench)
@@ -67,30 +69,17 @@ def test_a_drain_sorts_what_it_leaves_by_its_cause() -> None:
     assert (left.reason, left.group and left.group.cause) == ("no_ordering_key", "body")
 
 
-def test_a_drain_looks_at_its_targets_health_by_itself() -> None:
-    bench = Workbench()
-    health_checks.add(bench.target.pk, Question(CheckKind.DEPTH, ceiling=0), by="ann", reason="why")
-    for number in range(5):
-        bench.bury(str(number))
-    run = _drained(bench)
-    assert (len(bench.delivered()), Run.objects.get(pk=run.pk).state) == (5, "finished")
-
-
-def test_a_drain_looks_by_itself_at_the_health_of_where_a_person_sent_a_letter() -> None:
-    bench, other = Workbench(), Workbench()
-    bench.bury("letter")
-    bench.ready()
-    with bench.refusing("letter", poison=True):
-        bench.replay()
+def test_a_drain_checks_the_health_of_the_target_that_a_person_chose() -> None:
+    bench, other = parked("letter"), Workbench()
     health_checks.add(other.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
     act_on_parked.release([bench.letter().pk], by="anna", reason="they take it now", target=other.target.pk)
     run, turns = bench.letter().run, list[object]()
     assert run is not None
     drain.work(run, replace(_hands(bench), stop=lambda: len(turns) > 100), told=turns.append)
-    assert (bench.letter().state, [one["Body"] for one in other.delivered()]) == ("delivered", ["letter"])
+    assert (bench.letter().state, [message["Body"] for message in other.delivered()]) == ("delivered", ["letter"])
 
 
-def test_a_drain_leaves_the_health_of_what_other_dlqs_wait_for_to_others() -> None:
+def test_a_drain_does_not_check_the_health_of_targets_of_other_dlqs() -> None:
     bench, theirs = Workbench(), Workbench()
     for one in (bench, theirs):
         health_checks.add(one.target.pk, Question(CheckKind.DEPTH, ceiling=9), by="ann", reason="why")
@@ -118,22 +107,15 @@ def test_a_drain_sends_nothing_to_a_target_whose_health_cannot_be_known() -> Non
     assert (bench.states(), bench.history(), bench.delivered()) == ({"letter": "waiting"}, [], [])
 
 
-def test_running_a_run_again_changes_nothing_that_is_done() -> None:
+def test_a_run_that_is_repeated_changes_nothing_and_takes_no_later_letter() -> None:
     bench = Workbench()
     bench.bury("letter")
     first = _drained(bench)
-    before = list(DeadLetter.objects.values())
-    again = _drained(bench)
-    assert (again.pk, again.asked_by, list(DeadLetter.objects.values())) == (first.pk, "anna", before)
-    assert (Run.objects.count(), len(bench.delivered())) == (1, 1)
-
-
-def test_running_a_run_again_takes_no_letter_that_came_later() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    _drained(bench)
+    before = DeadLetter.objects.values().get()
     bench.bury("later")
-    _drained(bench)
+    again = _drained(bench)
+    assert (again.pk, again.asked_by, DeadLetter.objects.values().earliest("id")) == (first.pk, "anna", before)
+    assert (Run.objects.count(), len(bench.delivered())) == (1, 1)
     assert bench.states() == {"letter": "delivered", "later": "captured"}
 
 
@@ -148,7 +130,7 @@ def test_another_selection_under_the_same_id_is_refused() -> None:
 
 
 def test_collecting_sends_parks_and_discards_nothing() -> None:
-    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    bench = Workbench(fields=KEYED)
     bench.bury("keyless")
     bench.bury("keyed", key="a", n="1")
     drain.collect(bench.dlq, _hands(bench), heard=lambda _: None, seconds=10)

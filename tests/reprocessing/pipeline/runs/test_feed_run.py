@@ -1,7 +1,8 @@
-"""One turn at a dlq: what may be received is, what may not is looked at, and what is empty costs one call."""
+"""One turn at a DLQ: it is captured when it may be and that brings something; an empty DLQ costs one call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,13 +10,16 @@ from typing import Any
 import pytest
 
 from reprocessing.models import DeadLetterQueue, Lane, Run
+from reprocessing.models.dlq import Mode
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
-from reprocessing.store.runs import progress
+from reprocessing.store.runs import plans, progress, run_transitions
+from reprocessing.store.runs.plans import Asked
 from reprocessing.store.safety import stops
 from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.pipeline.benches import captured, replayed
 from tests.reprocessing.post import asked, statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,6 +42,11 @@ def _bury(bench: Workbench, number: int) -> None:
                 for n in range(first, min(first + 10, number))
             ],
         )  # fmt: skip
+
+
+@pytest.fixture
+def bench() -> Workbench:
+    return Workbench()
 
 
 def test_an_empty_automatic_dlq_costs_one_attribute_call() -> None:
@@ -71,10 +80,7 @@ def test_an_automatic_dlq_s_letters_go_into_its_standing_run() -> None:
 
 
 def test_a_letter_that_came_back_to_a_finished_drain_goes_on_when_its_dlq_becomes_automatic() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    bench.ready()
-    bench.replay()
+    bench = replayed("letter")
     progress.finish_runs()
     bench.come_back(bench.delivered()[0])
     bench.capture()
@@ -104,10 +110,7 @@ def test_nothing_is_enlisted_before_the_dlq_has_run_dry(monkeypatch: pytest.Monk
 
 
 def test_a_manual_dlq_s_letters_wait_for_a_person() -> None:
-    bench = Workbench()
-    bench.bury("letter")
-    assert bench.capture().enlisted is None
-    assert bench.states() == {"letter": "captured"}
+    assert captured("letter").states() == {"letter": "captured"}
 
 
 @pytest.mark.parametrize(
@@ -134,13 +137,23 @@ def test_beat_looks_into_a_dlq_that_is_stopped_while_everything_is_held_after_a_
     assert feed_run.is_wanted(_fresh(bench)) is wanted
 
 
-@pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("observe", False)])
-def test_beat_receives_from_a_manual_dlq_while_letters_await_what_that_proves(mode: str, wanted: bool) -> None:
-    bench = Workbench()
+def _letters_await_an_outcome(bench: Workbench) -> None:
     bench.judge_by_absence(window=0)
     bench.bury("letter")
     bench.ready()
     bench.replay()
+
+
+def _a_plan_waits(bench: Workbench) -> None:
+    plans.plan(bench.dlq, Asked("monday", "ann"))
+
+
+@pytest.mark.parametrize("waits", [_letters_await_an_outcome, _a_plan_waits])
+@pytest.mark.parametrize(("mode", "wanted"), [("manual", True), ("observe", False)])
+def test_beat_captures_a_dlq_that_somebody_waits_for_except_in_mode_observe(
+    bench: Workbench, waits: Callable[[Workbench], None], mode: str, wanted: bool
+) -> None:
+    waits(bench)
     DeadLetterQueue.objects.update(mode=mode)
     assert feed_run.is_wanted(_fresh(bench)) is wanted
 
@@ -157,6 +170,62 @@ def test_a_look_notes_the_depth_and_ends_trouble() -> None:
 @pytest.mark.parametrize(("visible", "wanted"), [(0, 1), (1, 1), (100, 1), (101, 2), (10_000, 4)])
 def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted: int) -> None:
     assert feed_run.receivers(visible, BRISK) == wanted
+
+
+# A plan that waits for its letters
+
+
+def test_a_manual_dlq_is_received_from_as_long_as_a_plan_waits_for_its_letters(bench: Workbench) -> None:
+    bench.bury("letter")
+    assert not feed_run.is_wanted(_fresh(bench))
+    run = plans.plan(bench.dlq, Asked("monday", "ann", reason="mended"))
+    assert feed_run.is_wanted(_fresh(bench))
+    bench.capture()
+    run.refresh_from_db()
+    assert (run.state, run.selected, bench.letter().run_id) == ("planned", 1, run.pk)
+    assert [(review.by, review.reason) for review in run.reviews.all()] == [("ann", "mended")]
+    assert not feed_run.is_wanted(_fresh(bench))
+    assert bench.delivered() == []
+
+
+def test_an_empty_dlq_is_looked_into_too_so_that_its_plan_is_not_left_waiting(bench: Workbench) -> None:
+    run = plans.plan(bench.dlq, Asked("monday", "ann"))
+    bench.capture()
+    run.refresh_from_db()
+    assert run.selected == 0
+
+
+def test_a_plan_from_before_the_last_look_waits_for_no_other(bench: Workbench) -> None:
+    bench.capture()
+    run = plans.plan(bench.dlq, Asked("monday", "ann"))
+    Run.objects.filter(pk=run.pk).update(created_at=run.created_at - timedelta(hours=1))
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(drained_through=run.created_at)
+    assert not feed_run.is_wanted(_fresh(bench))
+
+
+def test_a_stopped_dlq_is_looked_into_for_a_plan_alone() -> None:
+    bench = Workbench(fields={"mode": Mode.AUTOMATIC})
+    stops.stop(bench.dlq.pk, by="ann", reason="it burns")
+    bench.bury("letter")
+    assert not feed_run.is_wanted(_fresh(bench))
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(mode=Mode.MANUAL)
+    run = plans.plan(bench.dlq, Asked("monday", "ann"))
+    assert feed_run.is_wanted(_fresh(bench))
+    bench.capture()
+    run.refresh_from_db()
+    assert (run.selected, feed_run.is_wanted(_fresh(bench)), bench.delivered()) == (1, False, [])
+
+
+def test_a_plan_that_was_started_by_hand_is_told_to_workers_and_replayed_by_them(bench: Workbench) -> None:
+    bench.bury("letter")
+    run = plans.plan(bench.dlq, Asked("monday", "ann", in_waves=False))
+    bench.capture()
+    run.refresh_from_db()
+    run_transitions.start(run, by="ann", reason="mended")
+    told = lanes.hint(limit=10, lifetime=60)
+    assert told == [bench.lane().pk]
+    assert bench.replay(only=told).taken == 1
+    assert [message["Body"] for message in bench.delivered()] == ["letter"]
 
 
 @pytest.mark.soak

@@ -1,4 +1,4 @@
-"""Large plans that were started: workers bring their letters onto their lanes, a few at a time and in order."""
+"""A started plan with many letters is enlisted in batches by workers, and keeps the order of each key."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pytest
 from django.db import transaction
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Attempt, DeadLetter, Run
+from reprocessing.models import DeadLetter, Run
 from reprocessing.pipeline.dlqs.examine import gathered
 from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.runs import enlistment_batches, progress, run_transitions
 from reprocessing.store.runs.plans import Asked
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.benches import KEYED, bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 WHO = {"by": "ann", "reason": "mended"}
 LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
 
@@ -32,10 +32,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bench() -> Workbench:
     bench = Workbench(fields=KEYED)
-    for one in LETTERS:
-        bench.bury(one, key=one[0], n=one[1:])
+    bury_keyed(bench, *LETTERS)
     bench.capture()
-    plan.places(bench.dlq)
     return bench
 
 
@@ -43,11 +41,6 @@ def _started(bench: Workbench) -> Run:
     run = drain.prepare(bench.dlq, Asked("monday", "ann", in_waves=False))
     run_transitions.start(run, **WHO)
     return Run.objects.get(pk=run.pk)
-
-
-def _sent(key: str) -> list[str]:
-    bodies = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
-    return [text for body in bodies if (text := bytes(body).decode())[0] == key]
 
 
 def _stop_after(turns: int) -> Any:  # noqa: ANN401  a stop
@@ -69,7 +62,7 @@ def test_it_comes_onto_its_lanes_in_instalments_and_no_letter_overtakes_another(
         bench.replay()
         turns += 1
     assert (turns, set(bench.states().values())) == (4, {"delivered"})
-    assert (_sent("a"), _sent("b")) == (["a1", "a2", "a3", "a4", "a5"], ["b1", "b2"])
+    assert sorted(bodies_sent(), key=lambda body: body[0]) == ["a1", "a2", "a3", "a4", "a5", "b1", "b2"]
 
 
 def test_whoever_goes_on_stops_when_it_is_told_and_the_next_finishes_it(bench: Workbench) -> None:
@@ -101,8 +94,7 @@ def test_what_an_aborted_run_had_not_begun_with_is_free_for_another(bench: Workb
     plan.go_on(stop=_stop_after(2))
     run_transitions.abort(run, stop_dlq=False, **WHO)
     left = DeadLetter.objects.filter(state=LetterState.CAPTURED)
-    assert {one.run_id for one in left} == {None}
-    assert left.count() == 5
+    assert [letter.run_id for letter in left] == [None] * 5
 
 
 def test_of_two_workers_one_pays_at_a_time(bench: Workbench) -> None:

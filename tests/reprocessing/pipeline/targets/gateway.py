@@ -119,7 +119,7 @@ class Gateway:
         return _by_endpoint(fate) if asked.path.startswith(HOOKS) else _by_function(fate)
 
     def _batch(self, asked: Asked, entries: list[str]) -> Said:
-        fates = [self.fate(one) for one in entries]
+        fates = [self.fate(entry) for entry in entries]
         kept = {number for number, fate in enumerate(fates) if fate in (Does.TAKES, Does.LOSES)}
         passing = replaced(asked, body=_only(asked, kept)) if len(kept) < len(entries) else asked
         said = Said(200)
@@ -135,11 +135,11 @@ def entries_of(asked: Asked) -> list[str] | None:
     """The letters of a batch, each as a text in which its words stand; None where it is another request."""
     match _action(asked):
         case "AmazonSQS.SendMessageBatch":
-            return [one["MessageBody"] for one in json.loads(asked.body)["Entries"]]
+            return [load["MessageBody"] for load in json.loads(asked.body)["Entries"]]
         case "AWSEvents.PutEvents":
-            return [one["Detail"] for one in json.loads(asked.body)["Entries"]]
+            return [load["Detail"] for load in json.loads(asked.body)["Entries"]]
         case "PublishBatch":
-            return [one["Message"] for one in members(asked)]
+            return [member["Message"] for member in members(asked)]
         case _:
             return None
 

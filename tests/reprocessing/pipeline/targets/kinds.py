@@ -107,15 +107,15 @@ class Queue(Kind):
     services = ("SQS",)
 
     def sent(self) -> list[list[Sent]]:
-        requests = [json.loads(one.body) for one in self.world.gateway.asked if b'"Entries"' in one.body]
+        requests = [json.loads(request.body) for request in self.world.gateway.asked if b'"Entries"' in request.body]
         return [
-            [wire.entry(entry) for entry in one["Entries"]]
-            for one in requests
-            if one.get("QueueUrl") == self.made.origin_url
+            [wire.entry(entry) for entry in request["Entries"]]
+            for request in requests
+            if request.get("QueueUrl") == self.made.origin_url
         ]
 
     def heard(self) -> list[Sent]:
-        return [wire.received(one) for one in self.made.delivered()]
+        return [wire.received(message) for message in self.made.delivered()]
 
 
 class FifoQueue(Queue):
@@ -148,7 +148,7 @@ class Endpoint(Kind):
         yield
 
     def sent(self) -> list[list[Sent]]:
-        return [[wire.post(one)] for one in self.world.gateway.asked if one.path == f"{HOOKS}{self.name}"]
+        return [[wire.post(request)] for request in self.world.gateway.asked if request.path == f"{HOOKS}{self.name}"]
 
     def heard(self) -> list[Sent]:
         return [wire.post(one) for one in self.world.gateway.taken if one.path == f"{HOOKS}{self.name}"]
@@ -170,13 +170,13 @@ class Function(Kind):
         return json.dumps({"text": text}, ensure_ascii=False, indent=2)
 
     def sent(self) -> list[list[Sent]]:
-        return [[wire.post(one)] for one in self.world.gateway.asked if self._is_mine(one)]
+        return [[wire.post(request)] for request in self.world.gateway.asked if self._is_mine(request)]
 
     def heard(self) -> list[Sent]:
         return [wire.post(one) for one in self.world.gateway.taken if self._is_mine(one)]
 
-    def _is_mine(self, one: Asked) -> bool:
-        return one.path == f"{FUNCTIONS}{self.arn}/invocations"
+    def _is_mine(self, letter: Asked) -> bool:
+        return letter.path == f"{FUNCTIONS}{self.arn}/invocations"
 
 
 class Topic(Kind):
@@ -191,12 +191,12 @@ class Topic(Kind):
 
     def sent(self) -> list[list[Sent]]:
         return [
-            [wire.member(entry) for entry in members(one)]
-            for one in self.world.gateway.asked if self.name_on_the_wire in one.body.decode()
+            [wire.member(entry) for entry in members(request)]
+            for request in self.world.gateway.asked if self.name_on_the_wire in request.body.decode()
         ]  # fmt: skip
 
     def heard(self) -> list[Sent]:
-        return [wire.received(one) for one in self.world.aws.heard(self.subscriber)]
+        return [wire.received(message) for message in self.world.aws.heard(self.subscriber)]
 
     @property
     def name_on_the_wire(self) -> str:
@@ -229,8 +229,8 @@ class Bus(Kind):
         return [one for request in self._entries(self.world.gateway.taken) for one in request]
 
     def _entries(self, asked: Sequence[Asked]) -> list[list[Sent]]:
-        requests = [json.loads(one.body) for one in asked if self.arn.encode() in one.body]
-        return [[Sent(entry["Detail"]) for entry in one["Entries"]] for one in requests]
+        requests = [json.loads(request.body) for request in asked if self.arn.encode() in request.body]
+        return [[Sent(entry["Detail"]) for entry in request["Entries"]] for request in requests]
 
 
 KINDS: dict[str, type[Kind]] = {

@@ -40,13 +40,15 @@ def test_every_attempt_is_signed_under_the_letter_s_id_with_the_time_of_the_atte
     clock.advance(100)
     bench.replay()
     sent = [one for request in endpoint.sent() for one in request]
-    moments = [one.opened_at for one in Attempt.objects.filter(letter__dlq=bench.dlq).order_by("id")]
-    assert [one.headers["webhook-timestamp"] for one in sent] == [str(int(one.timestamp())) for one in moments]
-    assert {one.headers["webhook-id"] for one in sent} == {str(bench.letter().public_id)}
-    for one in sent:
-        told = f"{one.headers['webhook-id']}.{one.headers['webhook-timestamp']}.{BODY}".encode()
+    moments = [attempt.opened_at for attempt in Attempt.objects.filter(letter__dlq=bench.dlq).order_by("id")]
+    assert [message.headers["webhook-timestamp"] for message in sent] == [
+        str(int(moment.timestamp())) for moment in moments
+    ]
+    assert {message.headers["webhook-id"] for message in sent} == {str(bench.letter().public_id)}
+    for message in sent:
+        told = f"{message.headers['webhook-id']}.{message.headers['webhook-timestamp']}.{BODY}".encode()
         wanted = base64.b64encode(hmac.new(KEY, told, hashlib.sha256).digest()).decode()
-        assert one.headers["webhook-signature"] == f"v1,{wanted}"
+        assert message.headers["webhook-signature"] == f"v1,{wanted}"
     assert len(sent) == 2
 
 

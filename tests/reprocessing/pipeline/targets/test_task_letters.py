@@ -1,7 +1,8 @@
-"""Letters for Celery workers: what cannot go is said when it is planned, and once more when it would be sent."""
+"""Task messages are checked when they are planned and when they are sent, and known when they come back changed."""
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.reprocessing.pipeline.bench import Clock, Workbench
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CELERY = {"kind": "celery"}
+RESETS = {"kind": "celery", "resets_retries": True}
 
 
 def bury(bench: Workbench, body: bytes) -> str:
@@ -27,8 +29,15 @@ def bury(bench: Workbench, body: bytes) -> str:
     return body.decode()
 
 
-def of_a_group(app: Celery) -> None:
-    group(app.signature("shop.charge"), app.signature("shop.charge"), app=app).apply_async()
+def part_of_a_group() -> bytes:
+    def send(app: Celery) -> None:
+        group(app.signature("shop.charge"), app.signature("shop.charge"), app=app).apply_async()
+
+    return envelopes.written(envelopes.documents(send)[0])
+
+
+def expired() -> bytes:
+    return envelopes.task(expires=lanes.clock() - timedelta(days=1))
 
 
 def parked(bench: Workbench) -> dict[str, tuple[str, str]]:
@@ -44,37 +53,37 @@ def release(bench: Workbench) -> None:
 def test_what_cannot_go_to_workers_is_parked_when_it_is_enlisted_and_the_rest_goes_as_it_is() -> None:
     bench = Workbench(target_fields=CELERY)
     good, closed = bury(bench, envelopes.task("shop.charge", 1)), bury(bench, envelopes.task(serializer="pickle"))
-    late = bury(bench, envelopes.task(expires=lanes.clock() - timedelta(days=1)))
-    part = bury(bench, envelopes.written(envelopes.documents(of_a_group)[0]))
+    late = bury(bench, expired())
+    part = bury(bench, part_of_a_group())
     foreign = bury(bench, b"hello")
     bench.ready()
     why = {one: reason for one, (reason, _) in parked(bench).items()}
     assert why == {late: "expired", part: "waits_for_a_word", foreign: "unreadable_task"}
     bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == sorted([good, closed])
+    assert sorted(message["Body"] for message in bench.delivered()) == sorted([good, closed])
 
 
 def test_to_another_kind_of_target_all_of_them_go() -> None:
     bench = Workbench()
-    late, foreign = envelopes.task(expires=lanes.clock() - timedelta(days=1)), b"hello"
+    late, foreign = expired(), b"hello"
     bodies = [bury(bench, one) for one in (late, foreign)]
     bench.ready()
     bench.replay()
-    assert sorted(one["Body"] for one in bench.delivered()) == sorted(bodies)
+    assert sorted(message["Body"] for message in bench.delivered()) == sorted(bodies)
 
 
 def test_a_part_of_a_group_goes_on_a_persons_word_as_it_is() -> None:
     bench = Workbench(target_fields=CELERY)
-    part = bury(bench, envelopes.written(envelopes.documents(of_a_group)[0]))
+    part = bury(bench, part_of_a_group())
     bench.ready()
     release(bench)
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [part]
+    assert [message["Body"] for message in bench.delivered()] == [part]
 
 
 def test_what_has_expired_does_not_go_on_a_persons_word_until_its_target_takes_the_expiry_out() -> None:
     bench = Workbench(target_fields=CELERY)
-    late = bury(bench, envelopes.task(expires=lanes.clock() - timedelta(days=1)))
+    late = bury(bench, expired())
     bench.ready()
     release(bench)
     bench.replay()
@@ -126,7 +135,7 @@ def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
 
 def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_another_objection() -> None:
     bench = Workbench(target_fields=CELERY, fields={"ordering_key": "attribute:key"})
-    part = bury(bench, envelopes.written(envelopes.documents(of_a_group)[0]))
+    part = bury(bench, part_of_a_group())
     bench.ready()
     assert parked(bench)[part][0] == "no_ordering_key"
     bench.dlq.missing_key = "lane"
@@ -134,7 +143,7 @@ def test_a_letter_whose_place_was_not_known_goes_on_a_persons_word_without_anoth
     release(bench)
     assert bench.letter().objection == ""
     bench.replay()
-    assert [one["Body"] for one in bench.delivered()] == [part]
+    assert [message["Body"] for message in bench.delivered()] == [part]
 
 
 def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
@@ -149,3 +158,64 @@ def test_a_task_that_is_diverted_names_the_queue_it_goes_to() -> None:
     before: Any = envelopes.opened(body.encode())
     before["properties"]["delivery_info"]["routing_key"] = f"{bench.name}-other"
     assert envelopes.opened(sent["Body"].encode()) == before
+
+
+# Celery workers hand nothing on: a task that was changed on its way is still the letter when it comes back
+
+
+def tried(queue: str) -> str:
+    """A task message whose three retries are spent."""
+    document = envelopes.document(lambda app: app.send_task("shop.charge", (1,), queue=queue), queue=queue)
+    document["headers"]["retries"] = 3
+    return json.dumps(document)
+
+
+def _sent(bench: Workbench, body: str) -> dict[str, Any]:
+    """Redrive one letter; return it as it was delivered."""
+    bench.bury(body)
+    bench.ready()
+    bench.replay()
+    [sent] = bench.delivered()
+    return sent
+
+
+def test_one_whose_retries_were_reset_is_known_when_it_comes_back_and_goes_again() -> None:
+    bench = Workbench(target_fields=RESETS)
+    body = tried(bench.name)
+    sent = _sent(bench, body)
+    assert envelopes.opened(sent["Body"].encode())["headers"]["retries"] == 0
+    assert sent["Body"] != body
+    bench.come_back(sent)
+    captured = bench.capture().captured
+    assert (captured.returns, captured.letters) == (1, 0)
+    assert bench.history() == [(1, "accepted", 0)]
+    assert (bench.letter().state, bytes(bench.letter().payload.body).decode()) == ("waiting", body)
+    bench.replay()
+    assert bench.history() == [(1, "accepted", 0), (2, "accepted", 1)]
+
+
+def test_one_that_was_diverted_too() -> None:
+    bench = Workbench(target_fields=RESETS)
+    url = bench.queue(f"{bench.name}-other")
+    other = Target.objects.create(arn=bench.arn(url), url=url, region="eu-west-1", rate=None, **RESETS)
+    body = tried(bench.name)
+    bench.bury(body)
+    bench.ready()
+    DeadLetter.objects.filter(dlq=bench.dlq).update(target=other)
+    bench.replay()
+    [sent] = bench.delivered(url)
+    delivery = envelopes.opened(sent["Body"].encode())["properties"]["delivery_info"]
+    assert delivery["routing_key"] == f"{bench.name}-other"
+    bench.come_back(sent)
+    captured = bench.capture().captured
+    assert (captured.returns, captured.letters) == (1, 0)
+    assert bench.letter().state == "waiting"
+
+
+def test_of_another_kind_of_target_a_changed_body_is_a_letter_of_its_own() -> None:
+    """Whoever changed it handed it on."""
+    bench = Workbench()
+    sent = _sent(bench, "as it was")
+    bench.come_back({**sent, "Body": "changed"})
+    captured = bench.capture().captured
+    assert (captured.returns, captured.letters) == (0, 1)

@@ -1,4 +1,4 @@
-"""Bytes are sacred: bodies and attributes of every type arrive as they were, with what was declared, where it fits."""
+"""Bodies arrive byte for byte, and attributes of every type with their types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.reprocessing.pipeline.targets.wire import Sent, Typed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: Endpoints are told marks in headers; functions are given a payload, buses events: these three know no attributes.
 WITH_ATTRIBUTES = ["sqs", "sqs-fifo", "celery", "topic"]
 QUEUES = ["sqs", "sqs-fifo", "celery"]
 MARKS = {"RedriveId", "IdempotencyKey", "OriginalMessageId", "ReprocessedFrom"}
@@ -44,7 +43,7 @@ def test_a_body_arrives_byte_for_byte_a_large_one_too(kind: Kind) -> None:
     assert bench.replay().taken == 2
     wanted = sorted(kind.parcel(body) for body in bodies)
     assert sorted(one.text for request in kind.sent() for one in request) == wanted
-    assert sorted(one.text for one in kind.heard()) == wanted
+    assert sorted(message.text for message in kind.heard()) == wanted
     assert max(len(one.encode()) for one in wanted) > 200_000
 
 
@@ -74,7 +73,7 @@ def test_what_is_ours_goes_along_only_where_there_is_room(kind: Kind) -> None:
         bury(bench, kind.letter("apple"), some, group="g")
     bench.ready()
     assert bench.replay().taken == 2
-    heard = sorted((one.attributes for one in kind.heard()), key=lambda one: "a9" not in one)
+    heard = sorted((message.attributes for message in kind.heard()), key=lambda one: "a9" not in one)
     mark = heard[1].get("RedriveId", ("", ""))
     assert heard == [own, {**nine, "RedriveId": mark}]
     assert mark[0] == "String"
@@ -84,7 +83,7 @@ def test_what_is_ours_goes_along_only_where_there_is_room(kind: Kind) -> None:
 def test_the_group_and_the_trace_header_go_along(kind: Kind) -> None:
     bench = made(kind)
     gone(kind, bench, kind.letter("apple"), trace=TRACE)
-    assert [(one.group, one.trace) for one in kind.heard()] == [("tenant-7", TRACE)]
+    assert [(message.group, message.trace) for message in kind.heard()] == [("tenant-7", TRACE)]
 
 
 @pytest.mark.parametrize("kind", ["http"], indirect=True)
@@ -94,17 +93,11 @@ def test_an_endpoint_is_told_what_the_letter_is_in_headers(kind: Kind) -> None:
     bench.ready()
     bench.replay()
     [one] = kind.heard()
-    told = (
-        "content-type",
-        "idempotency-key",
-        "redrive-id",
-        "redrive-attempt",
-        "original-message-id",
-        "reprocessed-from",
-    )
-    assert [one.headers.get(name) for name in told] == [
-        "application/xml", died, f"{bench.letter().public_id}:1", "1", died, bench.name,
-    ]  # fmt: skip
+    expected = {
+        "content-type": "application/xml", "idempotency-key": died, "redrive-id": f"{bench.letter().public_id}:1",
+        "redrive-attempt": "1", "original-message-id": died, "reprocessed-from": bench.name,
+    }  # fmt: skip
+    assert {name: one.headers.get(name) for name in expected} == expected
     assert (one.text, one.headers.get("other")) == ("<order/>", None)
 
 
@@ -117,7 +110,7 @@ def test_from_a_standard_dlq_to_a_fifo_queue_a_letter_is_a_group_of_its_own_unle
     bury(bench, "grouped", {}, group="tenant-7")
     bench.ready()
     assert bench.replay().taken == 2
-    arrived = {one["Body"]: one["Attributes"]["MessageGroupId"] for one in bench.delivered(url)}
+    arrived = {message["Body"]: message["Attributes"]["MessageGroupId"] for message in bench.delivered(url)}
     assert arrived == {"alone": died, "grouped": "tenant-7"}
 
 
@@ -139,4 +132,4 @@ def test_a_fifo_topic_is_told_the_group_and_a_deduplication_id_and_swallows_a_re
     [[first], [second]] = kind.sent()
     assert (first.group, first.deduplication) == (second.group, second.deduplication)
     assert (first.group, len(first.deduplication or "")) == ("tenant-7", 64)
-    assert [one.text for one in kind.heard()] == ["apple"]
+    assert [message.text for message in kind.heard()] == ["apple"]

@@ -52,9 +52,9 @@ def received(one: Mapping[str, Any]) -> Sent:
     )  # fmt: skip
 
 
-def post(one: Asked) -> Sent:
+def post(letter: Asked) -> Sent:
     """What an endpoint, or a function, was asked."""
-    return Sent(one.body.decode(), headers=one.headers)
+    return Sent(letter.body.decode(), headers=letter.headers)
 
 
 def member(one: Mapping[str, str]) -> Sent:

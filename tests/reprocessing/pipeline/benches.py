@@ -1,0 +1,63 @@
+"""Workbenches whose letters are already captured, waiting, sent or parked. `options` are a workbench's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reprocessing.models import Attempt
+from tests.reprocessing.pipeline.bench import Workbench
+
+KEYED: dict[str, Any] = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
+
+
+def captured(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letters are captured and in no run."""
+    bench = Workbench(**options)
+    for body in bodies:
+        bench.bury(body)
+    bench.capture()
+    return bench
+
+
+def waiting(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letters wait on their lanes, in a running run."""
+    bench = captured(*bodies, **options)
+    bench.enlist()
+    return bench
+
+
+def replayed(*bodies: str, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letters were sent once."""
+    bench = waiting(*bodies, **options)
+    bench.replay()
+    return bench
+
+
+def parked(body: str, *, poison: bool = False, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letter was refused and parked: with one attempt, or because it is poison."""
+    bench = waiting(body, **{**options, "fields": {"max_attempts": 1, **options.get("fields", {})}})
+    with bench.refusing(body, poison=poison):
+        bench.replay()
+    return bench
+
+
+def awaiting(body: str, *, window: float = 0, **options: Any) -> Workbench:  # noqa: ANN401
+    """Return a bench whose letter was sent and is judged by absence: at once, or after a window in seconds."""
+    bench = Workbench(**options)
+    bench.judge_by_absence(window=window)
+    bench.bury(body)
+    bench.ready()
+    bench.replay()
+    return bench
+
+
+def bury_keyed(bench: Workbench, *letters: str) -> None:
+    """Bury letters that are named by their key and sequence number: a1, b3."""
+    for letter in letters:
+        bench.bury(letter, key=letter[0], n=letter[1:])
+
+
+def bodies_sent() -> list[str]:
+    """Return the bodies of all attempts, in their order."""
+    found = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
+    return [bytes(body).decode() for body in found]
