@@ -1,4 +1,4 @@
-"""`manage.py after_restore`: PostgreSQL was restored from a backup; nothing is sent before a person has reconciled."""
+"""`manage.py after_restore`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.gateways.redis.tick_watermark import HighWater
-from reprocessing.management.console import LATER, Console, add_confirm, add_json, add_person, find, moment, when
+from reprocessing.management.arguments import add_confirm, add_json, add_person, moment
+from reprocessing.management.console import LATER, Console, find, when
 from reprocessing.management.output import restore_output
 from reprocessing.management.output.drain_output import counted
-from reprocessing.management.shared.drain_command import Telling
+from reprocessing.management.shared.progress import Telling
 from reprocessing.models.system import Word
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import detect_restore, reconcile
@@ -21,14 +22,18 @@ from reprocessing.store.ordering import lanes
 
 
 class Command(Console):
-    """Holds everything after a restore, tells what can be known, takes a person's word, and lets go on."""
+    """Resume safely after PostgreSQL was restored from a backup.
 
-    help = (
-        "After PostgreSQL was restored from a backup, first of all and before workers start: hold. What the backup "
-        "knows as unfinished may have been sent, delivered and deleted since. Then start workers: they capture, and "
-        "send nothing. report tells what the dlqs show of each letter, resolve takes a person's word for each class, "
-        "release ends the hold."
-    )
+    Messages that the backup knows as unfinished may have been sent since. Run hold before workers start, then start
+    workers: they capture, but send nothing. Then report shows what is known of each message, resolve records your
+    decision, and release ends the hold.
+
+    Examples:
+        after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
+        after_restore report
+        after_restore resolve --finished parked --unfinished replay --unknown parked --reason INC-7 --confirm
+        after_restore release --reason INC-7 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release")

@@ -1,4 +1,4 @@
-"""`manage.py check_pulse`: do the workers still consume?"""
+"""`manage.py check_pulse`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reprocessing.management.console import number
+from reprocessing.management.arguments import number
 from reprocessing.models import Pulse
 from reprocessing.models.target import FORTNIGHT
 from reprocessing.tasks import CONTROL
 
 
 class Command(BaseCommand):
-    """Ends with status 0 while tasks are consumed, else 1: a container's health check."""
+    """Fail if workers have stopped consuming tasks.
 
-    help = "Tells when a worker last consumed a task, and fails when that is too long ago."
+    Exit status 0 while tasks are consumed, else 1: for the health check of a container.
+
+    Examples:
+        check_pulse
+        check_pulse --max-age 120 --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -1,4 +1,4 @@
-"""`manage.py iam_policy`: the IAM policy that what is configured takes, and nothing more."""
+"""`manage.py iam_policy`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.arn import Arn, Named, read
 from reprocessing.domain.notifications.destination import SnsTopic
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
-from reprocessing.management.console import Console, add_json, find
+from reprocessing.management.arguments import add_json
+from reprocessing.management.console import Console, find
 from reprocessing.management.options.target_policy_options import role
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
@@ -42,12 +43,15 @@ _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
 
 
 class Command(Console):
-    """Prints policies as JSON; what it could not find out it says on standard error."""
+    """Print the least-privilege IAM policy of the service.
 
-    help = (
-        "Prints the least IAM policy for the service's own role: what the dlqs that are configured, their targets and "
-        "their health checks take, and the service's own queues. Asks SQS which KMS keys encrypt them; changes nothing."
-    )
+    Covers the configured DLQs, their targets and health checks, and the service's own queues. Asks SQS which KMS
+    keys encrypt them. Changes nothing.
+
+    Examples:
+        iam_policy --mode manual
+        iam_policy orders --mode automatic --with provision,alarms
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("names", nargs="*", metavar="NAME", help="the dlqs; default: all of them")

@@ -1,4 +1,4 @@
-"""`manage.py native_redrive`: have AWS move a dlq's messages by itself, look how far it is, have it stop."""
+"""`manage.py native_redrive`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.message.arn import Named, read
 from reprocessing.gateways.sqs import FASTEST, Begun, QueueAddress, depth
 from reprocessing.gateways.sqs.queue_attributes import is_missing
+from reprocessing.management.arguments import add_confirm, add_json, add_name, add_person, whole
 from reprocessing.management.command_line import command
-from reprocessing.management.console import Console, add_confirm, add_json, add_name, add_person, find, when, whole
+from reprocessing.management.console import Console, find, when
 from reprocessing.management.output import native_redrive_output
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
@@ -24,13 +25,16 @@ Told = dict[str, Any]
 
 
 class Command(Console):
-    """AWS's StartMessageMoveTask and its kin, kept apart from drains of ours."""
+    """Have AWS move the messages of a DLQ by itself (StartMessageMoveTask).
 
-    help = (
-        "Bulk moves that need no order, no choice and no history: AWS moves all that is visible in a dlq back to where "
-        "it died, or to one queue. While it does, nothing of the dlq is captured or sent from here; it is not begun "
-        "while anything of ours is at the dlq. What it is told, and by whom, is kept."
-    )
+    For bulk moves that need no order, selection or history. Meanwhile this service captures and sends nothing of
+    the DLQ.
+
+    Examples:
+        native_redrive start orders --reason INC-7 --confirm
+        native_redrive list orders
+        native_redrive cancel orders --reason INC-7 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|cancel")

@@ -1,4 +1,4 @@
-"""`manage.py peek_dlq`: look into a dlq without taking anything out of it."""
+"""`manage.py peek_dlq`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from reprocessing.domain.ordering.placement import Place
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
-from reprocessing.management.console import Console, add_confirm, add_json, add_name, find, when, whole
+from reprocessing.management.arguments import add_confirm, add_json, add_name, whole
+from reprocessing.management.console import Console, find, when
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.capture import peek
 from reprocessing.pipeline.capture.peek import Glimpse, Peeked
@@ -25,13 +26,15 @@ _SHOWN = 400
 
 
 class Command(Console):
-    """Tells how many messages there are; with --confirm receives some, shows them and gives them back."""
+    """Show messages of a DLQ without removing them.
 
-    help = (
-        "Tells how many messages a dlq holds. With --confirm it receives some, shows what they are and where they "
-        "would stand, and gives them back at once: their receive count rises, nothing else changes. "
-        "Letters that have been captured are out of sight: redrive_status and the admin show them."
-    )
+    Without --confirm, shows only how many there are. With --confirm, receives some, shows them and returns them at
+    once; this raises their receive count. Captured messages are hidden: see redrive_status or the admin.
+
+    Examples:
+        peek_dlq orders
+        peek_dlq orders --limit 3 --bodies --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)

@@ -1,4 +1,4 @@
-"""`manage.py provision_queues`: the queues that a redrive takes, checked, made, or printed for other tools."""
+"""`manage.py provision_queues`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from reprocessing.domain.message import arn as arns
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.provisioning import Place
-from reprocessing.management.console import Console, add_confirm, add_json, whole
+from reprocessing.management.arguments import add_confirm, add_json, whole
+from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_role
 from reprocessing.management.output import provision_output as words
 from reprocessing.management.output.rule_output import OFF
@@ -36,13 +37,16 @@ _LONGEST_VISIBILITY: Final = 43_200
 
 
 class Command(Console):
-    """Shows what the queues lack, and with --confirm makes it good. It deletes nothing, and weakens nothing."""
+    """Create or check the queues of a redrive.
 
-    help = (
-        "Checks that a queue, its dlq and its parking queue, or the service's own queues, are there and set as a "
-        "redrive needs them; with --confirm makes what is missing and changes what differs. What is there and better "
-        "stays; nothing is deleted. With --as it looks at no queue, and prints them for CloudFormation or Terraform."
-    )
+    Checks a source queue, its DLQ and its parking queue, or the service's own queues; --confirm creates missing
+    queues and changes settings that differ. Deletes nothing, and keeps stricter settings. --as prints the queues
+    for CloudFormation or Terraform, and reads nothing.
+
+    Examples:
+        provision_queues orders --region eu-west-1
+        provision_queues orders --region eu-west-1 --as terraform
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?", type=queue_name, metavar="NAME", help="the queue whose messages die")

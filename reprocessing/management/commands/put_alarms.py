@@ -1,4 +1,4 @@
-"""`manage.py put_alarms`: the alarms in CloudWatch that somebody is woken by, checked or put."""
+"""`manage.py put_alarms`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from reprocessing import conf
 from reprocessing.domain.aws.cloudwatch_alarm import Differs, Missing
 from reprocessing.domain.message.arn import Named, read
 from reprocessing.gateways.aws.clients import configured_region
-from reprocessing.management.console import Console, add_confirm, add_json, find
+from reprocessing.management.arguments import add_confirm, add_json
+from reprocessing.management.console import Console, find
 from reprocessing.pipeline.aws import put_alarms
 from reprocessing.pipeline.aws.put_alarms import Look
 
@@ -27,13 +28,16 @@ _OTHERS: Final = tuple(
 
 
 class Command(Console):
-    """Shows which alarms are missing or other than wanted, and with --confirm puts them. It deletes none."""
+    """Create or check the CloudWatch alarms.
 
-    help = (
-        "Checks the alarms on DLQs, origins, targets and the service itself that CloudWatch has, by their names, which "
-        "begin with redrive-; with --confirm puts those that are missing or differ. The alarm on messages in a DLQ "
-        "counts visible and hidden ones: a capture does not silence it."
-    )
+    Covers DLQs, source queues, targets and the service itself. Names begin with redrive-. --confirm creates missing
+    alarms and updates those that differ. The alarm on messages in a DLQ counts visible and invisible messages, so
+    that a capture does not silence it.
+
+    Examples:
+        put_alarms orders
+        put_alarms --action arn:aws:sns:eu-west-1:111122223333:on-call --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("names", nargs="*", metavar="NAME", help="dlqs; with none all, and the service itself")

@@ -1,4 +1,4 @@
-"""`manage.py redrive_doctor`: what ails the service, or its queues, and how it is cured."""
+"""`manage.py redrive_doctor`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
 
 from reprocessing import conf
-from reprocessing.management.console import Console, add_json, find
+from reprocessing.management.arguments import add_json
+from reprocessing.management.console import Console, find
 from reprocessing.management.output import doctor_output as words
 from reprocessing.pipeline.maintenance import doctor
 from reprocessing.pipeline.maintenance.doctor import Look, Patient
@@ -17,13 +18,15 @@ from reprocessing.tasks import CONTROL, rates
 
 
 class Command(Console):
-    """Looks at every connection, right, policy, schedule and clock; fails when something is ill."""
+    """Diagnose the service and its queues, and show how to fix each problem.
 
-    help = (
-        "Looks at PostgreSQL, Redis, AWS, the service's own queues, beat, workers, lanes and every dlq, and says of "
-        "what ails them what follows and how it is cured. Changes nothing, takes nothing from any queue. Ends with "
-        "status 1 when something is ill; warnings, and what is not known, do not count."
-    )
+    Checks PostgreSQL, Redis, AWS, the service's own queues, beat, workers, and every DLQ. Changes nothing and
+    receives nothing. Exit status 1 if there is an error; warnings and unknown results do not count.
+
+    Examples:
+        redrive_doctor
+        redrive_doctor orders --json
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("names", nargs="*", metavar="NAME", help="dlqs; with none all of them")

@@ -1,4 +1,4 @@
-"""`manage.py redrive_status`: every dlq on one screen."""
+"""`manage.py redrive_status`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from reprocessing import conf
 from reprocessing.domain.aws.pricing import Polling
 from reprocessing.domain.lifecycle import FINISHED, LetterState
 from reprocessing.domain.ordering.placement import read_sort_key
-from reprocessing.management.console import LATER, Console, add_json, find, number
+from reprocessing.management.arguments import add_json, number
+from reprocessing.management.console import LATER, Console, find
 from reprocessing.management.output import rule_output, safety_output, status_output
 from reprocessing.models import Attempt, DeadLetter, DeadLetterQueue
 from reprocessing.models.dlq import Mode
@@ -39,9 +40,15 @@ _CLEAR = "\033[H\033[2J"
 
 
 class Command(Console):
-    """Tells where everything stands; changes nothing, asks SQS nothing."""
+    """Show the status of one DLQ, or of all.
 
-    help = "Tells of one dlq, or of all: what is where, what is stopped, what waits and why."
+    Counts of messages, stops, circuit breakers, runs, and what messages wait for. Changes nothing, and asks SQS
+    nothing.
+
+    Examples:
+        redrive_status orders --watch
+        redrive_status --letter 2f1c9a
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?", metavar="NAME", help="one dlq's name")

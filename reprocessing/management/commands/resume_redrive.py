@@ -1,4 +1,4 @@
-"""`manage.py resume_redrive`: what was stopped may send again."""
+"""`manage.py resume_redrive`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from reprocessing.management.arguments import add_change
 from reprocessing.management.commands.stop_redrive import add_which, in_words, naming, standing, which
-from reprocessing.management.console import Console, add_confirm, add_json, add_person
+from reprocessing.management.console import Console
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.store.aws import aws_redrives
@@ -15,18 +16,18 @@ from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """Lifts the stop of one dlq, or that of all."""
+    """End a stop of stop_redrive.
 
-    help = (
-        "Lifts what stop_redrive did: for one dlq, or with --all the stop of all. "
-        "A dlq that was stopped by itself stays stopped when the stop of all is lifted, and the other way round."
-    )
+    A stop of all DLQs and a stop of one DLQ are separate: ending one keeps the other.
+
+    Examples:
+        resume_redrive orders --reason "consumer fixed" --confirm
+        resume_redrive --all --reason "consumer fixed" --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_which(parser)
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = which(options)

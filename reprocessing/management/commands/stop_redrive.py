@@ -1,4 +1,4 @@
-"""`manage.py stop_redrive`: nothing is sent any more, by any worker, until someone resumes it."""
+"""`manage.py stop_redrive`."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.console import Console, add_confirm, add_json, add_person, find, when
+from reprocessing.management.arguments import add_change
+from reprocessing.management.console import Console, find, when
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """Stops one dlq, or all."""
+    """Stop sending, for one DLQ or for all.
 
-    help = (
-        "Stops every send of a dlq, or with --all of all dlqs, on every worker within two seconds. "
-        "What is on the wire at that moment is settled; letters stay where they are. It holds until resume_redrive."
-    )
+    Takes effect on all workers within two seconds, and lasts until resume_redrive. Messages in flight are settled;
+    the others stay where they are.
+
+    Examples:
+        stop_redrive orders --reason "consumer is down" --confirm
+        stop_redrive --all --reason INC-7 --confirm
+    """
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_which(parser)
-        add_person(parser)
-        add_confirm(parser)
-        add_json(parser)
+        add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         dlq = which(options)

@@ -11,13 +11,7 @@ from reprocessing.domain.maintenance.findings import Grade, Remark
 from reprocessing.pipeline.maintenance.doctor import Look
 
 _WIDTH: Final = 116
-_MARKS: Final = {
-    Grade.ILL: "ILL",
-    Grade.WARN: "warn",
-    Grade.UNKNOWN: "unknown",
-    Grade.NOTE: "note",
-    Grade.WELL: "ok",
-}
+_MARKS: Final = {Grade.ILL: "ILL", Grade.WARN: "warn", Grade.UNKNOWN: "unknown", Grade.NOTE: "note", Grade.WELL: "ok"}
 _INDENT: Final = " " * 10
 
 

@@ -378,8 +378,7 @@ def test_steps_are_told_one_by_one(name: str) -> None:
     place = Place("us-east-1")
     steps = list(
         provision.queues(
-            provision.look([(place, one) for one in family(Wanted(name=name, dlq=f"{name}-dlq"))]),
-            pause=lambda _: None,
+            provision.look([(place, one) for one in family(Wanted(name=name, dlq=f"{name}-dlq"))]), pause=lambda _: None
         )
     )
     assert [(one.name, [type(each) for each in one.done]) for one in steps] == [

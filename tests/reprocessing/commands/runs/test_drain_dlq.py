@@ -64,10 +64,7 @@ def change(bench: Workbench, **values: object) -> None:
 
 @pytest.mark.parametrize(
     ("redrive", "missing"),
-    [
-        ({}, "REDRIVE_OUTBOUND_HOSTS"),
-        ({"OUTBOUND_HOSTS": ["shop.example.com"]}, "REDRIVE_SECRETS"),
-    ],
+    [({}, "REDRIVE_OUTBOUND_HOSTS"), ({"OUTBOUND_HOSTS": ["shop.example.com"]}, "REDRIVE_SECRETS")],
 )
 def test_a_process_that_may_not_reach_the_target_sends_nothing_and_says_what_it_lacks(
     settings: Settings, redrive: dict[str, Any], missing: str
@@ -235,8 +232,7 @@ def test_a_halt_of_everything_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "why"),
-    [("observe", "--mode manual --confirm"), ("automatic", "redrive_status {name} --watch")],
+    ("mode", "why"), [("observe", "--mode manual --confirm"), ("automatic", "redrive_status {name} --watch")]
 )
 def test_a_mode_that_is_no_persons_to_drain_is_refused_with_its_cure(mode: str, why: str) -> None:
     bench = Workbench(fields={"mode": mode})

@@ -124,10 +124,7 @@ def test_a_queue_is_described_by_sqs(ask: Ask, make_queue: MakeQueue) -> None:
 @pytest.mark.parametrize(
     ("what", "sentence"),
     [
-        (
-            "arn:aws:sns:us-east-1:111122223333:orders:0b7f",
-            "is an SNS subscription, and no target by itself. Name",
-        ),
+        ("arn:aws:sns:us-east-1:111122223333:orders:0b7f", "is an SNS subscription, and no target by itself. Name"),
         ("arn:aws:events:us-east-1:111122223333:rule/orders", "is an EventBridge rule, and no target by itself"),
         ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is nothing that letters can be sent to from here"),
         ("orders", 'No target is named "orders". Give the URL of an endpoint'),
@@ -227,16 +224,8 @@ def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
         (URL, ("--outcome", "absence"), "The outcome absence cannot be seen here: nothing comes back from there."),
         (URL, ("--outcome", "acknowledged"), "Its consumer is to say what became of each letter, and nobody said how"),
         (URL, ("--refire", "1"), "--refire means nothing for endpoints: it is for topics and buses."),
-        (
-            URL,
-            ("--role", "arn:aws:iam::111122223333:role/r"),
-            "--role means nothing for endpoints: it is for",
-        ),
-        (
-            function("ship"),
-            ("--secret", "shop"),
-            "--secret means nothing for functions: it is for endpoints.",
-        ),
+        (URL, ("--role", "arn:aws:iam::111122223333:role/r"), "--role means nothing for endpoints: it is for"),
+        (function("ship"), ("--secret", "shop"), "--secret means nothing for functions: it is for endpoints."),
         (function("ship"), ("--answers", "4xx=retry"), "--answers means nothing for functions"),
         (function("ship"), ("--outcome", "absence"), "The outcome absence cannot be seen here"),
     ],
