@@ -37,13 +37,13 @@ class Command(Console):
             for line in _lines(one):
                 self.say(f"  {line}")
         if not options["confirm"] and not all(one.is_none for one in found):
-            self.say("This was a dry run: the groups are made so with --confirm.")
+            self.say("This was a dry run: the groups are changed with --confirm.")
 
 
 def _lines(one: Difference) -> list[str]:
     if one.is_none:
-        return ["is as it should be"]
-    said = ["there was no such group"] if one.new else []
+        return ["up to date"]
+    said = ["new group"] if one.new else []
     added = [f"+ {name}" for name in one.lacks if not one.new]
     return [*said, *added, *(f"- {name}" for name in one.exceeds)]
 

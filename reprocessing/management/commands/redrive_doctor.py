@@ -29,7 +29,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="dlqs; with none all of them")
+        parser.add_argument("names", nargs="*", metavar="NAME", help="DLQs (default: all)")
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -45,21 +45,21 @@ class Command(Console):
             self.report(words.in_json(looks))
         counts = words.counted(looks)
         if counts["ill"]:
-            raise CommandError(f"{words.last_line(counts)} What is ill is to be cured: the arrows say how.")
+            raise CommandError(f"{words.last_line(counts)} Fix the errors as the arrows (->) say.")
         if not options["json"]:
             self.say(words.last_line(counts))
 
     def tell(self, title: str, options: dict[str, Any]) -> None:
-        """Say to a person what is looked at, while it is."""
+        """Show on a terminal which check is running."""
         if not options["json"] and self.stderr.isatty():
-            self.stderr.write(f"looking at {title} …", str)
+            self.stderr.write(f"checking {title} …", str)
 
 
 def known(names: list[str]) -> list[str]:
-    """The same names; without PostgreSQL nobody knows whether there are such dlqs, and the diagnosis says so.
+    """Return the names of the DLQs. Without PostgreSQL, they cannot be checked, and the doctor reports that.
 
     Raises:
-        CommandError: there is no such dlq.
+        CommandError: there is no such DLQ.
     """
     try:
         return [find(one).name for one in names]
@@ -68,5 +68,5 @@ def known(names: list[str]) -> list[str]:
 
 
 def now() -> datetime:
-    """This machine's clock."""
-    return datetime.now(UTC)  # noqa: TID251  # a door: it is compared with other clocks, nothing else
+    """Return the time of this machine's clock."""
+    return datetime.now(UTC)  # noqa: TID251  # a door; compared with other clocks only

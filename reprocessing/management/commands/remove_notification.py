@@ -23,7 +23,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("destination", metavar="NAME", help="the destination")
+        parser.add_argument("destination", metavar="NAME", help="name of the destination")
         add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

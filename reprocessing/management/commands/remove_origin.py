@@ -27,7 +27,7 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("origin", metavar="ORIGIN", help="its ARN, its URL, or the name of its queue")
+        parser.add_argument("origin", metavar="ORIGIN", help="ARN, URL or queue name of the source")
         add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

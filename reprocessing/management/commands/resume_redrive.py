@@ -49,25 +49,25 @@ class Command(Console):
             self.say(one)
 
     def sentence(self, dlq: DeadLetterQueue | None, was: stops.Stop | None, *, acted: bool) -> str:
-        """What became of it."""
+        """Return what was done."""
         what = dlq.name if dlq else "Everything"
         if was is None:
-            return f"{what}: not stopped, so there is nothing to resume."
+            return f"{what}: not stopped, nothing to resume."
         if acted:
             return f"{what}: resumed. It was stopped {in_words(was)}."
         return f"{what}: stopped {in_words(was)}. This was a dry run; with --confirm it is resumed."
 
 
 def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
-    """The stops of the other kind, which stay."""
+    """Return the stops that remain."""
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
-        return [f"{name} is stopped by itself: {_resume(name)}" for name in names]
+        return [f"{name} is still stopped by a stop of its own: {_resume(name)}" for name in names]
     halt, moved = stops.stopped(None), aws_redrives.of(dlq.pk)
-    aws_s = [aws_redrives.in_words(moved)] if moved else []
+    native = [aws_redrives.in_words(moved)] if moved else []
     if halt and halt.restored:
-        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report", *aws_s]
-    return [f"Everything is stopped {in_words(halt)}: {_resume('--all')}", *aws_s] if halt else aws_s
+        return [f"Everything is held {in_words(halt)} after a restore: manage.py after_restore report", *native]
+    return [f"Everything is still stopped {in_words(halt)}: {_resume('--all')}", *native] if halt else native
 
 
 def _resume(which: str) -> str:

@@ -22,7 +22,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", metavar="NAME", help="the reporter's name")
+        parser.add_argument("name", metavar="NAME", help="name of the reporter")
         add_change(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ class Command(Console):
         if options["json"]:
             self.report({"reporter": row.name, "dry_run": not options["confirm"], "already": already})
         elif already:
-            self.say(f"{row.name} was revoked before: nothing to change.")
+            self.say(f"{row.name} was revoked already: nothing to change.")
         elif options["confirm"]:
             self.say(f"{row.name} is revoked.")
         else:

@@ -28,14 +28,13 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         events = ", ".join(kind.value for kind in EventKind)
-        parser.add_argument("destination", metavar="NAME", help="the destination, such as ops")
+        parser.add_argument("destination", metavar="NAME", help="name of the destination, such as ops")
         parser.add_argument(
-            "--events", nargs="+", default=["all"], metavar="EVENT", help=f"all (the default), or some of: {events}"
+            "--events", nargs="+", default=["all"], metavar="EVENT", help=f"some of: {events} (default: all)"
         )
         parser.add_argument(
             "--dlq", action="append", default=[], metavar="NAME",
-            help="only events of this DLQ; may be given several times. Default: all DLQs, and events of the service "
-            "itself, such as beat_silent",
+            help="only events of this DLQ; repeatable (default: all DLQs and the service itself)",
         )  # fmt: skip
         add_change(parser, reason="set_notification")
 

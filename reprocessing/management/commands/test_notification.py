@@ -26,10 +26,10 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("destination", metavar="NAME", help="the destination, such as ops")
+        parser.add_argument("destination", metavar="NAME", help="name of the destination, such as ops")
         parser.add_argument(
             "--timeout", type=number(1, 60), default=SEND_SECONDS, metavar="SECONDS",
-            help="how long the destination may take (default: %(default)g)",
+            help="time for the destination to answer (default: %(default)g)",
         )  # fmt: skip
         add_json(parser)
 

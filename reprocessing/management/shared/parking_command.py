@@ -87,7 +87,7 @@ class ParkingCommand(Console):
         mark = mark_of(chosen)
         if options["selection"] not in {None, mark}:
             raise CommandError(
-                f"Nothing was done: some messages of the dry run are no longer {self.state}, or were {self.state} again. "
+                f"Nothing was done: some messages of the dry run are no longer {self.state}, or {self.state} again. "
                 "To see the messages of now, leave out --confirm and --selection."
             )
         decided = self.decide(chosen, options, how) if options["confirm"] else Decided()
