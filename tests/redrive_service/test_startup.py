@@ -177,8 +177,7 @@ def test_what_a_migration_makes_and_is_there_already_is_told_in_a_sentence(made:
     assert done.returncode == 1
     assert done.stderr.startswith("The migration creates something that exists already: ")
     assert done.stderr.endswith(
-        "Where another migrate was under way, run this one again. "
-        "A database that is new, holds nothing, and stays so: drop it, make it anew.\n"
+        "If another migrate was running, run this again. If the database is new and empty, drop it and create it again.\n"
     )
     assert "Traceback" not in done.stderr
 

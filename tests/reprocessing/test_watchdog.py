@@ -105,7 +105,7 @@ def test_a_look_that_fails_ends_no_watchdog(
     with monkeypatch.context() as patch:
         patch.setattr(heartbeats, "signs", breaks)
         fleet.dogs[0].look(every=EVERY, now=0)
-    assert "It is not known whether beat and workers live: OperationalError." in caplog.text
+    assert "It is not known whether beat and workers are running: OperationalError." in caplog.text
     assert "s3cret" not in caplog.text
     fleet.goes_on(1)
 

@@ -51,8 +51,8 @@ def report(found: Hold, counts: Sequence[Count], undrained: Sequence[str]) -> It
         yield (
             "Any of these may have been sent since the backup: replay may send it twice, with the same idempotency "
             "key. To decide, for all DLQs or for one: manage.py after_restore resolve --finished parked --unfinished "
-            "replay --unknown parked --reason WHY --confirm (finished: delivered, parked or replay; unfinished and unknown: "
-            "replay or parked)"
+            "replay --unknown parked --reason WHY --confirm (finished: delivered, parked or replay; unfinished and "
+            "unknown: replay or parked)"
         )
     else:
         yield f"Everything is decided. {release(found, undrained)}"

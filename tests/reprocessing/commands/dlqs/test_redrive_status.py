@@ -176,19 +176,19 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     assert own.pop("since").endswith("Z")
     assert own == {
         "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries went well", "next_canary_at": None,
-        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "from its start: nothing was settled yet",
+        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_why": "start of the ramp-up",
     }  # fmt: skip
     assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
     said = ask("redrive_status")
     assert ": 3 canaries went well\n" in said
-    assert "2 of 10 letters/s allowed now (from its start: nothing was settled yet)" in said
+    assert "2 of 10 messages/s allowed now (start of the ramp-up)" in said
     Breaker.objects.filter(pk=classed.pk).update(
         state="open", retry_at=ago(seconds=-60), why="5 letters in a row failed"
     )
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said
     assert ": 5 letters in a row failed; the next canary may go at" in said
-    assert "nothing but canaries goes" in said
+    assert "only canaries are sent" in said
     Breaker.objects.filter(pk=classed.pk).update(state="half_open", retry_at=None, canary_until=ago(seconds=1))
     assert "; the next canary may go now" in ask("redrive_status")
 
@@ -226,7 +226,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (RunState.RUNNING, "is at its end: beat finishes it"),
+        (RunState.RUNNING, "is done: beat finishes it"),
         (RunState.PAUSED, "is paused: 0 letters unfinished"),
         (RunState.PLANNED, "is planned: 0 letters unfinished"),
     ],
@@ -246,7 +246,7 @@ def test_letters_that_go_elsewhere_are_said_to(ask: Ask, origin: Origin) -> None
 
 
 @pytest.mark.parametrize(
-    ("size", "said"), [(10, "; in a wave of 10, 1 letter sent"), (None, "; in its last wave, 1 letter sent")]
+    ("size", "said"), [(10, "; in a wave of 10, 1 message sent"), (None, "; in the last wave, 1 message sent")]
 )
 def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     ask: Ask, ask_json: AskJson, origin: Origin, size: int | None, said: str
@@ -262,7 +262,7 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
         letter=letter, lane=lane, target=origin.target, no=1, epoch=0, fence=1, opened_at=ago(),
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
-    assert "so far 1 AWS request, less than $0.01, for its sends and deletes" in ask("redrive_status")
+    assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in ask("redrive_status")
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
     assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "It stopped itself: rain.")
     assert f"monday (drain) is paused: 0 letters unfinished{said}\n            It stopped itself: rain." in ask(
@@ -330,7 +330,7 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
 
 def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson, origin: Origin) -> None:
     check = HealthCheck.objects.create(target=origin.target, kind="alarm", subject="shop-errors")
-    assert "health    alarm shop-errors is unknown (never looked at); nothing goes until it is healthy" in ask(
+    assert "health    alarm shop-errors is unknown (never run); nothing is sent until it is healthy" in ask(
         "redrive_status", "orders"
     )
     HealthCheck.objects.filter(pk=check.pk).update(verdict="healthy", detail="OK", checked_at=ago(seconds=7))

@@ -54,11 +54,11 @@ def test_why_it_failed_is_told_without_what_it_may_quote(sent: Attempt, ask: Ask
 
 @pytest.mark.parametrize("text", ["m-none", str(uuid.UUID(int=7))])
 def test_a_letter_that_is_not_known_is_said_to_be_none(text: str, sent: Attempt) -> None:
-    with pytest.raises(CommandError, match="No letter is known by the id"):
+    with pytest.raises(CommandError, match="No message has the id"):
         call_command("redrive_status", "--letter", text)
 
 
 def test_a_letter_of_another_dlq_is_not_told_of(sent: Attempt, add_row: AddRow) -> None:
     add_row("mail")
-    with pytest.raises(CommandError, match="No letter is known by the id"):
+    with pytest.raises(CommandError, match="No message has the id"):
         call_command("redrive_status", "mail", "--letter", sent.letter.message_id)

@@ -59,7 +59,7 @@ def said(severity: str, found: Any) -> list[str]:  # noqa: ANN401  decoded JSON
 def refused(*arguments: str) -> list[str]:
     """What is refused; nothing is written, and the command fails."""
     before, out = Review.objects.count(), StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_dlq", "orders", *arguments, "--confirm", "--json", stdout=out)
     assert Review.objects.count() == before
     return said("refuse", json.loads(out.getvalue()))

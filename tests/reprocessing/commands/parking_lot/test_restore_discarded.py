@@ -22,7 +22,7 @@ def lot(add_row: AddRow) -> Lot:
 
 def test_a_dry_run_restores_nothing_and_says_how_to(lot: Lot, ask: Ask) -> None:
     said = ask("restore_discarded", "orders", *WHY)
-    assert "orders: 2 discarded letters are meant:" in said
+    assert "orders: 2 discarded messages match:" in said
     assert f"{lot.old.message_id}, key 'a', since" in said
     assert "This was a dry run: none of them is restored." in said
     assert lot.states() == ["discarded", "parked", "discarded"]

@@ -112,7 +112,7 @@ def test_a_stopped_dlq_is_not_gone_on_with(bench: Workbench) -> None:
 
 def test_an_unknown_id_is_answered_with_those_there_are(bench: Workbench) -> None:
     assert bench.states()
-    with pytest.raises(CommandError, match=r'No run has the id "tuesday"\. The last ones: monday\.'):
+    with pytest.raises(CommandError, match=r'No run has the id "tuesday"\. The last runs: monday\.'):
         call_command("rerun", "tuesday")
 
 

@@ -52,7 +52,7 @@ def test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_w
     }
     assert "  failing   503 Service Unavailable, 3 attempts lately\n" in ask("redrive_status")
     assert "  failing   503 Service Unavailable, 3 attempts lately\n" in ask("show_runs", "orders")
-    assert "Attempts fail: 503 Service Unavailable, 3 attempts lately." in progress_line.line(
+    assert "Attempts fail: 503 Service Unavailable, 3 attempts recently." in progress_line.line(
         monday.dlq, progress.tally(monday.pk)
     )
     fail(origin, monday, "InvalidMessageContents: 4111 1111 1111 1111 is no text", many=2)

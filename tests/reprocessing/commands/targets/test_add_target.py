@@ -36,7 +36,7 @@ def of_kind(found: Any, severity: str) -> list[str]:  # noqa: ANN401  decoded JS
 def refused(*arguments: str) -> list[str]:
     """What is refused; nothing is written, and the command fails."""
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", *arguments, "--confirm", "--json", stdout=out)
     assert not Review.objects.filter(target__isnull=False).exists()
     return of_kind(json.loads(out.getvalue()), "refuse")
@@ -144,7 +144,7 @@ def test_a_name_that_means_two_targets_asks_for_the_arn(ask: Ask) -> None:
 
 def test_a_host_that_is_not_listed_is_refused_with_the_line_to_set() -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", "http://127.0.0.1:8199/hook", "--json", stdout=out)
     (found,) = [one for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
     assert found["what"] == "Letters may not be sent there: 127.0.0.1:8199 is not listed in REDRIVE_OUTBOUND_HOSTS."
@@ -154,7 +154,7 @@ def test_a_host_that_is_not_listed_is_refused_with_the_line_to_set() -> None:
 
 def test_a_url_that_cannot_be_read_is_not_told_to_be_listed() -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", "https://u:p@shop.example.com/", "--json", stdout=out)
     assert [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"] == [
         "Correct the URL: https://HOST/PATH."
@@ -171,7 +171,7 @@ def test_a_url_that_cannot_be_read_is_not_told_to_be_listed() -> None:
 )
 def test_one_endpoint_is_one_target_however_it_is_written(url: str, plain: str) -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", url, "--confirm", "--json", stdout=out)
     cures = [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
     assert (cures, Target.objects.exists()) == ([f"Write {plain}"], False)
@@ -211,7 +211,7 @@ def test_an_endpoint_without_tls_that_is_listed_is_said_to_be_allowed_and_by_wha
 
 def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
     out = StringIO()
-    with pytest.raises(CommandError, match="nothing was written"):
+    with pytest.raises(CommandError, match="nothing was saved"):
         call_command("add_target", URL, "--secret", "mails", stdout=out)
     assert 'No secret is named "mails". There are: shop.' in out.getvalue()
     assert "Put mails=whsec_… into REDRIVE_SECRETS" in out.getvalue()
