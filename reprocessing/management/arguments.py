@@ -81,6 +81,17 @@ def slug(text: str) -> str:
     return text
 
 
+def matching(accepts: Callable[[str], object], what: str, example: str) -> Callable[[str], str]:
+    """Return the type of a text that `accepts` finds valid."""
+
+    def read(text: str) -> str:
+        if not accepts(text):
+            raise ArgumentTypeError(f"{text!r} is not {what}. Example: {example}")
+        return text
+
+    return read
+
+
 def number(least: float, most: float, *, above: bool = False) -> Callable[[str], float]:
     """Return the type of a number from `least` (excluded if `above`) to `most`."""
 

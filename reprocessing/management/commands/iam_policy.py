@@ -16,7 +16,7 @@ from reprocessing.domain.errors import QueueIsOutOfReach
 from reprocessing.domain.message.arn import Arn, Named, read
 from reprocessing.domain.notifications.destination import SnsTopic
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
-from reprocessing.management.arguments import add_json
+from reprocessing.management.arguments import add_json, matching
 from reprocessing.management.console import Console, find
 from reprocessing.management.options.target_policy_options import role
 from reprocessing.models import DeadLetterQueue
@@ -40,6 +40,9 @@ _QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.
 #: Purposes of queues with alarms, and the pattern of the alarms' ARNs.
 _ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
 _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
+
+
+bucket = matching(_BUCKET.fullmatch, "a bucket name", "orders-bodies")
 
 
 class Command(Console):
@@ -205,13 +208,6 @@ def queue(text: str) -> Arn:
             f"{text!r} is not the ARN of a queue. Example: arn:aws:sqs:eu-west-1:111122223333:orders"
         )
     return arn
-
-
-def bucket(text: str) -> str:
-    """Read the name of a bucket."""
-    if not _BUCKET.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is not a bucket name")
-    return text
 
 
 def several(text: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from reprocessing.domain.aws.queue_templates import cloudformation, terraform
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.provisioning import Place
-from reprocessing.management.arguments import add_confirm, add_json, whole
+from reprocessing.management.arguments import add_confirm, add_json, matching, whole
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_role, region
 from reprocessing.management.output import provision_output as words
@@ -33,6 +33,9 @@ ON: Final = "on"
 #: Words that mean yes or no, and are not accepted as names of queues.
 _YES_OR_NO: Final = frozenset({ON, OFF, "yes", "no", "true", "false", "none", "null", "default", "1", "0"})
 _LONGEST_VISIBILITY: Final = 43_200
+
+
+key = matching(_KEY.fullmatch, "a KMS key: its id, its ARN or alias/NAME", "alias/orders")
 
 
 class Command(Console):
@@ -224,10 +227,3 @@ def parking(text: str) -> str:
             f"{text!r} is ambiguous; give on (NAME-parking), off (no parking queue), or the name of a queue"
         )
     return queue_name(text)
-
-
-def key(text: str) -> str:
-    """Read the id, ARN or alias of a KMS key."""
-    if not _KEY.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is not a KMS key; give its id, its ARN or alias/NAME")
-    return text

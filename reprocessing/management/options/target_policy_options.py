@@ -12,7 +12,7 @@ from reprocessing.domain.errors import AnswersAreUnclear, QueueIsOutOfReach
 from reprocessing.domain.message import arn
 from reprocessing.domain.targets import http_responses as meanings
 from reprocessing.domain.targets.webhook_headers import is_media_type
-from reprocessing.management.arguments import number, whole
+from reprocessing.management.arguments import matching, number, whole
 from reprocessing.management.output.rule_output import OFF
 from reprocessing.management.shared.rule_command import or_off
 from reprocessing.models import Target
@@ -31,6 +31,19 @@ WITHOUT = {
 }  # fmt: skip
 
 _SHORTEST_ANSWER = 0.1
+
+
+content_type = matching(is_media_type, "a content type", "application/json")
+role = matching(arn.is_role, "the ARN of a role", "arn:aws:iam::111122223333:role/redrive")
+region = matching(arn.is_region, "a region", "eu-west-1")
+
+
+def answers(text: str) -> str:
+    """Read meanings of status codes."""
+    try:
+        return str(meanings.parse(text))
+    except AnswersAreUnclear as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def said(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -127,32 +140,3 @@ def destination(text: str) -> Target:
             f"{text} is not a known target, and SQS does not answer for it as a queue: {error} To add an endpoint, a "
             f"function, a topic or a bus: manage.py add_target {text} --confirm"
         ) from error
-
-
-def answers(text: str) -> str:
-    """Read meanings of status codes."""
-    try:
-        return str(meanings.parse(text))
-    except AnswersAreUnclear as error:
-        raise ArgumentTypeError(str(error)) from error
-
-
-def content_type(text: str) -> str:
-    """Read a content type."""
-    if not is_media_type(text):
-        raise ArgumentTypeError(f"{text!r} is not a content type. Example: application/json")
-    return text
-
-
-def role(text: str) -> str:
-    """Read the ARN of a role."""
-    if not arn.is_role(text):
-        raise ArgumentTypeError(f"{text!r} is not the ARN of a role. Example: arn:aws:iam::111122223333:role/redrive")
-    return text
-
-
-def region(text: str) -> str:
-    """Read the name of a region."""
-    if not arn.is_region(text):
-        raise ArgumentTypeError(f"{text!r} is not a region. Example: eu-west-1")
-    return text

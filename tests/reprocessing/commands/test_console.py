@@ -94,7 +94,7 @@ def test_ctrl_c_ends_a_command_in_a_sentence_with_the_status_of_a_shell(monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(roles, "differences", interrupted)
-    with pytest.raises(CommandError, match="Interrupted. Changes that were made before") as told:
+    with pytest.raises(CommandError, match=r"Interrupted\. Changes that were made before") as told:
         call_command("make_roles")
     assert told.value.returncode == 130
 

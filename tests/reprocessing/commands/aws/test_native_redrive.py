@@ -30,9 +30,7 @@ def test_a_dry_run_says_how_much_where_and_what_is_lost_and_asks_nothing(ask: As
     bench = mine()
     bench.bury("a")
     said = ask("native_redrive", "start", bench.name, *WHY, "--per-second", "5")
-    assert (
-        f"{bench.name}: AWS would move about 1 message to their source queues, at most 5/s" in said
-    )
+    assert f"{bench.name}: AWS would move about 1 message to their source queues, at most 5/s" in said
     assert "  costs           4 AWS requests, less than $0.01" in said
     for lost in ("order:", "history:", "ids:", "safety:", "selection:"):
         assert f"    - {lost}" in said

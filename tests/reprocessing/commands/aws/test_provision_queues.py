@@ -101,7 +101,9 @@ def test_what_is_missing_is_made_whole_and_a_second_time_changes_nothing(
         "RedriveAllowPolicy": {"redrivePermission": "byQueue", "sourceQueueArns": [arn(name + ending)]},
     }
     before = len(sandbox.calls())
-    assert ask("provision_queues", name + ending, "--confirm").endswith("All queues are as wanted: nothing to change.\n")
+    assert ask("provision_queues", name + ending, "--confirm").endswith(
+        "All queues are as wanted: nothing to change.\n"
+    )
     assert {one["action"] for one in sandbox.calls()[before:]} == {
         "GetQueueUrl", "GetQueueAttributes", "ListDeadLetterSourceQueues"
     }  # fmt: skip
@@ -355,8 +357,8 @@ def made(shelf: Shelf, name: str) -> dict[str, Any]:
         (["o" * 79], "-dlq has 83 characters, more than 80. Give it a shorter name."),
         (["o" * 81], "has 81 characters; a queue name has at most 80"),
         (["orders/x"], "is no name of a queue"),
-        (["orders", "--kms", "${x}"], "is no KMS key"),
-        (["orders", "--region", "mars"], "is no region"),
+        (["orders", "--kms", "${x}"], "is not a KMS key"),
+        (["orders", "--region", "mars"], "is not a region"),
         (["orders", "--as", "terraform", "--confirm"], "--as prints a template, --confirm changes queues"),
         (["--own"], "names no OWN_QUEUES"),
     ],

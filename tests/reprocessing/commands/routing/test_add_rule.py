@@ -40,7 +40,9 @@ def test_confirmed_it_is_made_and_decides_nothing_before_it_is_enabled(ask: Ask)
     assert (rule.enabled, rule.conditions, rule.action, rule.position, rule.made_by) == (
         False, ["body:kind equals bad"], "quarantine", 100, "ann",
     )  # fmt: skip
-    assert said.endswith("bad is made. It is disabled. To enable it: manage.py enable_rule bad --reason WHY --confirm\n")
+    assert said.endswith(
+        "bad is made. It is disabled. To enable it: manage.py enable_rule bad --reason WHY --confirm\n"
+    )
     review = Review.objects.get()
     assert (review.act, review.rule, review.by, review.reason) == ("added", rule, "ann", "bad tenant")
     assert review.after["conditions"] == ["body:kind equals bad"]
@@ -100,7 +102,10 @@ NEW = ("add_rule", "new", *WHY)
     ("arguments", "said"),
     [
         ((*NEW, "--when", "body:x exists"), "The rule new is new, so it needs an action. Add: --then ACTION"),
-        ((*NEW, "--then", "hold"), "The rule new is new, so it needs conditions. Add --when CONDITION, or --every-letter."),
+        (
+            (*NEW, "--then", "hold"),
+            "The rule new is new, so it needs conditions. Add --when CONDITION, or --every-letter.",
+        ),
         ((*NEW, "--every-letter", "--then", "delay"), "Say how long letters rest."),
         ((*NEW, "--every-letter", "--then", "divert"), "needs the target that letters go to"),
         ((*NEW, "--every-letter", "--then", "hold", "--delay", "5"), "takes a delay above nothing"),
@@ -121,7 +126,10 @@ NEW = ("add_rule", "new", *WHY)
         ((*NEW, "--every-letter", "--then", "hold", "--from", "0001-01-01T00:00+14:00"), "is no moment"),
         ((*NEW, "--every-letter", "--then", "hold", "--until", "9999-12-31T23:59-14:00"), "is no moment"),
         ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Say one of them."),
-        ((*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"), "off removes the backoff"),
+        (
+            (*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"),
+            "off removes the backoff",
+        ),
         # What a shell makes of a variable that is not set.
         ((*NEW, "--every-letter", "--then", "hold", "--dlq", ""), 'No DLQ is named "".'),
         ((*NEW, "--every-letter", "--then", "replay", "--rate-class", ""), 'No rate class is named "".'),
@@ -184,9 +192,7 @@ def test_a_rule_whose_queue_is_watched_by_now_is_not_enabled(ask: Ask, add_row: 
 
 def test_the_same_moment_in_another_zone_changes_nothing(ask: Ask) -> None:
     ask(*BAD, "--until", "2030-01-01T00:00Z", "--confirm")
-    assert ask(*BAD, "--until", "2030-01-01T02:00+02:00", "--confirm").endswith(
-        "bad: nothing to change.\n"
-    )
+    assert ask(*BAD, "--until", "2030-01-01T02:00+02:00", "--confirm").endswith("bad: nothing to change.\n")
 
 
 def test_what_was_captured_before_and_waits_is_told_as_not_asked_about(ask: Ask, add_row: AddRow) -> None:

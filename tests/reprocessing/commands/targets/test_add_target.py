@@ -16,11 +16,7 @@ from pytest_django import Settings
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.models import Act, Review, Target
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
-    Listeners,
-    function,
-    listeners,
-)
+from tests.reprocessing.commands.listeners import Listeners, function
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -240,9 +236,9 @@ def test_what_means_nothing_there_is_refused(what: str, option: tuple[str, str],
     [
         ("--timeout", "901", "not a number of at least 0.1 and at most 900"),
         ("--answers", "409=maybe", "does not say what an answer means"),
-        ("--content-type", "a\r\nX: y", "is no content type"),
-        ("--role", "redrive", "is no role's ARN"),
-        ("--region", "Ireland", "is no region"),
+        ("--content-type", "a\r\nX: y", "is not a content type"),
+        ("--role", "redrive", "is not the ARN of a role"),
+        ("--region", "Ireland", "is not a region"),
         ("--refire", "-1", "not a whole number"),
         ("--rate", "0", "not a number of at least 0.001"),
     ],
@@ -261,7 +257,7 @@ def test_a_watched_dlq_is_no_target(make_queue: MakeQueue, add_row: AddRow) -> N
     ]
 
 
-def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:  # noqa: F811
+def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", function("a")), ("lambda", function("b")), ("lambda", function("c")))
     what = "What is published again goes to all subscribers, and not to the one alone that failed: 2 besides the one"
     assert refused(topic)[0].startswith(what)
@@ -272,7 +268,7 @@ def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, l
     assert (row.kind, row.refires, row.size_limit) == ("topic", 2, 262_144)
 
 
-def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: Listeners) -> None:  # noqa: F811
+def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: Listeners) -> None:
     bus = listeners.bus(function("a"), function("b"))
     assert "1 besides the one that failed" in refused(bus)[0]
     ask("add_target", bus, "--refire", "1", "--confirm")
@@ -281,8 +277,7 @@ def test_of_a_bus_the_targets_of_its_rules_are_counted(ask: Ask, listeners: List
 
 
 def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(
-    ask_json: AskJson,
-    listeners: Listeners,  # noqa: F811
+    ask_json: AskJson, listeners: Listeners
 ) -> None:
     found = ask_json("add_target", "arn:aws:sns:us-east-1:123456789012:gone", "--refire", "4")
     first, second = of_kind(found, "warn")
