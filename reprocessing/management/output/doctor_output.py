@@ -8,7 +8,6 @@ from textwrap import wrap
 from typing import Any, Final
 
 from reprocessing.domain.maintenance.findings import Grade, Remark
-from reprocessing.management.output.drain_output import counted as plural
 from reprocessing.pipeline.maintenance.doctor import Look
 
 _WIDTH: Final = 116
@@ -54,7 +53,9 @@ def last_line(counts: dict[str, int]) -> str:
     """Return the counts as a sentence."""
     if not counts["ill"] and not counts["warn"] and not counts["unknown"]:
         return "No problems found."
-    return f"{plural(counts['ill'], 'error')}, {plural(counts['warn'], 'warning')}, {counts['unknown']} unknown."
+    words = {"ill": "error", "warn": "warning"}
+    found = [f"{counts[grade]} {word}{'' if counts[grade] == 1 else 's'}" for grade, word in words.items()]
+    return f"{', '.join(found)}, {counts['unknown']} unknown."
 
 
 def in_json(looks: Sequence[Look]) -> dict[str, Any]:
