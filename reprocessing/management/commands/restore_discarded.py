@@ -27,4 +27,4 @@ class Command(ParkingCommand):
     def after(self, decided: Decided) -> Iterable[str]:
         """Yield the next step."""
         if decided.done:
-            yield "They are parked. To send them, use release_parked."
+            yield "They are parked. release_parked sends them."

@@ -72,8 +72,8 @@ def test_it_is_refused_with_what_is_in_the_way_and_the_cure() -> None:
     [
         ("orders", "is not the ARN of a queue"),
         ("{dlq}", "itself"),
-        ("{dlq}.fifo", "of one type alone"),
-        ("{dlq}-nowhere", "not there"),
+        ("{dlq}.fifo", "needs queues of one type"),
+        ("{dlq}-nowhere", "does not exist"),
         ("arn:aws:sqs:eu-north-1:000000000000:orders", "only within the account and region"),
         ("arn:aws:sqs:us-east-1:999999999999:orders", "only within the account and region"),
     ],

@@ -133,7 +133,7 @@ def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> 
     shelf.set(name, MessageRetentionPeriod="864000", VisibilityTimeout="77", KmsMasterKeyId="alias/shop")
     before = shelf.settings(name)
     said = ask("provision_queues", name, "--confirm")
-    assert "retention: stays 10 days, not 4 days: a queue that is there keeps its own" in said
+    assert "retention: stays 10 days, instead of 4 days: a queue that is there keeps its own" in said
     assert "visibility timeout: stays 77 s, not 30 s" in said
     assert "KMS key: stays alias/shop" in said
     assert shelf.settings(name) == before
@@ -202,7 +202,7 @@ def test_a_dlq_gets_a_dlq_of_its_own_only_where_that_is_named(ask: Ask, shelf: S
     further = ("provision_queues", f"{name}-dlq", "--parking", "off")
     ask(*further, "--dlq", f"{name}-dlq-dlq", "--confirm")
     assert shelf.settings(f"{name}-dlq")["RedrivePolicy"]["deadLetterTargetArn"] == arn(f"{name}-dlq-dlq")
-    assert ask(*further).endswith("nothing to do.\n")
+    assert ask(*further).endswith("nothing to change.\n")
 
 
 @pytest.mark.parametrize("ending", ["", "-dlq"])
@@ -272,7 +272,7 @@ def test_the_services_own_queues_are_those_of_the_settings(ask: Ask, shelf: Shel
     urls = [f"http://127.0.0.1:9/000000000000/{name}-{one}" for one in ("control", "replay")]
     with override_settings(REDRIVE={"OWN_QUEUES": urls}):
         ask("provision_queues", "--own", "--confirm")
-        assert ask("provision_queues", "--own").endswith("nothing to do.\n")
+        assert ask("provision_queues", "--own").endswith("nothing to change.\n")
     assert shelf.names(name) == {f"{name}-{one}{of}" for one in ("control", "replay") for of in ("", "-dlq")}
     settings = shelf.settings(f"{name}-replay")
     assert (settings["VisibilityTimeout"], settings["RedrivePolicy"]) == (

@@ -187,7 +187,7 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     )
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said
-    assert ": 5 letters in a row failed; the next canary may go at" in said
+    assert ": 5 letters in a row failed; next canary at" in said
     assert "only canaries are sent" in said
     Breaker.objects.filter(pk=classed.pk).update(state="half_open", retry_at=None, canary_until=ago(seconds=1))
     assert "; the next canary may go now" in ask("redrive_status")
@@ -215,7 +215,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         'by ann ("rain")',
         "no right",
         "about 7 visible, 2 in flight",
-        "1 waiting, 1 parked",
+        "1 queued, 1 parked",
         "1: Every attempt the dlq allows has failed.",
         "monday (drain for cy) is running: 1 letter unfinished",
         "target    shop: outcome absence",
@@ -227,7 +227,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
     ("state", "said"),
     [
         (RunState.RUNNING, "is done: beat finishes it"),
-        (RunState.PAUSED, "is paused: 0 letters unfinished"),
+        (RunState.PAUSED, "is paused: 0 messages unfinished"),
         (RunState.PLANNED, "is planned: 0 letters unfinished"),
     ],
 )
@@ -265,13 +265,13 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in ask("redrive_status")
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
     assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "It stopped itself: rain.")
-    assert f"monday (drain) is paused: 0 letters unfinished{said}\n            It stopped itself: rain." in ask(
+    assert f"monday (drain) is paused: 0 messages unfinished{said}\n            It stopped itself: rain." in ask(
         "redrive_status"
     )
 
 
 def test_before_any_dlq_it_says_how_to_begin(ask: Ask) -> None:
-    assert "No dlq has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm" in ask("redrive_status")
+    assert "No DLQ has been added yet. Add one: manage.py add_dlq NAME --url URL --confirm" in ask("redrive_status")
 
 
 def test_the_statements_do_not_grow_with_the_letters(ask: Ask, origin: Origin, add_row: AddRow) -> None:
@@ -323,7 +323,7 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
         "bad", 1, 1, 2, 2, True,
     )  # fmt: skip
     lines = ask("redrive_status")
-    assert "rule bad (hold): 1 letter decided; 1 letter stopped by it" in lines
+    assert "rule bad (hold): 1 message decided; 1 message held by it" in lines
     assert "  ERRS: it could not be asked about 2 of 2 letters, which it holds: body:kind: it was odd" in lines
     assert f"waiting   1 lane: {why}" in lines
 

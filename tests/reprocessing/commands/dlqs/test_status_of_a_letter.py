@@ -30,7 +30,7 @@ def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json
     (told,) = found[0]
     assert (told["how"], told["worked"], told["state"], told["dlq"]) == ("open", None, "awaiting", "orders")
     lines = ask("redrive_status", "orders", "--letter", letter.message_id).splitlines()
-    assert lines[0] == f"{letter.message_id}  of orders: awaiting"
+    assert lines[0] == f"{letter.message_id}  of orders: awaiting outcome"
     assert lines[1].startswith("  It is not known yet: its target took it, and it may come back until 20")
     assert lines[2] == f"  redrive id  {letter.public_id}, 1 attempt"
 

@@ -217,7 +217,7 @@ def test_who_gets_letters_again_is_told(ask: Ask, ask_json: AskJson, dlq: Queue,
     assert told in said("warn", found)
     dlq.send()
     for command in ("drain_dlq", "redrive_status"):
-        assert "each letter goes to 1 subscriber again that had it already" in ask(command, "orders")
+        assert "each message is published again to 1 other subscriber" in ask(command, "orders")
     [target] = ask_json("redrive_status", "orders")["dlqs"][0]["targets"]
     assert (target["origin"], target["target"], target["kind"], target["refires"]) == (SHIP, topic, "topic", 1)
 

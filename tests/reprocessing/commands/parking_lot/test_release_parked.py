@@ -79,7 +79,7 @@ def test_filters_that_mean_no_letter_are_a_failure_that_says_what_there_is(
     lot: Lot, filters: tuple[str, ...], confirm: tuple[str, ...]
 ) -> None:
     said = refusal("release_parked", "orders", *filters, *WHY, *confirm)
-    assert f"has all of: {' '.join(filters)}. Parked there: 1 attempts_spent, 2 refused." in said
+    assert f"matches {' '.join(filters)}. Parked there: 1 attempts_spent, 2 refused." in said
     assert lot.states() == ["parked"] * 3
 
 
@@ -93,7 +93,7 @@ def test_a_failure_of_filters_is_still_one_object(lot: Lot) -> None:
 
 def test_one_letter_is_told_in_the_singular(lot: Lot, ask: Ask) -> None:
     said = ask("release_parked", "orders", "--key", "b", *WHY, "--confirm")
-    assert "1 parked letter is meant:" in said
+    assert "1 parked message matches:" in said
     assert "1 of 1 is released." in said
     assert lot.states() == ["parked", "parked", "waiting"]
 
@@ -127,7 +127,7 @@ def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_jso
     mark = ask_json("release_parked", "orders", *WHY)["selection"]
     act_on_parked.discard([lot.old.pk], by="bob", reason="old")
     said = refusal("release_parked", "orders", *WHY, "--selection", mark, "--confirm")
-    assert "some are no longer parked" in said
+    assert "some messages of the dry run are no longer parked" in said
     assert lot.states() == ["discarded", "parked", "parked"]
 
 
@@ -172,9 +172,9 @@ def test_in_json_a_program_learns_reasons_and_the_mark(lot: Lot, ask_json: AskJs
         ((), "--reason"),
         (("--reason", "  "), "it is empty"),
         (("--reason", "x", "--older-than", "soon"), "is not a duration"),
-        (("--reason", "x", "--older-than", "999999999d"), "is too long"),
+        (("--reason", "x", "--older-than", "999999999d"), "is not a duration of at most 100 years"),
         (("--reason", "x", "--parked-for", "mood"), "invalid choice"),
-        (("--reason", "x", "--selection", "abc"), "is no mark"),
+        (("--reason", "x", "--selection", "abc"), "is not the mark"),
     ],
 )
 def test_what_is_unclear_is_refused_in_words(lot: Lot, arguments: tuple[str, ...], why: str) -> None:

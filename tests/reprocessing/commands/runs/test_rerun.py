@@ -39,7 +39,7 @@ def bench(ask: Ask) -> Workbench:
 
 def test_without_confirm_it_tells_what_is_left_and_how_to_go_on(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
     said = ask("rerun", "monday")
-    assert "monday: 2 letters: 2 waiting." in said
+    assert "monday: 2 messages: 2 queued." in said
     assert said.splitlines()[-1] == "manage.py rerun monday --confirm"
     told = ask_json("rerun", "monday")
     assert (told["captured"], told["waiting"], told["dry_run"]) == (2, 2, True)
@@ -120,5 +120,5 @@ def test_a_standing_run_is_beats() -> None:
     bench = Workbench()
     run = feed_run.standing_run(bench.dlq)
     assert run.kind == RunKind.STANDING
-    with pytest.raises(CommandError, match="which beat feeds"):
+    with pytest.raises(CommandError, match="which beat continues"):
         call_command("rerun", run.name, "--confirm")

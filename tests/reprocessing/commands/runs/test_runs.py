@@ -91,7 +91,7 @@ def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json:
     told = ask_json("drain_dlq", bench.name, "--message-id", ids[0], "--message-id", ids[2])
     assert (told["letters"], told["behind"], told["behind_ids"]) == (1, 1, [ids[2]])
     said = ask("drain_dlq", bench.name, "--key", "a", "--died-before", "2020-01-01")
-    assert "all letters that died before 2020-01-01T00:00:00+00:00 and with the ordering key a were asked for" in said
+    assert "all letters that died before 2020-01-01T00:00:00+00:00 and with the ordering key a were selected" in said
     assert Run.objects.filter(state="planned").count() == 0
     told = ask_json("drain_dlq", bench.name, "--origin", bench.origin_url.rpartition("/")[2], "--confirm")
     assert told["delivered"] == 3
@@ -100,8 +100,8 @@ def test_letters_are_chosen_and_those_behind_others_are_told(ask: Ask, ask_json:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--origin", "nowhere"), "can have died in nowhere. Its origins: t-"),
-        (("--died-after", "2026-01-02", "--died-before", "2026-01-01"), "turn them round"),
+        (("--origin", "nowhere"), "has no source queue nowhere. It has: t-"),
+        (("--died-after", "2026-01-02", "--died-before", "2026-01-01"), "Swap them"),
         (("--died-after", "noon"), "'noon' is not a time. Use ISO 8601, such as 2026-03-01T08:00:00Z"),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
     assert (told["forecast_seconds"], told["targets"][0]["rate_now"], told["done"]) == (22.5, 0.05, 0.0)
     said = ask("show_runs")
     assert f"monday  ({bench.name}, drain, running)" in said
-    assert "2 letters to be sent, 0.05 of 0.5 letters/s now" in said
+    assert "2 messages to be sent, 0.05 of 0.5 messages/s now" in said
     assert "ends      in about 22 seconds, if nothing fails and the rate keeps ramping up" in said
     assert f"meanwhile 1 letter more captured in {bench.name}; not part of this run" in said
 
@@ -265,7 +265,7 @@ def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_jso
 def test_a_run_without_a_letter_has_no_share_of_them_at_an_end(add_row: AddRow, ask: Ask) -> None:
     Run.objects.create(dlq=add_row("orders"), name="monday", state="finished", finished_at=ago(minutes=1))
     assert ask("show_runs").splitlines() == [
-        "monday  (orders, drain, finished)", "  asked     by nobody", "  letters   no letter",
+        "monday  (orders, drain, finished)", "  asked     by nobody", "  messages  no messages",
     ]  # fmt: skip
 
 
@@ -313,7 +313,7 @@ def test_a_drain_goes_in_waves_as_it_is_told(ask: Ask, ask_json: AskJson) -> Non
     bench = Workbench(fields={"waves": True})
     for number in range(13):
         bench.bury(f"{number}")
-    assert "waves           one letter first, then 10, then 100, then all" in ask("drain_dlq", bench.name)
+    assert "waves           1 message first, then 10, then 100, then all" in ask("drain_dlq", bench.name)
     assert ask_json("drain_dlq", bench.name, "--confirm", "--run", "monday")["delivered"] == 13
     assert list(Wave.objects.order_by("no").values_list("size", "touched", "failed")) == [
         (1, 1, 0), (10, 10, 0), (100, 2, 0),
@@ -339,5 +339,5 @@ def test_a_run_whose_last_letters_are_awaited_says_for_what_and_until_when(
     (later,) = ask_json("show_runs", bench.name)["runs"]
     assert 400 < told["forecast_seconds"] - later["forecast_seconds"] < 600
     said = ask("show_runs")
-    assert f"awaits    2 letters sent to {bench.name}: another look at {bench.name}, at " in said
+    assert f"awaits    2 messages sent to {bench.name}: another look at {bench.name}, at " in said
     assert "ends      all are sent; the last outcome is known in about " in said

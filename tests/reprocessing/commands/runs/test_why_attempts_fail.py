@@ -118,4 +118,4 @@ def test_what_holds_lanes_back_is_told_once_due_or_not(orders: DeadLetterQueue, 
         add_letter(origin, LetterState.WAITING, lane=lane, run=run)
     told = progress_line.line(orders, progress.tally(run.pk))
     assert told.count("the run monday is paused") == 1
-    assert "2 lanes: the run monday is paused." in told
+    assert "2 ordering keys: the run monday is paused." in told

@@ -66,7 +66,7 @@ def test_depth_is_looked_at_and_says_that_nothing_is_sent(ask: Ask, dlq: DeadLet
     queue.send("x")
     queue.send("y")
     said = ask("check_health", "orders", "--max-depth", "1", *WHY).splitlines()
-    assert said[1] == "shop: NOTHING IS SENT THERE until this is well:"
+    assert said[1] == "shop: NOTHING IS SENT THERE until all checks are healthy:"
     assert said[2].partition(", seen")[0].endswith("holds at most 1 messages: unhealthy")
     assert said[3] == "      its depth is 2 messages, above its ceiling of 1"
     ask("check_health", "orders", "--max-depth", "2", *WHY)
@@ -77,7 +77,7 @@ def test_depth_is_looked_at_and_says_that_nothing_is_sent(ask: Ask, dlq: DeadLet
 @pytest.mark.parametrize("option", ["--max-depth", "--max-age"])
 def test_what_is_no_queue_holds_no_messages(ask: Ask, add_row: AddRow, option: str) -> None:
     add_origin(add_row("orders"), "https://shop.example.com/hook", kind="http", proof="accepted", watched_by=None)
-    with pytest.raises(CommandError, match="is no queue, so it holds no messages"):
+    with pytest.raises(CommandError, match="is not a queue, so it has no messages"):
         ask("check_health", "orders", option, "1", *WHY)
     assert kept() == []
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(
 
 
 def test_a_redirect_is_never_what_is_expected(ask: Ask, dlq: DeadLetterQueue, server: Server) -> None:
-    with pytest.raises(CommandError, match="302 is a redirect, and none is followed"):
+    with pytest.raises(CommandError, match="302 is a redirect, and redirects are not followed"):
         ask("check_health", "orders", "--http", f"http://127.0.0.1:{server.port}/", "--status", "302")
 
 
@@ -194,6 +194,6 @@ def test_a_dlq_without_targets_says_what_to_do(ask: Ask, add_row: AddRow) -> Non
 def test_a_queue_that_cannot_be_asked_is_unknown_and_lets_nothing_go(ask: Ask, add_row: AddRow) -> None:
     add_origin(add_row("orders"), "shop")
     said = ask("check_health", "orders", "--max-depth", "1", *WHY)
-    assert "NOTHING IS SENT THERE until this is well" in said
+    assert "NOTHING IS SENT THERE until all checks are healthy" in said
     assert "unknown" in said
     assert "GetQueueAttributes failed" in said

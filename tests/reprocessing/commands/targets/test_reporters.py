@@ -98,5 +98,4 @@ def test_reporters_are_listed(ask: Ask, ask_json: AskJson) -> None:
     (found,) = ask_json("list_reporters")["reporters"]
     assert (found["reporter"], found["targets"], found["added_by"]) == ("worker", [ARN], "ann")
     assert (found["revoked_at"], found["last_heard_at"]) == (None, None)
-    lines = ask("list_reporters").splitlines()
-    assert lines[1:] == ["  last heard  never", f"  target      {ARN}"]
+    assert ask("list_reporters").splitlines()[1].endswith(f" by ann  never        {ARN}")
