@@ -51,5 +51,6 @@ def test_confirmed_they_are_given_up_and_it_is_written_down(lot: Lot, ask_json: 
 def test_what_was_released_since_the_dry_run_is_not_given_up(lot: Lot, ask_json: AskJson) -> None:
     mark = ask_json("discard_parked", "orders", *WHY)["selection"]
     act_on_parked.release([lot.old.pk], by="bob", reason="mended")
-    assert "some messages of the dry run are no longer parked" in refusal("discard_parked", "orders", *WHY, "--selection", mark, "--confirm")
+    said = refusal("discard_parked", "orders", *WHY, "--selection", mark, "--confirm")
+    assert "some messages of the dry run are no longer parked" in said
     assert lot.states() == ["waiting", "parked", "parked"]

@@ -204,8 +204,9 @@ def test_a_time_that_has_passed_and_a_target_that_is_none_are_refused(lot: Lot) 
     row = lot.dlq
     Target.objects.create(arn=row.arn, url=row.url, region="x")
     for how, told in (
-        (("--at", "2020-01-01"), "is in the past. Leave out --at"), (("--target", "nowhere"), 'no target is named "nowhere"'),
-        (("--target", row.arn), "is watched, as orders"),
+        (("--at", "2020-01-01"), "is in the past. Leave out --at"),
+        (("--target", "nowhere"), 'no target is named "nowhere"'),
+        (("--target", row.arn), "is the registered DLQ orders"),
     ):  # fmt: skip
         assert told in refusal("release_parked", "orders", *how, *WHY, "--confirm")
     assert lot.states() == ["parked"] * 3
