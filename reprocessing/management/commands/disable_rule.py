@@ -47,5 +47,5 @@ class Command(SwitchCommand):
             done, refused = done + len(reviewed.done), refused + len(reviewed.refused)
             left = len(ids) - done - refused
             telling.seldom(lambda: f"{done:,} of {len(ids):,} messages released{pace.of(done, left)}")  # noqa: B023
-        said = f"Released: {counted(done, 'message')}." + (f" Left parked: {refused:,}." if refused else "")
-        return {"quarantined": refused, "released": done}, [said]
+        last = f"Released: {counted(done, 'message')}." + (f" Left parked: {refused:,}." if refused else "")
+        return {"quarantined": refused, "released": done}, [last]

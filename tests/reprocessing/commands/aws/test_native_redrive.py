@@ -91,7 +91,7 @@ def test_what_aws_refuses_is_said(sandbox: Sandbox) -> None:
     refused = {"status": 400, "code": "ResourceNotFoundException", "message": "It is gone"}
     sandbox.plan({"kind": "error", "action": "StartMessageMoveTask", **refused})
     said = refusal("native_redrive", "start", bench.name, *WHY, "--to", bench.target.arn, "--confirm")
-    assert said.startswith("AWS did not begin: ResourceNotFoundException: ")
+    assert said.startswith("AWS did not start it: ResourceNotFoundException: ")
     assert re.search(r"[^.]\. Nothing was moved\.$", said)
     assert not is_aws_s(bench)
 

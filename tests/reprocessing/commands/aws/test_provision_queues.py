@@ -77,8 +77,8 @@ def arn(name: str) -> str:
 def test_a_check_shows_what_is_missing_and_makes_nothing(ask: Ask, shelf: Shelf, name: str) -> None:
     said = ask("provision_queues", name)
     assert f"{name}: missing" in said
-    assert f"its messages die into {name}-dlq after 5 receives" in said
-    assert "This was a dry run: nothing was done." in said
+    assert f"redrive policy to {name}-dlq after 5 receives" in said
+    assert "This was a dry run: nothing was changed." in said
     assert shelf.names(name) == set()
 
 
@@ -87,7 +87,7 @@ def test_what_is_missing_is_made_whole_and_a_second_time_changes_nothing(
     ask: Ask, shelf: Shelf, sandbox: Sandbox, name: str, ending: str
 ) -> None:
     said = ask("provision_queues", name + ending, "--max-receives", "3", "--visibility", "45", "--confirm")
-    assert f"{name}{ending}: made" in said
+    assert f"{name}{ending}: created" in said
     of_fifo = {"FifoQueue": "true", "ContentBasedDeduplication": "false"} if ending else {}
     common = {"ReceiveMessageWaitTimeSeconds": "20", "SqsManagedSseEnabled": "true", **of_fifo}
     longest = {**common, "MessageRetentionPeriod": "1209600", "VisibilityTimeout": "30"}
@@ -124,7 +124,7 @@ def test_parking_on_makes_the_parking_queue_of_the_default_name(ask: Ask, shelf:
 def test_a_parking_queue_s_name_that_reads_as_a_yes_or_a_no_is_refused(said: str) -> None:
     with pytest.raises(CommandError, match=re.escape(f"{said!r} is ambiguous; give on")):
         call_command("provision_queues", "shop", "--parking", said)
-    with pytest.raises(CommandError, match=re.escape(f"{said!r} reads as a yes or a no; give the name of a queue")):
+    with pytest.raises(CommandError, match=re.escape(f"{said!r} means yes or no; give the name of a queue")):
         call_command("provision_queues", "shop", "--dlq", said)
 
 
@@ -134,7 +134,7 @@ def test_what_is_better_stays_and_is_told(ask: Ask, shelf: Shelf, name: str) -> 
     before = shelf.settings(name)
     said = ask("provision_queues", name, "--confirm")
     assert "retention: stays 10 days, instead of 4 days: a queue that is there keeps its own" in said
-    assert "visibility timeout: stays 77 s, not 30 s" in said
+    assert "visibility timeout: stays 77 s, instead of 30 s" in said
     assert "KMS key: stays alias/shop" in said
     assert shelf.settings(name) == before
 
@@ -353,14 +353,14 @@ def made(shelf: Shelf, name: str) -> dict[str, Any]:
     [
         ([], "Give the name of the source queue, or --own"),
         (["orders", "--dlq", "orders"], "two queues have the same name"),
-        (["orders", "--dlq", "dead.fifo"], "--dlq dead.fifo is a FIFO queue, and orders is none"),
+        (["orders", "--dlq", "dead.fifo"], "--dlq dead.fifo is a FIFO queue, and orders is not"),
         (["o" * 79], "-dlq has 83 characters, more than 80. Give it a shorter name."),
         (["o" * 81], "has 81 characters; a queue name has at most 80"),
-        (["orders/x"], "is no name of a queue"),
+        (["orders/x"], "is not a queue name"),
         (["orders", "--kms", "${x}"], "is not a KMS key"),
         (["orders", "--region", "mars"], "is not a region"),
         (["orders", "--as", "terraform", "--confirm"], "--as prints a template, --confirm changes queues"),
-        (["--own"], "names no OWN_QUEUES"),
+        (["--own"], "OWN_QUEUES of settings.REDRIVE is empty"),
     ],
 )
 def test_what_was_said_wrong_is_told_with_its_cure(ask: Ask, arguments: list[str], told: str) -> None:

@@ -190,7 +190,7 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     assert ": 5 letters in a row failed; next canary at" in said
     assert "only canaries are sent" in said
     Breaker.objects.filter(pk=classed.pk).update(state="half_open", retry_at=None, canary_until=ago(seconds=1))
-    assert "; the next canary may go now" in ask("redrive_status")
+    assert "; next canary now" in ask("redrive_status")
 
 
 def test_what_cannot_be_presumed_says_so(ask_json: AskJson, origin: Origin) -> None:
@@ -217,7 +217,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
         "about 7 visible, 2 in flight",
         "1 queued, 1 parked",
         "1: Every attempt the dlq allows has failed.",
-        "monday (drain for cy) is running: 1 letter unfinished",
+        "monday (drain for cy) is running: 1 message unfinished",
         "target    shop: outcome absence",
     ):
         assert part in said
@@ -228,7 +228,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
     [
         (RunState.RUNNING, "is done: beat finishes it"),
         (RunState.PAUSED, "is paused: 0 messages unfinished"),
-        (RunState.PLANNED, "is planned: 0 letters unfinished"),
+        (RunState.PLANNED, "is planned: 0 messages unfinished"),
     ],
 )
 def test_a_running_drain_of_which_nothing_is_left_is_said_to_be_at_its_end(
@@ -324,7 +324,7 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     )  # fmt: skip
     lines = ask("redrive_status")
     assert "rule bad (hold): 1 message decided; 1 message held by it" in lines
-    assert "  ERRS: it could not be asked about 2 of 2 letters, which it holds: body:kind: it was odd" in lines
+    assert "  ERROR: it could not evaluate 2 of 2 messages, which it holds: body:kind: it was odd" in lines
     assert f"waiting   1 lane: {why}" in lines
 
 

@@ -26,7 +26,7 @@ def test_a_dry_run_tells_what_it_would_do_and_makes_nothing(add_row: AddRow, ask
     add_letter(origin, LetterState.WAITING, body=b'{"kind": "good"}')
     said = ask(*BAD)
     assert "Of 3 messages captured in the last 7 days:" in said
-    assert "  bad (quarantine) would act on 1 message (1 waiting)" in said
+    assert "  bad (quarantine) would act on 1 message (1 queued)" in said
     assert "    finished before: 1 letter (1 delivered)" in said
     assert f"    such as {waiting.message_id}" in said
     assert said.endswith("This was a dry run: bad, for letters of every dlq, is made with --confirm.\n")
@@ -125,7 +125,7 @@ NEW = ("add_rule", "new", *WHY)
         ((*NEW, "--every-letter", "--then", "hold", "--from", "soon"), "'soon' is not a time"),
         ((*NEW, "--every-letter", "--then", "hold", "--from", "0001-01-01T00:00+14:00"), "is not a time"),
         ((*NEW, "--every-letter", "--then", "hold", "--until", "9999-12-31T23:59-14:00"), "is not a time"),
-        ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Say one of them."),
+        ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Leave out one of them."),
         (
             (*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"),
             "off removes the backoff",
@@ -173,7 +173,7 @@ def test_disabling_puts_back_what_the_rule_quarantined_when_told_to(ask: Ask, ad
     mine = add_letter(origin, LetterState.PARKED, lane=add_lane(origin), **values)
     other = add_letter(origin, LetterState.PARKED, lane=add_lane(origin), planned=True, sequence="1")
     assert "To be released: 1 message that it quarantined." in ask("disable_rule", "bad", "--release", *WHY)
-    assert "Put back: 1 letter." in ask("disable_rule", "bad", "--release", *WHY, "--confirm")
+    assert "Released: 1 message." in ask("disable_rule", "bad", "--release", *WHY, "--confirm")
     states = dict(DeadLetter.objects.values_list("pk", "state"))
     assert (states[mine.pk], states[other.pk]) == ("waiting", "parked")
 
@@ -219,7 +219,7 @@ def test_the_rules_are_listed_in_the_order_in_which_they_are_asked(ask: Ask, ask
         "--confirm")  # fmt: skip
     said = ask("list_rules")
     assert [line.split()[:3] for line in said.splitlines()[1:]] == [["1", "first", "in"], ["100", "bad", "disabled"]]
-    assert "every message  delay for 5 s" in said
+    assert "  delay for 5 s  " in said
     found = ask_json("list_rules")
     assert [(one["name"], one["holds"], one["delay"]) for one in found["rules"]] == [
         ("first", True, 5), ("bad", False, None),

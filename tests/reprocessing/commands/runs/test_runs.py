@@ -60,7 +60,7 @@ def test_what_a_dry_run_planned_is_what_its_command_sends_and_what_came_later_is
     said = ask("drain_dlq", bench.name, "--run", name)
     assert "since then      1 message arrived; not part of this run" in said
     assert said.splitlines()[-2:] == [
-        f"{name} is planned. This was a dry run; to go on with it:",
+        f"{name} is planned. This was a dry run. To continue the run:",
         f"manage.py drain_dlq {bench.name} --run {name} --confirm",
     ]
     told = ask_json("drain_dlq", bench.name, "--run", name, "--confirm")
@@ -212,7 +212,7 @@ def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, 
     assert f"monday  ({bench.name}, drain, running)" in said
     assert "2 messages to be sent, 0.05 of 0.5 messages/s now" in said
     assert "ends      in about 22 seconds, if nothing fails and the rate keeps ramping up" in said
-    assert f"meanwhile 1 letter more captured in {bench.name}; not part of this run" in said
+    assert f"since     1 message more captured in {bench.name}; not part of this run" in said
 
 
 def test_a_paused_run_is_shown_with_who_and_why_and_without_an_end(
@@ -255,8 +255,8 @@ def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_jso
     told = ask_json("show_runs", "--run", "monday")["runs"][0]
     assert (told["captured"], told["in_other_runs"]) == (1, 2)
     assert (
-        "  letters   1 letter: 1 delivered, 2 failed attempts (100 % at an end)\n"
-        "            2 letters that it sent are in other runs by now\n"
+        "  messages  1 message: 1 delivered, 2 failed attempts (100 % finished)\n"
+        "            2 messages that it sent, now in other runs\n"
     ) in ask("show_runs", "--run", "monday")
     (other,) = [one for one in ask_json("show_runs")["runs"] if one["run"] != "monday"]
     assert (other["captured"], other["in_other_runs"]) == (2, 0)

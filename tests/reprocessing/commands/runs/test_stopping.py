@@ -61,9 +61,9 @@ def test_who_acts_under_a_hold_and_a_stop_is_told_of_both_and_how_each_ends(ask:
     assert stop is not None
     assert str(refused.value) == (
         f'Everything is held since {when(held.since)} by bob ("the disk broke"): PostgreSQL was restored from a '
-        "backup, and nothing is sent until somebody has decided (after_restore resolve) and ended it (release): "
+        "backup. Nothing is sent until after_restore resolve and release. To see what is known: "
         f'manage.py after_restore report\norders is stopped since {when(stop.since)} by ann ("the shop is down"): '
-        "nothing is sent until manage.py resume_redrive orders --reason WHY --confirm"
+        "nothing is sent. To resume: manage.py resume_redrive orders --reason WHY --confirm"
     )
 
 
