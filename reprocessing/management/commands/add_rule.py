@@ -65,11 +65,13 @@ class Command(Console):
 
 def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
     """Return what was done, and the next step."""
-    told = outcome(row.name, new=new, changed=changed, acted=acted, verb="made")
+    where = row.dlq.name if row.dlq else "every DLQ"
+    name = row.name if acted or not (new or changed) else f"{row.name}, for messages of {where},"
+    told = outcome(name, new=new, changed=changed, acted=acted, verb="made")
     if not acted or not (new or changed):
         return told
     if row.enabled:
-        return f"{told} It is enabled, and decides about messages of {row.dlq.name if row.dlq else 'every DLQ'}."
+        return f"{told} It is enabled, and decides about messages of {where}."
     return f"{told} It is disabled. To enable it: manage.py enable_rule {row.name} --reason WHY --confirm"
 
 

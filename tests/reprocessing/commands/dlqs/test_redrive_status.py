@@ -325,7 +325,7 @@ def test_the_rules_that_hold_are_told_with_what_they_stop_and_err_on(
     lines = ask("redrive_status")
     assert "rule bad (hold): 1 message decided; 1 message held by it" in lines
     assert "  ERROR: it could not evaluate 2 of 2 messages, which it holds: body:kind: it was odd" in lines
-    assert f"waiting   1 lane: {why}" in lines
+    assert f"waiting   1 ordering key: {why}" in lines
 
 
 def test_the_health_of_a_target_is_told_with_its_age(ask: Ask, ask_json: AskJson, origin: Origin) -> None:

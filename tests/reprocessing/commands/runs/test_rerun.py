@@ -68,7 +68,7 @@ def test_what_is_left_of_another_run_is_told_with_the_command_that_goes_on(bench
     ask("drain_dlq", bench.name, "--run", "tuesday", "--enqueue", "--confirm")
     Lane.objects.filter(letters__run__name="tuesday").update(due_at=lanes.clock() + timedelta(hours=1))
     said = ask("rerun", "monday", "--confirm")
-    assert "Of the run tuesday 1 letter is unfinished (1 still to be sent)." in said
+    assert "Run tuesday: 1 message unfinished (1 queued)." in said
     assert "manage.py rerun tuesday --confirm" in said
 
 
