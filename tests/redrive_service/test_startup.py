@@ -177,7 +177,8 @@ def test_what_a_migration_makes_and_is_there_already_is_told_in_a_sentence(made:
     assert done.returncode == 1
     assert done.stderr.startswith("The migration creates something that exists already: ")
     assert done.stderr.endswith(
-        "If another migrate was running, run this again. If the database is new and empty, drop it and create it again.\n"
+        "If another migrate was running, run this again. "
+        "If the database is new and empty, drop it and create it again.\n"
     )
     assert "Traceback" not in done.stderr
 
